@@ -1,0 +1,1 @@
+//! The machine: warp frames, interpreter, scheduler, barriers, memory and traps.

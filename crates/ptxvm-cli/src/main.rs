@@ -1,0 +1,3 @@
+//! The program `ptxvm`.
+#![forbid(unsafe_code)]
+fn main() {}

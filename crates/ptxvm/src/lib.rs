@@ -1,0 +1,1 @@
+//! The public Rust API of the PTX virtual machine.
