@@ -1,2 +1,19 @@
-//! All that is true of a PTX program without running it: table, syntax, checks, IR, analyses.
+//! All that is true of a PTX program **without running it**.
+//!
+//! Data flows one way: text → tokens → tree ([`syntax`]) → [`check::Module`] → [`ir::Program`] → facts
+//! ([`analysis`]). The instruction table ([`isa`]) says each instruction once; parser, checker, printer and the
+//! binding in the interpreter derive from it. Mistakes of the text are [`diag::Diagnostic`]s.
+//!
+//! Invariant: a later stage may hold handles into an earlier one (spans, row ids); an earlier stage never names a
+//! later one. This crate knows nothing of values at run time, of memory, or of the operating system.
 #![forbid(unsafe_code)]
+
+pub mod analysis;
+pub mod check;
+pub mod diag;
+pub mod ir;
+pub mod isa;
+mod span;
+pub mod syntax;
+
+pub use span::{Line, LineIndex, Span};
