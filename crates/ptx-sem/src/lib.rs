@@ -1,2 +1,42 @@
-//! The meaning of one PTX instruction on values: pure scalar functions, written once.
+//! The meaning of one PTX instruction on values: pure scalar functions, each written once.
+//!
+//! Every function is named like the instruction it states (`add_sat_s32` is `add.sat.s32`) and takes and returns plain values:
+//! integers by their PTX type (`.u32` and `.b32` as `u32`, `.s32` as `i32`), `.f32` and `.f64` as Rust floats, `.f16` as its `u16`
+//! bits, `.f16x2` as `u32` bits, predicates as `bool`. A carry flag goes in and comes out as a value.
+//!
+//! **Invariant:** a function depends on nothing but its arguments (no memory, no time, no state), is defined for every argument,
+//! never panics, and gives the same bits on every host.
+//!
+//! What it does not do: it knows no program text, no types beyond the name of the function, no memory and no lanes. `.ftz` and
+//! `.sat` of the float instructions are functions of their own ([`ftz_f32`], [`sat_f32`]...); the caller composes
+//! `sat(ftz(op(ftz(a), ftz(b))))`.
+//!
+//! Where the manual leaves a value open, the function says which was chosen and why. PTX ISA 6.4, chapter 9.7.
 #![forbid(unsafe_code)]
+
+/// Gives one public function per listed type to a private function that is generic over the integer type.
+///
+/// The list is data: documentation, argument names, the generic function, and pairs of public name and type.
+macro_rules! per_type {
+    ($doc:tt $generic:ident $args:tt: $($name:ident $ty:ty),+ $(,)?) => {
+        $(per_type! { @one $doc $generic $args $name $ty })+
+    };
+    (@one [$(#[$doc:meta])*] $generic:ident ($($arg:ident),*) $name:ident $ty:ty) => {
+        $(#[$doc])*
+        #[inline]
+        #[must_use]
+        pub fn $name($($arg: $ty),*) -> $ty {
+            $generic($($arg),*)
+        }
+    };
+}
+
+mod compare;
+mod extended;
+mod int;
+mod logic;
+
+pub use compare::*;
+pub use extended::*;
+pub use int::*;
+pub use logic::*;

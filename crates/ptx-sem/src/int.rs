@@ -1,0 +1,812 @@
+//! Integer arithmetic: `add` to `dp2a` (PTX ISA 6.4 §9.7.1).
+//!
+//! **Invariant:** all results are exact modulo 2^n, n being the width of the result type; nothing overflows in the host's sense.
+//!
+//! The extended-precision forms with a carry are in `extended`, shifts and bitwise operations in `logic`.
+
+/// A PTX integer type of 16, 32 or 64 bits: what the generic bodies below need of it.
+pub(crate) trait Int: Copy + Ord {
+    /// The value 0.
+    const ZERO: Self;
+    /// The pattern with every bit set: the greatest unsigned value, or -1.
+    const ONES: Self;
+    fn add(self, b: Self) -> Self;
+    fn sub(self, b: Self) -> Self;
+    fn neg(self) -> Self;
+    /// Low and high half of the exact product, each as n bits.
+    fn product(self, b: Self) -> (Self, Self);
+    /// Truncating quotient; MIN / -1 is MIN. `b` is not zero.
+    fn quotient(self, b: Self) -> Self;
+    /// Remainder of the truncating quotient; MIN rem -1 is 0. `b` is not zero.
+    fn remainder(self, b: Self) -> Self;
+    /// The sum as n bits, and the carry out of the unsigned addition of the two patterns.
+    fn carrying_add(self, b: Self, carry: bool) -> (Self, bool);
+    /// The difference as n bits, and the borrow out of the unsigned subtraction of the two patterns.
+    fn borrowing_sub(self, b: Self, borrow: bool) -> (Self, bool);
+}
+
+macro_rules! impl_int {
+    ($($ty:ty, $wide:ty, $unsigned:ty);+ $(;)?) => {$(
+        impl Int for $ty {
+            const ZERO: Self = 0;
+            const ONES: Self = !0;
+            #[inline]
+            fn add(self, b: Self) -> Self {
+                self.wrapping_add(b)
+            }
+            #[inline]
+            fn sub(self, b: Self) -> Self {
+                self.wrapping_sub(b)
+            }
+            #[inline]
+            fn neg(self) -> Self {
+                self.wrapping_neg()
+            }
+            #[inline]
+            fn product(self, b: Self) -> (Self, Self) {
+                let t = <$wide>::from(self) * <$wide>::from(b);
+                (t as Self, (t >> Self::BITS) as Self)
+            }
+            #[inline]
+            fn quotient(self, b: Self) -> Self {
+                self.wrapping_div(b)
+            }
+            #[inline]
+            fn remainder(self, b: Self) -> Self {
+                self.wrapping_rem(b)
+            }
+            #[inline]
+            fn carrying_add(self, b: Self, carry: bool) -> (Self, bool) {
+                let (s, c0) = (self as $unsigned).overflowing_add(b as $unsigned);
+                let (s, c1) = s.overflowing_add(<$unsigned>::from(carry));
+                (s as Self, c0 | c1)
+            }
+            #[inline]
+            fn borrowing_sub(self, b: Self, borrow: bool) -> (Self, bool) {
+                let (s, b0) = (self as $unsigned).overflowing_sub(b as $unsigned);
+                let (s, b1) = s.overflowing_sub(<$unsigned>::from(borrow));
+                (s as Self, b0 | b1)
+            }
+        }
+    )+};
+}
+impl_int! {
+    u16, u32, u16;
+    i16, i32, u16;
+    u32, u64, u32;
+    i32, i64, u32;
+    u64, u128, u64;
+    i64, i128, u64;
+}
+
+per_type! {
+    [/// `add`: d = a + b, modulo 2^n.
+     ///
+     /// # Source
+     /// PTX ISA §9.7.1.1.
+    ]
+    add(a, b): add_u16 u16, add_s16 i16, add_u32 u32, add_s32 i32, add_u64 u64, add_s64 i64
+}
+per_type! {
+    [/// `sub`: d = a - b, modulo 2^n.
+     ///
+     /// # Source
+     /// PTX ISA §9.7.1.2.
+    ]
+    sub(a, b): sub_u16 u16, sub_s16 i16, sub_u32 u32, sub_s32 i32, sub_u64 u64, sub_s64 i64
+}
+per_type! {
+    [/// `mul.lo`: the low n bits of the product a * b.
+     ///
+     /// # Source
+     /// PTX ISA §9.7.1.3.
+    ]
+    mul_lo(a, b):
+    mul_lo_u16 u16, mul_lo_s16 i16, mul_lo_u32 u32, mul_lo_s32 i32, mul_lo_u64 u64, mul_lo_s64 i64
+}
+per_type! {
+    [/// `mul.hi`: bits 2n-1..n of the exact 2n-bit product a * b, signed or unsigned as the type is.
+     ///
+     /// # Source
+     /// PTX ISA §9.7.1.3.
+    ]
+    mul_hi(a, b):
+    mul_hi_u16 u16, mul_hi_s16 i16, mul_hi_u32 u32, mul_hi_s32 i32, mul_hi_u64 u64, mul_hi_s64 i64
+}
+per_type! {
+    [/// `mad.lo`: d = (low n bits of a * b) + c, modulo 2^n.
+     ///
+     /// # Source
+     /// PTX ISA §9.7.1.4.
+    ]
+    mad_lo(a, b, c):
+    mad_lo_u16 u16, mad_lo_s16 i16, mad_lo_u32 u32, mad_lo_s32 i32, mad_lo_u64 u64, mad_lo_s64 i64
+}
+per_type! {
+    [/// `mad.hi`: d = (bits 2n-1..n of a * b) + c, modulo 2^n.
+     ///
+     /// # Source
+     /// PTX ISA §9.7.1.4.
+    ]
+    mad_hi(a, b, c):
+    mad_hi_u16 u16, mad_hi_s16 i16, mad_hi_u32 u32, mad_hi_s32 i32, mad_hi_u64 u64, mad_hi_s64 i64
+}
+per_type! {
+    [/// `sad`: d = c + |a - b|, modulo 2^n: the larger operand minus the smaller, compared as the type is signed or not.
+     ///
+     /// The difference of two signed values may need n + 1 bits; it wraps to n bits like the sum.
+     ///
+     /// # Source
+     /// PTX ISA §9.7.1.7.
+    ]
+    sad(a, b, c): sad_u16 u16, sad_s16 i16, sad_u32 u32, sad_s32 i32, sad_u64 u64, sad_s64 i64
+}
+per_type! {
+    [/// `div`: the quotient a / b, truncated towards zero.
+     ///
+     /// MIN / -1 wraps to MIN. Division by zero gives the pattern of all ones, signed types too: the manual says "unspecified,
+     /// machine-specific value", so it must not trap; the pattern was chosen, programs must not depend on it.
+     ///
+     /// # Source
+     /// PTX ISA §9.7.1.8.
+    ]
+    div(a, b): div_u16 u16, div_s16 i16, div_u32 u32, div_s32 i32, div_u64 u64, div_s64 i64
+}
+per_type! {
+    [/// `rem`: a - b * (a / b) with the truncating quotient, so the result has the sign of a.
+     ///
+     /// MIN rem -1 is 0; a rem 0 is a. The manual calls negative operands machine-dependent; truncation is what all CUDA devices
+     /// do, and makes `rem` agree with `div`.
+     ///
+     /// # Source
+     /// PTX ISA §9.7.1.9.
+    ]
+    rem(a, b): rem_u16 u16, rem_s16 i16, rem_u32 u32, rem_s32 i32, rem_u64 u64, rem_s64 i64
+}
+per_type! {
+    [/// `abs`: |a|; the most negative value, which has no positive counterpart, stays itself.
+     ///
+     /// # Source
+     /// PTX ISA §9.7.1.10; silent on the most negative value, wrapping chosen.
+    ]
+    abs(a): abs_s16 i16, abs_s32 i32, abs_s64 i64
+}
+per_type! {
+    [/// `neg`: -a modulo 2^n; the most negative value stays itself.
+     ///
+     /// # Source
+     /// PTX ISA §9.7.1.11; silent on the most negative value, wrapping chosen.
+    ]
+    neg(a): neg_s16 i16, neg_s32 i32, neg_s64 i64
+}
+per_type! {
+    [/// `min`: the smaller of a and b, compared signed or unsigned as the type is.
+     ///
+     /// # Source
+     /// PTX ISA §9.7.1.12.
+    ]
+    min(a, b): min_u16 u16, min_s16 i16, min_u32 u32, min_s32 i32, min_u64 u64, min_s64 i64
+}
+per_type! {
+    [/// `max`: the greater of a and b, compared signed or unsigned as the type is.
+     ///
+     /// # Source
+     /// PTX ISA §9.7.1.13.
+    ]
+    max(a, b): max_u16 u16, max_s16 i16, max_u32 u32, max_s32 i32, max_u64 u64, max_s64 i64
+}
+
+#[inline]
+fn add<T: Int>(a: T, b: T) -> T {
+    a.add(b)
+}
+
+#[inline]
+fn sub<T: Int>(a: T, b: T) -> T {
+    a.sub(b)
+}
+
+#[inline]
+fn mul_lo<T: Int>(a: T, b: T) -> T {
+    a.product(b).0
+}
+
+#[inline]
+fn mul_hi<T: Int>(a: T, b: T) -> T {
+    a.product(b).1
+}
+
+#[inline]
+fn mad_lo<T: Int>(a: T, b: T, c: T) -> T {
+    mul_lo(a, b).add(c)
+}
+
+#[inline]
+fn mad_hi<T: Int>(a: T, b: T, c: T) -> T {
+    mul_hi(a, b).add(c)
+}
+
+#[inline]
+fn sad<T: Int>(a: T, b: T, c: T) -> T {
+    c.add(if a < b { b.sub(a) } else { a.sub(b) })
+}
+
+#[inline]
+fn div<T: Int>(a: T, b: T) -> T {
+    if b == T::ZERO { T::ONES } else { a.quotient(b) }
+}
+
+#[inline]
+fn rem<T: Int>(a: T, b: T) -> T {
+    if b == T::ZERO { a } else { a.remainder(b) }
+}
+
+#[inline]
+fn abs<T: Int>(a: T) -> T {
+    if a < T::ZERO { a.neg() } else { a }
+}
+
+#[inline]
+fn neg<T: Int>(a: T) -> T {
+    a.neg()
+}
+
+#[inline]
+fn min<T: Int>(a: T, b: T) -> T {
+    if a < b { a } else { b }
+}
+
+#[inline]
+fn max<T: Int>(a: T, b: T) -> T {
+    if a > b { a } else { b }
+}
+
+/// `add.sat.s32`: d = a + b, clamped to -2^31..2^31-1.
+///
+/// # Source
+/// PTX ISA §9.7.1.1.
+#[inline]
+#[must_use]
+pub fn add_sat_s32(a: i32, b: i32) -> i32 {
+    a.saturating_add(b)
+}
+
+/// `sub.sat.s32`: d = a - b, clamped to -2^31..2^31-1.
+///
+/// # Source
+/// PTX ISA §9.7.1.2.
+#[inline]
+#[must_use]
+pub fn sub_sat_s32(a: i32, b: i32) -> i32 {
+    a.saturating_sub(b)
+}
+
+/// `mul.wide.u16`: the exact 32-bit product of two unsigned 16-bit values.
+///
+/// # Source
+/// PTX ISA §9.7.1.3.
+#[inline]
+#[must_use]
+pub fn mul_wide_u16(a: u16, b: u16) -> u32 {
+    u32::from(a) * u32::from(b)
+}
+
+/// `mul.wide.s16`: the exact 32-bit product of two signed 16-bit values.
+///
+/// # Source
+/// PTX ISA §9.7.1.3.
+#[inline]
+#[must_use]
+pub fn mul_wide_s16(a: i16, b: i16) -> i32 {
+    i32::from(a) * i32::from(b)
+}
+
+/// `mul.wide.u32`: the exact 64-bit product of two unsigned 32-bit values.
+///
+/// # Source
+/// PTX ISA §9.7.1.3.
+#[inline]
+#[must_use]
+pub fn mul_wide_u32(a: u32, b: u32) -> u64 {
+    u64::from(a) * u64::from(b)
+}
+
+/// `mul.wide.s32`: the exact 64-bit product of two signed 32-bit values.
+///
+/// # Source
+/// PTX ISA §9.7.1.3.
+#[inline]
+#[must_use]
+pub fn mul_wide_s32(a: i32, b: i32) -> i64 {
+    i64::from(a) * i64::from(b)
+}
+
+/// `mad.wide.u16`: d = (32-bit product of a and b) + c, modulo 2^32.
+///
+/// # Source
+/// PTX ISA §9.7.1.4.
+#[inline]
+#[must_use]
+pub fn mad_wide_u16(a: u16, b: u16, c: u32) -> u32 {
+    mul_wide_u16(a, b).wrapping_add(c)
+}
+
+/// `mad.wide.s16`: d = (32-bit signed product of a and b) + c, modulo 2^32.
+///
+/// # Source
+/// PTX ISA §9.7.1.4.
+#[inline]
+#[must_use]
+pub fn mad_wide_s16(a: i16, b: i16, c: i32) -> i32 {
+    mul_wide_s16(a, b).wrapping_add(c)
+}
+
+/// `mad.wide.u32`: d = (64-bit product of a and b) + c, modulo 2^64.
+///
+/// # Source
+/// PTX ISA §9.7.1.4.
+#[inline]
+#[must_use]
+pub fn mad_wide_u32(a: u32, b: u32, c: u64) -> u64 {
+    mul_wide_u32(a, b).wrapping_add(c)
+}
+
+/// `mad.wide.s32`: d = (64-bit signed product of a and b) + c, modulo 2^64.
+///
+/// # Source
+/// PTX ISA §9.7.1.4.
+#[inline]
+#[must_use]
+pub fn mad_wide_s32(a: i32, b: i32, c: i64) -> i64 {
+    mul_wide_s32(a, b).wrapping_add(c)
+}
+
+/// `mad.hi.sat.s32`: d = (bits 63..32 of a * b) + c, the sum clamped to -2^31..2^31-1.
+///
+/// # Source
+/// PTX ISA §9.7.1.4.
+#[inline]
+#[must_use]
+pub fn mad_hi_sat_s32(a: i32, b: i32, c: i32) -> i32 {
+    mul_hi(a, b).saturating_add(c)
+}
+
+/// The exact product of the low 24 bits of a and b, unsigned: 48 bits.
+#[inline]
+fn product24_u32(a: u32, b: u32) -> u64 {
+    u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)
+}
+
+/// The exact product of the low 24 bits of a and b, each sign-extended from bit 23: 47 bits and a sign.
+#[inline]
+fn product24_s32(a: i32, b: i32) -> i64 {
+    i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)
+}
+
+/// `mul24.lo.u32`: bits 31..0 of the product of the low 24 bits of a and b.
+///
+/// Bits 31..24 of the operands are ignored: they hold "24-bit integer values", and the manual says no more.
+///
+/// # Source
+/// PTX ISA §9.7.1.5.
+#[inline]
+#[must_use]
+pub fn mul24_lo_u32(a: u32, b: u32) -> u32 {
+    product24_u32(a, b) as u32
+}
+
+/// `mul24.hi.u32`: bits 47..16 of the product of the low 24 bits of a and b, of which bits 31..24 are ignored.
+///
+/// # Source
+/// PTX ISA §9.7.1.5.
+#[inline]
+#[must_use]
+pub fn mul24_hi_u32(a: u32, b: u32) -> u32 {
+    (product24_u32(a, b) >> 16) as u32
+}
+
+/// `mul24.lo.s32`: bits 31..0 of the product of a and b, each sign-extended from bit 23 (bits 31..24 are ignored).
+///
+/// # Source
+/// PTX ISA §9.7.1.5.
+#[inline]
+#[must_use]
+pub fn mul24_lo_s32(a: i32, b: i32) -> i32 {
+    product24_s32(a, b) as i32
+}
+
+/// `mul24.hi.s32`: bits 47..16 of the product of a and b, each sign-extended from bit 23 (bits 31..24 are ignored).
+///
+/// # Source
+/// PTX ISA §9.7.1.5.
+#[inline]
+#[must_use]
+pub fn mul24_hi_s32(a: i32, b: i32) -> i32 {
+    (product24_s32(a, b) >> 16) as i32
+}
+
+/// `mad24.lo.u32`: d = `mul24.lo`(a, b) + c, modulo 2^32.
+///
+/// # Source
+/// PTX ISA §9.7.1.6.
+#[inline]
+#[must_use]
+pub fn mad24_lo_u32(a: u32, b: u32, c: u32) -> u32 {
+    mul24_lo_u32(a, b).wrapping_add(c)
+}
+
+/// `mad24.hi.u32`: d = `mul24.hi`(a, b) + c, modulo 2^32.
+///
+/// # Source
+/// PTX ISA §9.7.1.6.
+#[inline]
+#[must_use]
+pub fn mad24_hi_u32(a: u32, b: u32, c: u32) -> u32 {
+    mul24_hi_u32(a, b).wrapping_add(c)
+}
+
+/// `mad24.lo.s32`: d = `mul24.lo`(a, b) + c, modulo 2^32.
+///
+/// # Source
+/// PTX ISA §9.7.1.6.
+#[inline]
+#[must_use]
+pub fn mad24_lo_s32(a: i32, b: i32, c: i32) -> i32 {
+    mul24_lo_s32(a, b).wrapping_add(c)
+}
+
+/// `mad24.hi.s32`: d = `mul24.hi`(a, b) + c, modulo 2^32.
+///
+/// # Source
+/// PTX ISA §9.7.1.6.
+#[inline]
+#[must_use]
+pub fn mad24_hi_s32(a: i32, b: i32, c: i32) -> i32 {
+    mul24_hi_s32(a, b).wrapping_add(c)
+}
+
+/// `mad24.hi.sat.s32`: d = `mul24.hi`(a, b) + c, the 32-bit sum clamped to -2^31..2^31-1.
+///
+/// # Source
+/// PTX ISA §9.7.1.6.
+#[inline]
+#[must_use]
+pub fn mad24_hi_sat_s32(a: i32, b: i32, c: i32) -> i32 {
+    mul24_hi_s32(a, b).saturating_add(c)
+}
+
+/// `popc.b32`: the number of one bits in a, 0 to 32.
+///
+/// # Source
+/// PTX ISA §9.7.1.14.
+#[inline]
+#[must_use]
+pub fn popc_b32(a: u32) -> u32 {
+    a.count_ones()
+}
+
+/// `popc.b64`: the number of one bits in a, 0 to 64; the result is `.u32`.
+///
+/// # Source
+/// PTX ISA §9.7.1.14.
+#[inline]
+#[must_use]
+pub fn popc_b64(a: u64) -> u32 {
+    a.count_ones()
+}
+
+/// `clz.b32`: the number of zero bits above the highest one bit of a; 32 for 0.
+///
+/// # Source
+/// PTX ISA §9.7.1.15.
+#[inline]
+#[must_use]
+pub fn clz_b32(a: u32) -> u32 {
+    a.leading_zeros()
+}
+
+/// `clz.b64`: the number of zero bits above the highest one bit of a; 64 for 0; the result is `.u32`.
+///
+/// # Source
+/// PTX ISA §9.7.1.15.
+#[inline]
+#[must_use]
+pub fn clz_b64(a: u64) -> u32 {
+    a.leading_zeros()
+}
+
+/// What `bfind` returns when there is no non-sign bit, with `.shiftamt` too.
+const NOT_FOUND: u32 = 0xffff_ffff;
+
+/// `bfind.u32`: the position of the highest one bit of a; 0xffffffff for 0.
+///
+/// # Source
+/// PTX ISA §9.7.1.16.
+#[inline]
+#[must_use]
+pub fn bfind_u32(a: u32) -> u32 {
+    a.checked_ilog2().unwrap_or(NOT_FOUND)
+}
+
+/// `bfind.u64`: the position of the highest one bit of a; 0xffffffff for 0.
+///
+/// # Source
+/// PTX ISA §9.7.1.16; its pseudocode writes `1<<i` for both widths, read here as a 64-bit shift.
+#[inline]
+#[must_use]
+pub fn bfind_u64(a: u64) -> u32 {
+    a.checked_ilog2().unwrap_or(NOT_FOUND)
+}
+
+/// `bfind.s32`: the position of the highest bit of a that differs from its sign bit; 0xffffffff for 0 and -1.
+///
+/// # Source
+/// PTX ISA §9.7.1.16.
+#[inline]
+#[must_use]
+pub fn bfind_s32(a: i32) -> u32 {
+    bfind_u32((a ^ (a >> 31)).cast_unsigned())
+}
+
+/// `bfind.s64`: the position of the highest bit of a that differs from its sign bit; 0xffffffff for 0 and -1.
+///
+/// # Source
+/// PTX ISA §9.7.1.16.
+#[inline]
+#[must_use]
+pub fn bfind_s64(a: i64) -> u32 {
+    bfind_u64((a ^ (a >> 63)).cast_unsigned())
+}
+
+/// Turns a position found by `bfind` into the left shift that brings it to bit `msb`; "not found" stays.
+#[inline]
+fn shiftamt(position: u32, msb: u32) -> u32 {
+    if position == NOT_FOUND { NOT_FOUND } else { msb - position }
+}
+
+/// `bfind.shiftamt.u32`: the left shift that brings the highest one bit of a to bit 31; 0xffffffff for 0.
+///
+/// # Source
+/// PTX ISA §9.7.1.16.
+#[inline]
+#[must_use]
+pub fn bfind_shiftamt_u32(a: u32) -> u32 {
+    shiftamt(bfind_u32(a), 31)
+}
+
+/// `bfind.shiftamt.u64`: the left shift that brings the highest one bit of a to bit 63; 0xffffffff for 0.
+///
+/// # Source
+/// PTX ISA §9.7.1.16.
+#[inline]
+#[must_use]
+pub fn bfind_shiftamt_u64(a: u64) -> u32 {
+    shiftamt(bfind_u64(a), 63)
+}
+
+/// `bfind.shiftamt.s32`: the left shift that brings the highest non-sign bit of a to bit 31; 0xffffffff for 0 and -1.
+///
+/// # Source
+/// PTX ISA §9.7.1.16.
+#[inline]
+#[must_use]
+pub fn bfind_shiftamt_s32(a: i32) -> u32 {
+    shiftamt(bfind_s32(a), 31)
+}
+
+/// `bfind.shiftamt.s64`: the left shift that brings the highest non-sign bit of a to bit 63; 0xffffffff for 0 and -1.
+///
+/// # Source
+/// PTX ISA §9.7.1.16.
+#[inline]
+#[must_use]
+pub fn bfind_shiftamt_s64(a: i64) -> u32 {
+    shiftamt(bfind_s64(a), 63)
+}
+
+/// `fns.b32`: the position of the n-th set bit of `mask`, counted from bit `base`, which counts itself.
+///
+/// n = |offset|; upwards for a positive, downwards for a negative offset. Offset 0 gives `base` if that bit is set. 0xffffffff if
+/// there is no such bit. A `base` over 31 (undefined in the manual; a negative `.s32` arrives here as a large value) finds nothing.
+///
+/// # Source
+/// PTX ISA §9.7.1.17.
+#[inline]
+#[must_use]
+pub fn fns_b32(mask: u32, base: u32, offset: i32) -> u32 {
+    if base > 31 {
+        return NOT_FOUND;
+    }
+    // The n-th set bit from `base` is reached by clearing the n - 1 before it.
+    let skip = offset.unsigned_abs().saturating_sub(1).min(32);
+    let mut rest = match offset {
+        0 => mask & (1 << base),
+        1.. => mask & (u32::MAX << base),
+        ..0 => mask & (u32::MAX >> (31 - base)),
+    };
+    if offset < 0 {
+        for _ in 0..skip {
+            rest &= (u32::MAX >> 1).checked_shr(rest.leading_zeros()).unwrap_or(0);
+        }
+        bfind_u32(rest)
+    } else {
+        for _ in 0..skip {
+            rest &= rest.wrapping_sub(1);
+        }
+        if rest == 0 { NOT_FOUND } else { rest.trailing_zeros() }
+    }
+}
+
+/// `brev.b32`: bit i of the result is bit 31 - i of a.
+///
+/// # Source
+/// PTX ISA §9.7.1.18.
+#[inline]
+#[must_use]
+pub fn brev_b32(a: u32) -> u32 {
+    a.reverse_bits()
+}
+
+/// `brev.b64`: bit i of the result is bit 63 - i of a.
+///
+/// # Source
+/// PTX ISA §9.7.1.18.
+#[inline]
+#[must_use]
+pub fn brev_b64(a: u64) -> u64 {
+    a.reverse_bits()
+}
+
+/// `bfe.u32`: the field of a that starts at bit b and is c bits long, zero-extended.
+///
+/// Only bits 7..0 of b and c count. What of the field lies above bit 31 reads as zero; an empty field is 0.
+///
+/// # Source
+/// PTX ISA §9.7.1.19.
+#[inline]
+#[must_use]
+pub fn bfe_u32(a: u32, b: u32, c: u32) -> u32 {
+    bfe_u64(u64::from(a), b, c) as u32
+}
+
+/// `bfe.u64`: the field of a that starts at bit b and is c bits long, zero-extended.
+///
+/// Only bits 7..0 of b and c count. What of the field lies above bit 63 reads as zero; an empty field is 0.
+///
+/// # Source
+/// PTX ISA §9.7.1.19.
+#[inline]
+#[must_use]
+pub fn bfe_u64(a: u64, b: u32, c: u32) -> u64 {
+    let (pos, len) = (b & 0xff, c & 0xff);
+    let field = a.checked_shr(pos).unwrap_or(0);
+    if len < 64 { field & ((1 << len) - 1) } else { field }
+}
+
+/// `bfe.s32`: the field of a that starts at bit b and is c bits long, sign-extended.
+///
+/// Only bits 7..0 of b and c count. The sign is the field's highest bit, or bit 31 of a where the field reaches beyond it (also
+/// when it starts beyond it); an empty field is 0.
+///
+/// # Source
+/// PTX ISA §9.7.1.19, by its pseudocode (the sentence that says which bit is the sign is incomplete).
+#[inline]
+#[must_use]
+pub fn bfe_s32(a: i32, b: u32, c: u32) -> i32 {
+    bfe_s64(i64::from(a), b, c) as i32
+}
+
+/// `bfe.s64`: the field of a that starts at bit b and is c bits long, sign-extended.
+///
+/// Only bits 7..0 of b and c count. The sign is the field's highest bit, or bit 63 of a where the field reaches beyond it (also
+/// when it starts beyond it); an empty field is 0.
+///
+/// # Source
+/// PTX ISA §9.7.1.19, by its pseudocode (the sentence that says which bit is the sign is incomplete).
+#[inline]
+#[must_use]
+pub fn bfe_s64(a: i64, b: u32, c: u32) -> i64 {
+    let (pos, len) = (b & 0xff, c & 0xff);
+    let field = a >> pos.min(63);
+    match len {
+        0 => 0,
+        1..64 => field << (64 - len) >> (64 - len),
+        _ => field,
+    }
+}
+
+/// `bfi.b32`: b with the low d bits of a put in from bit c on.
+///
+/// Only bits 7..0 of c and d count. What of the field lies above bit 31 is dropped; an empty field, or one that starts above
+/// bit 31, gives b.
+///
+/// # Source
+/// PTX ISA §9.7.1.20.
+#[inline]
+#[must_use]
+pub fn bfi_b32(a: u32, b: u32, c: u32, d: u32) -> u32 {
+    bfi_b64(u64::from(a), u64::from(b), c, d) as u32
+}
+
+/// `bfi.b64`: b with the low d bits of a put in from bit c on.
+///
+/// Only bits 7..0 of c and d count. What of the field lies above bit 63 is dropped; an empty field, or one that starts above
+/// bit 63, gives b.
+///
+/// # Source
+/// PTX ISA §9.7.1.20.
+#[inline]
+#[must_use]
+pub fn bfi_b64(a: u64, b: u64, c: u32, d: u32) -> u64 {
+    let (pos, len) = (c & 0xff, d & 0xff);
+    let ones = if len < 64 { (1 << len) - 1 } else { u64::MAX };
+    let mask = ones.checked_shl(pos).unwrap_or(0);
+    (b & !mask) | (a.checked_shl(pos).unwrap_or(0) & mask)
+}
+
+/// Byte i of the packed a, zero-extended.
+#[inline]
+fn byte_u32(a: u32, i: u32) -> u32 {
+    (a >> (8 * i)) & 0xff
+}
+
+/// Byte i of the packed a, sign-extended; as the 32-bit pattern, which is all that sums modulo 2^32 need.
+#[inline]
+fn byte_s32(a: u32, i: u32) -> u32 {
+    i32::from((a >> (8 * i)) as i8).cast_unsigned()
+}
+
+/// Half i of the packed a, zero-extended.
+#[inline]
+fn half_u32(a: u32, i: u32) -> u32 {
+    (a >> (16 * i)) & 0xffff
+}
+
+/// Half i of the packed a, sign-extended; as the 32-bit pattern.
+#[inline]
+fn half_s32(a: u32, i: u32) -> u32 {
+    i32::from((a >> (16 * i)) as i16).cast_unsigned()
+}
+
+/// c plus the four products of the bytes of a and b, modulo 2^32.
+#[inline]
+fn dp4a(a: u32, b: u32, c: u32, byte_a: fn(u32, u32) -> u32, byte_b: fn(u32, u32) -> u32) -> u32 {
+    (0..4).fold(c, |d, i| d.wrapping_add(byte_a(a, i).wrapping_mul(byte_b(b, i))))
+}
+
+/// c plus the two products of the halves of a and the bytes of b from byte `first` on, modulo 2^32.
+#[inline]
+fn dp2a(a: u32, b: u32, c: u32, first: u32, half_a: fn(u32, u32) -> u32, byte_b: fn(u32, u32) -> u32) -> u32 {
+    (0..2).fold(c, |d, i| d.wrapping_add(half_a(a, i).wrapping_mul(byte_b(b, first + i))))
+}
+
+macro_rules! dot_products {
+    ($($mode:literal $name:ident $generic:ident ($($first:literal)?) $elem_a:ident $elem_b:ident;)+) => {$(
+        #[doc = concat!("`", $mode, "`: c plus the dot product of the packed elements of a and b, modulo 2^32.")]
+        ///
+        /// The elements of a and b are zero- or sign-extended by their own type (the first is a's). Nothing saturates; the type
+        /// of c only documents signedness, so all operands are patterns here.
+        ///
+        /// # Source
+        /// PTX ISA §9.7.1.21 (`dp4a`: 4 bytes by 4 bytes) and §9.7.1.22 (`dp2a`: 2 halves of a by the low or high 2 bytes of b).
+        #[inline]
+        #[must_use]
+        pub fn $name(a: u32, b: u32, c: u32) -> u32 {
+            $generic(a, b, c, $($first,)? $elem_a, $elem_b)
+        }
+    )+};
+}
+dot_products! {
+    "dp4a.u32.u32"    dp4a_u32_u32    dp4a()  byte_u32 byte_u32;
+    "dp4a.u32.s32"    dp4a_u32_s32    dp4a()  byte_u32 byte_s32;
+    "dp4a.s32.u32"    dp4a_s32_u32    dp4a()  byte_s32 byte_u32;
+    "dp4a.s32.s32"    dp4a_s32_s32    dp4a()  byte_s32 byte_s32;
+    "dp2a.lo.u32.u32" dp2a_lo_u32_u32 dp2a(0) half_u32 byte_u32;
+    "dp2a.lo.u32.s32" dp2a_lo_u32_s32 dp2a(0) half_u32 byte_s32;
+    "dp2a.lo.s32.u32" dp2a_lo_s32_u32 dp2a(0) half_s32 byte_u32;
+    "dp2a.lo.s32.s32" dp2a_lo_s32_s32 dp2a(0) half_s32 byte_s32;
+    "dp2a.hi.u32.u32" dp2a_hi_u32_u32 dp2a(2) half_u32 byte_u32;
+    "dp2a.hi.u32.s32" dp2a_hi_u32_s32 dp2a(2) half_u32 byte_s32;
+    "dp2a.hi.s32.u32" dp2a_hi_s32_u32 dp2a(2) half_s32 byte_u32;
+    "dp2a.hi.s32.s32" dp2a_hi_s32_s32 dp2a(2) half_s32 byte_s32;
+}
