@@ -31,12 +31,26 @@ macro_rules! per_type {
     };
 }
 
+mod approx;
+mod atom;
 mod compare;
+mod cvt;
 mod extended;
+mod float;
+mod half;
 mod int;
 mod logic;
+mod soft;
+mod warp;
 
+pub use approx::*;
+pub use atom::*;
 pub use compare::*;
+pub use cvt::*;
 pub use extended::*;
+pub use float::*;
+pub use half::*;
 pub use int::*;
 pub use logic::*;
+pub use soft::Rnd;
+pub use warp::*;

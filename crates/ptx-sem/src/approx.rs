@@ -1,0 +1,208 @@
+//! The approximate float instructions: `div.approx`, `div.full`, `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2` and the two
+//! `.approx.ftz.f64` forms (PTX ISA 6.4 §9.7.3), and `mad.f32` of sm_1x.
+//!
+//! The manual bounds these, it does not define them. Ours compute in `f64` and round to `f32`: within 0.51 units in the last place of the
+//! true value, so within every bound the manual gives, and without its restrictions of range. The rows of its tables of special inputs hold
+//! exactly when the caller flushes operand and result for `.ftz`; without `.ftz` a subnormal operand has its mathematical result, where the
+//! tables, written for flushed operands, print another (`rcp`, `rsqrt`, `lg2`, `sqrt` of negative subnormals).
+//!
+//! **Invariant:** a NaN result is 0x7fffffff. `sin`, `cos`, `lg2` and `ex2` use the host's `f64` functions: where that lies within 2^-28 of the
+//! midpoint of two `f32`, hosts may differ in the last bit. All else gives the same bits everywhere.
+
+use crate::float::{NAN_F32, div_f32, ftz_f32, ftz_f64, mul_f32, rcp_f32, sqrt_f32};
+use crate::soft::{self, Rnd};
+
+/// `a` rounded to nearest, a NaN as the NaN of `.f32`.
+#[inline]
+fn narrow(a: f64) -> f32 {
+    if a.is_nan() { NAN_F32 } else { a as f32 }
+}
+
+/// `div.approx.f32`: a / b, here correctly rounded.
+///
+/// The manual bounds the error by 2 units in the last place for |b| in 2^-126..2^126, and says nothing beyond. A number divided by +0 is
+/// infinity with the sign of a, as it says; by -0 the signs multiply, as its formula a * (1/b) and the table of `rcp` have it.
+///
+/// # Source
+/// PTX ISA §9.7.3.8.
+#[inline]
+#[must_use]
+pub fn div_approx_f32(a: f32, b: f32) -> f32 {
+    div_f32(a, b, Rnd::Rn)
+}
+
+/// `div.full.f32`: a / b, here correctly rounded (the manual: within 2 units in the last place everywhere).
+///
+/// # Source
+/// PTX ISA §9.7.3.8.
+#[inline]
+#[must_use]
+pub fn div_full_f32(a: f32, b: f32) -> f32 {
+    div_f32(a, b, Rnd::Rn)
+}
+
+/// `rcp.approx.f32`: 1 / a, here correctly rounded (the manual: error at most 2^-23 for a in 1..2); a zero gives infinity of its sign.
+///
+/// # Source
+/// PTX ISA §9.7.3.13.
+#[inline]
+#[must_use]
+pub fn rcp_approx_f32(a: f32) -> f32 {
+    rcp_f32(a, Rnd::Rn)
+}
+
+/// `sqrt.approx.f32`: the square root, here correctly rounded (the manual: bound to be determined); -0 gives -0, below zero NaN.
+///
+/// # Source
+/// PTX ISA §9.7.3.15.
+#[inline]
+#[must_use]
+pub fn sqrt_approx_f32(a: f32) -> f32 {
+    sqrt_f32(a, Rnd::Rn)
+}
+
+/// `rsqrt.approx.f32`: 1 / sqrt(a) (the manual: error at most 2^-22.4 for a in 1..4); a zero gives infinity of its sign, below zero NaN.
+///
+/// # Source
+/// PTX ISA §9.7.3.16.
+#[inline]
+#[must_use]
+pub fn rsqrt_approx_f32(a: f32) -> f32 {
+    narrow(reciprocal_root(f64::from(a)))
+}
+
+/// `rsqrt.approx.f64`: 1 / sqrt(a), two roundings (the manual: bound to be determined); a zero gives infinity of its sign, below zero NaN.
+///
+/// # Rounding and NaN
+/// Subnormal operands count by value ("double-precision instructions support subnormal inputs"), though the table prints infinity for them.
+/// A NaN is made quiet; an operand below zero gives 0x7ff8000000000000.
+///
+/// # Source
+/// PTX ISA §9.7.3.16.
+#[inline]
+#[must_use]
+pub fn rsqrt_approx_f64(a: f64) -> f64 {
+    if a.is_nan() {
+        f64::from_bits(a.to_bits() | 1 << 51)
+    } else if a < 0.0 {
+        f64::from_bits(0x7ff8_0000_0000_0000)
+    } else {
+        reciprocal_root(a)
+    }
+}
+
+/// 1 / sqrt(a); the root of -0 is -0.
+#[inline]
+fn reciprocal_root(a: f64) -> f64 {
+    1.0 / a.sqrt()
+}
+
+/// The bits of a `.f64` result of which the lower word is zero; a NaN as 0x7fffffff00000000; subnormals flushed.
+#[inline]
+fn upper_word(a: f64) -> f64 {
+    if a.is_nan() {
+        f64::from_bits(0x7fff_ffff_0000_0000)
+    } else {
+        f64::from_bits(ftz_f64(a).to_bits() & 0xffff_ffff_0000_0000)
+    }
+}
+
+/// The operand as `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64` read it: its upper word, flushed.
+///
+/// A NaN with a payload in the lower word alone therefore reads as infinity.
+#[inline]
+fn upper_operand(a: f64) -> f64 {
+    ftz_f64(f64::from_bits(a.to_bits() & 0xffff_ffff_0000_0000))
+}
+
+/// `rcp.approx.ftz.f64`: 1 / (upper word of a), of which the upper word is kept and the lower one is zero.
+///
+/// # Rounding and NaN
+/// Cut, not rounded, to 20 fraction bits (the manual: "gross approximation", no bound). Subnormal operands and results are flushed here, not by
+/// the caller. A NaN gives 0x7fffffff00000000.
+///
+/// # Source
+/// PTX ISA §9.7.3.14.
+#[inline]
+#[must_use]
+pub fn rcp_approx_ftz_f64(a: f64) -> f64 {
+    upper_word(1.0 / upper_operand(a))
+}
+
+/// `rsqrt.approx.ftz.f64`: 1 / sqrt(upper word of a), of which the upper word is kept and the lower one is zero.
+///
+/// # Rounding and NaN
+/// Cut, not rounded, to 20 fraction bits (the manual gives no bound). Subnormal operands are flushed here, not by the caller. A NaN, and an
+/// operand below zero (a row the table lacks), give 0x7fffffff00000000.
+///
+/// # Source
+/// PTX ISA §9.7.3.17.
+#[inline]
+#[must_use]
+pub fn rsqrt_approx_ftz_f64(a: f64) -> f64 {
+    upper_word(reciprocal_root(upper_operand(a)))
+}
+
+/// `sin.approx.f32`: the sine of a in radians (the manual: error at most 2^-20.9 in the first quadrant); a zero stays, infinities give NaN.
+///
+/// # Source
+/// PTX ISA §9.7.3.18.
+#[inline]
+#[must_use]
+pub fn sin_approx_f32(a: f32) -> f32 {
+    narrow(f64::from(a).sin())
+}
+
+/// `cos.approx.f32`: the cosine of a in radians (the manual: error at most 2^-20.9 in the first quadrant); infinities give NaN.
+///
+/// # Source
+/// PTX ISA §9.7.3.19.
+#[inline]
+#[must_use]
+pub fn cos_approx_f32(a: f32) -> f32 {
+    narrow(f64::from(a).cos())
+}
+
+/// `lg2.approx.f32`: the logarithm of a to base 2 (the manual: error at most 2^-22.6 for the mantissa); a zero of either sign gives -infinity,
+/// below zero NaN.
+///
+/// # Source
+/// PTX ISA §9.7.3.20.
+#[inline]
+#[must_use]
+pub fn lg2_approx_f32(a: f32) -> f32 {
+    if a == 0.0 { f32::NEG_INFINITY } else { narrow(f64::from(a).log2()) }
+}
+
+/// `ex2.approx.f32`: 2 to the power a (the manual: error at most 2^-22.5 in the primary range); a subnormal operand gives 1.0.
+///
+/// # Source
+/// PTX ISA §9.7.3.21.
+#[inline]
+#[must_use]
+pub fn ex2_approx_f32(a: f32) -> f32 {
+    narrow(f64::from(a).exp2())
+}
+
+/// `mad.f32` of `.target sm_1x`: the product cut to 24 significant bits with an unlimited exponent, then c added, rounded to nearest even.
+///
+/// With c = +-0 it is `mul.rn` and `add.rn` instead. Subnormal operands and results are flushed here, as on those targets always; `.sat` is
+/// the caller's.
+///
+/// # Rounding and NaN
+/// A NaN result is 0x7fffffff.
+///
+/// # Source
+/// PTX ISA §9.7.3.7.
+#[must_use]
+pub fn mad_trunc_f32(a: f32, b: f32, c: f32) -> f32 {
+    let (a, b, c) = (ftz_f32(a), ftz_f32(b), ftz_f32(c));
+    if c == 0.0 {
+        let product = ftz_f32(mul_f32(a, b, Rnd::Rn));
+        return ftz_f32(crate::float::add_f32(product, c, Rnd::Rn));
+    }
+    // Two 24-bit significands have an exact product in f64, of which 23 of the 52 fraction bits are kept.
+    let product = (f64::from(a) * f64::from(b)).to_bits() & !0x1fff_ffff;
+    let sum = soft::add(soft::F64, soft::F32, product, f64::from(c).to_bits(), Rnd::Rn);
+    ftz_f32(sum.map_or(NAN_F32, |bits| f32::from_bits(bits as u32)))
+}

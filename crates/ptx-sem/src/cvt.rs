@@ -1,0 +1,382 @@
+//! Conversion: `cvt` between all integer and float types (PTX ISA 6.4 §9.7.8.14, §6.5).
+//!
+//! `cvt_D_S` is `cvt.D.S`; a rounding mode the instruction names is an argument ([`Rnd`] towards a float, [`RndInt`] towards an integral
+//! value). `cvt_sat_D_S` is the integer conversion with `.sat`. `.sat` to a float type and `.ftz` are composed by the caller (`sat_f32`,
+//! `ftz_f32`); `cvt` between equal float types without rounding is a copy, and with it [`round_f32`] and its siblings.
+//!
+//! **Invariant:** a value is read and given in exactly its type; what a wider register adds around it is the caller's business (the source
+//! is cut to its type; the result extended by the sign of the **destination** type, so `cvt.u16.s8` of -128 in a 32-bit register is
+//! 0x0000ff80).
+
+use crate::float::NAN_F32;
+use crate::half::{NAN_F16, f16_of_f64, f64_of_f16};
+use crate::soft::{self, Rnd};
+
+/// The rounding of a float to an integral value (`.irnd`).
+///
+/// # Source
+/// PTX ISA §6.5.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RndInt {
+    /// `.rni`: to the nearest integer, ties to the even one.
+    Rni,
+    /// `.rzi`: towards zero.
+    Rzi,
+    /// `.rmi`: towards negative infinity.
+    Rmi,
+    /// `.rpi`: towards positive infinity.
+    Rpi,
+}
+
+macro_rules! int_to_int {
+    ($($name:ident $from:ty => $to:ty;)+) => {$(
+        /// `cvt` between integers: a extended by the sign of **its own** type, then cut to the destination's width.
+        ///
+        /// # Source
+        /// PTX ISA §9.7.8.14, table 13.
+        #[inline]
+        #[must_use]
+        pub fn $name(a: $from) -> $to {
+            a as $to
+        }
+    )+};
+}
+int_to_int! {
+    cvt_u8_u8 u8 => u8; cvt_u8_u16 u16 => u8; cvt_u8_u32 u32 => u8; cvt_u8_u64 u64 => u8; cvt_u8_s8 i8 => u8; cvt_u8_s16 i16 => u8; cvt_u8_s32 i32 => u8; cvt_u8_s64 i64 => u8;
+    cvt_u16_u8 u8 => u16; cvt_u16_u16 u16 => u16; cvt_u16_u32 u32 => u16; cvt_u16_u64 u64 => u16; cvt_u16_s8 i8 => u16; cvt_u16_s16 i16 => u16; cvt_u16_s32 i32 => u16; cvt_u16_s64 i64 => u16;
+    cvt_u32_u8 u8 => u32; cvt_u32_u16 u16 => u32; cvt_u32_u32 u32 => u32; cvt_u32_u64 u64 => u32; cvt_u32_s8 i8 => u32; cvt_u32_s16 i16 => u32; cvt_u32_s32 i32 => u32; cvt_u32_s64 i64 => u32;
+    cvt_u64_u8 u8 => u64; cvt_u64_u16 u16 => u64; cvt_u64_u32 u32 => u64; cvt_u64_u64 u64 => u64; cvt_u64_s8 i8 => u64; cvt_u64_s16 i16 => u64; cvt_u64_s32 i32 => u64; cvt_u64_s64 i64 => u64;
+    cvt_s8_u8 u8 => i8; cvt_s8_u16 u16 => i8; cvt_s8_u32 u32 => i8; cvt_s8_u64 u64 => i8; cvt_s8_s8 i8 => i8; cvt_s8_s16 i16 => i8; cvt_s8_s32 i32 => i8; cvt_s8_s64 i64 => i8;
+    cvt_s16_u8 u8 => i16; cvt_s16_u16 u16 => i16; cvt_s16_u32 u32 => i16; cvt_s16_u64 u64 => i16; cvt_s16_s8 i8 => i16; cvt_s16_s16 i16 => i16; cvt_s16_s32 i32 => i16; cvt_s16_s64 i64 => i16;
+    cvt_s32_u8 u8 => i32; cvt_s32_u16 u16 => i32; cvt_s32_u32 u32 => i32; cvt_s32_u64 u64 => i32; cvt_s32_s8 i8 => i32; cvt_s32_s16 i16 => i32; cvt_s32_s32 i32 => i32; cvt_s32_s64 i64 => i32;
+    cvt_s64_u8 u8 => i64; cvt_s64_u16 u16 => i64; cvt_s64_u32 u32 => i64; cvt_s64_u64 u64 => i64; cvt_s64_s8 i8 => i64; cvt_s64_s16 i16 => i64; cvt_s64_s32 i32 => i64; cvt_s64_s64 i64 => i64;
+}
+
+/// The nearest value of the destination type.
+#[inline]
+fn saturate<S: TryInto<D> + PartialOrd + Default + Copy, D>(a: S, least: D, greatest: D) -> D {
+    a.try_into().unwrap_or(if a < S::default() { least } else { greatest })
+}
+
+macro_rules! int_to_int_sat {
+    ($($name:ident $from:ty => $to:ty;)+) => {$(
+        /// `cvt.sat` between integers: a clamped to the range of the destination type.
+        ///
+        /// There is one for each pair where the destination cannot hold every source value; for the others `.sat` is illegal.
+        ///
+        /// # Source
+        /// PTX ISA §9.7.8.14.
+        #[inline]
+        #[must_use]
+        pub fn $name(a: $from) -> $to {
+            saturate(a, <$to>::MIN, <$to>::MAX)
+        }
+    )+};
+}
+int_to_int_sat! {
+    cvt_sat_u8_u16 u16 => u8; cvt_sat_u8_u32 u32 => u8; cvt_sat_u8_u64 u64 => u8; cvt_sat_u8_s8 i8 => u8; cvt_sat_u8_s16 i16 => u8; cvt_sat_u8_s32 i32 => u8; cvt_sat_u8_s64 i64 => u8;
+    cvt_sat_u16_u32 u32 => u16; cvt_sat_u16_u64 u64 => u16; cvt_sat_u16_s8 i8 => u16; cvt_sat_u16_s16 i16 => u16; cvt_sat_u16_s32 i32 => u16; cvt_sat_u16_s64 i64 => u16;
+    cvt_sat_u32_u64 u64 => u32; cvt_sat_u32_s8 i8 => u32; cvt_sat_u32_s16 i16 => u32; cvt_sat_u32_s32 i32 => u32; cvt_sat_u32_s64 i64 => u32;
+    cvt_sat_u64_s8 i8 => u64; cvt_sat_u64_s16 i16 => u64; cvt_sat_u64_s32 i32 => u64; cvt_sat_u64_s64 i64 => u64;
+    cvt_sat_s8_u8 u8 => i8; cvt_sat_s8_u16 u16 => i8; cvt_sat_s8_u32 u32 => i8; cvt_sat_s8_u64 u64 => i8; cvt_sat_s8_s16 i16 => i8; cvt_sat_s8_s32 i32 => i8; cvt_sat_s8_s64 i64 => i8;
+    cvt_sat_s16_u16 u16 => i16; cvt_sat_s16_u32 u32 => i16; cvt_sat_s16_u64 u64 => i16; cvt_sat_s16_s32 i32 => i16; cvt_sat_s16_s64 i64 => i16;
+    cvt_sat_s32_u32 u32 => i32; cvt_sat_s32_u64 u64 => i32; cvt_sat_s32_s64 i64 => i32;
+    cvt_sat_s64_u64 u64 => i64;
+}
+
+/// The sign and magnitude of an integer.
+trait Signed {
+    fn sign_magnitude(self) -> (bool, u64);
+}
+
+macro_rules! impl_signed {
+    ($($unsigned:ty, $signed:ty;)+) => {$(
+        impl Signed for $unsigned {
+            #[inline]
+            fn sign_magnitude(self) -> (bool, u64) {
+                (false, u64::from(self))
+            }
+        }
+        impl Signed for $signed {
+            #[inline]
+            fn sign_magnitude(self) -> (bool, u64) {
+                (self < 0, u64::from(self.unsigned_abs()))
+            }
+        }
+    )+};
+}
+impl_signed! {
+    u8, i8;
+    u16, i16;
+    u32, i32;
+    u64, i64;
+}
+
+/// An integer rounded into a format by any mode, in integer arithmetic.
+#[inline]
+fn round_int(to: soft::Format, a: impl Signed, rnd: Rnd) -> u64 {
+    let (sign, magnitude) = a.sign_magnitude();
+    soft::from_int(to, sign, magnitude, rnd)
+}
+
+macro_rules! int_to_float {
+    ($($f32:ident $from:ty, $f64:ident, $f16:ident;)+) => {$(
+        /// `cvt.rnd` of an integer to `.f32`: the value, correctly rounded; 0 gives +0.
+        ///
+        /// # Source
+        /// PTX ISA §9.7.8.14.
+        #[inline]
+        #[must_use]
+        pub fn $f32(a: $from, rnd: Rnd) -> f32 {
+            match rnd {
+                Rnd::Rn => a as f32,
+                Rnd::Rz | Rnd::Rm | Rnd::Rp => f32::from_bits(round_int(soft::F32, a, rnd) as u32),
+            }
+        }
+
+        /// `cvt.rnd` of an integer to `.f64`: the value, correctly rounded; 0 gives +0.
+        ///
+        /// # Source
+        /// PTX ISA §9.7.8.14.
+        #[inline]
+        #[must_use]
+        pub fn $f64(a: $from, rnd: Rnd) -> f64 {
+            match rnd {
+                Rnd::Rn => a as f64,
+                Rnd::Rz | Rnd::Rm | Rnd::Rp => f64::from_bits(round_int(soft::F64, a, rnd)),
+            }
+        }
+
+        /// `cvt.rnd` of an integer to `.f16` (bits): the value, correctly rounded; 0 gives +0.
+        ///
+        /// Beyond the range of halves the result is infinity or 65504, as the mode rounds: the "~131,000" of PTX ISA §6.5.1 belongs to
+        /// an older half format without infinities.
+        ///
+        /// # Source
+        /// PTX ISA §9.7.8.14.
+        #[inline]
+        #[must_use]
+        pub fn $f16(a: $from, rnd: Rnd) -> u16 {
+            round_int(soft::F16, a, rnd) as u16
+        }
+    )+};
+}
+int_to_float! {
+    cvt_f32_u8 u8, cvt_f64_u8, cvt_f16_u8;
+    cvt_f32_u16 u16, cvt_f64_u16, cvt_f16_u16;
+    cvt_f32_u32 u32, cvt_f64_u32, cvt_f16_u32;
+    cvt_f32_u64 u64, cvt_f64_u64, cvt_f16_u64;
+    cvt_f32_s8 i8, cvt_f64_s8, cvt_f16_s8;
+    cvt_f32_s16 i16, cvt_f64_s16, cvt_f16_s16;
+    cvt_f32_s32 i32, cvt_f64_s32, cvt_f16_s32;
+    cvt_f32_s64 i64, cvt_f64_s64, cvt_f16_s64;
+}
+
+/// `cvt.irnd.f32.f32`: a rounded to an integral value, which stays a float; its sign is kept (-0.3 rounds to -0).
+///
+/// # Rounding and NaN
+/// By `rnd`; infinities stay; a NaN gives 0x7fffffff.
+///
+/// # Source
+/// PTX ISA §9.7.8.14.
+#[inline]
+#[must_use]
+pub fn round_f32(a: f32, rnd: RndInt) -> f32 {
+    if a.is_nan() {
+        return NAN_F32;
+    }
+    match rnd {
+        RndInt::Rni => a.round_ties_even(),
+        RndInt::Rzi => a.trunc(),
+        RndInt::Rmi => a.floor(),
+        RndInt::Rpi => a.ceil(),
+    }
+}
+
+/// `cvt.irnd.f64.f64`: a rounded to an integral value, which stays a float; its sign is kept (-0.3 rounds to -0).
+///
+/// # Rounding and NaN
+/// By `rnd`; infinities stay; a NaN is made quiet.
+///
+/// # Source
+/// PTX ISA §9.7.8.14.
+#[inline]
+#[must_use]
+pub fn round_f64(a: f64, rnd: RndInt) -> f64 {
+    if a.is_nan() {
+        return quiet_f64(a.to_bits());
+    }
+    match rnd {
+        RndInt::Rni => a.round_ties_even(),
+        RndInt::Rzi => a.trunc(),
+        RndInt::Rmi => a.floor(),
+        RndInt::Rpi => a.ceil(),
+    }
+}
+
+/// `cvt.irnd.f16.f16` (bits): a rounded to an integral value, which stays a float; its sign is kept.
+///
+/// # Rounding and NaN
+/// By `rnd`; infinities stay; a NaN gives 0x7fff.
+///
+/// # Source
+/// PTX ISA §9.7.8.14.
+#[inline]
+#[must_use]
+pub fn round_f16(a: u16, rnd: RndInt) -> u16 {
+    f16_of_f64(round_f64(f64_of_f16(a), rnd))
+}
+
+macro_rules! float_to_int {
+    ($($f32:ident, $f64:ident, $f16:ident $to:ty;)+) => {$(
+        /// `cvt.irnd` of `.f32` to an integer: a rounded to an integral value, clamped to the destination's range.
+        ///
+        /// # Rounding and NaN
+        /// By `rnd`; NaN gives 0 (the manual is silent).
+        ///
+        /// # Source
+        /// PTX ISA §9.7.8.14.
+        #[inline]
+        #[must_use]
+        pub fn $f32(a: f32, rnd: RndInt) -> $to {
+            match rnd {
+                RndInt::Rzi => a as $to,
+                RndInt::Rni | RndInt::Rmi | RndInt::Rpi => round_f32(a, rnd) as $to,
+            }
+        }
+
+        /// `cvt.irnd` of `.f64` to an integer: a rounded to an integral value, clamped to the destination's range.
+        ///
+        /// # Rounding and NaN
+        /// By `rnd`; NaN gives 0 (the manual is silent).
+        ///
+        /// # Source
+        /// PTX ISA §9.7.8.14.
+        #[inline]
+        #[must_use]
+        pub fn $f64(a: f64, rnd: RndInt) -> $to {
+            match rnd {
+                RndInt::Rzi => a as $to,
+                RndInt::Rni | RndInt::Rmi | RndInt::Rpi => round_f64(a, rnd) as $to,
+            }
+        }
+
+        /// `cvt.irnd` of `.f16` (bits) to an integer: a rounded to an integral value, clamped to the destination's range.
+        ///
+        /// # Rounding and NaN
+        /// By `rnd`; NaN gives 0 (the manual is silent).
+        ///
+        /// # Source
+        /// PTX ISA §9.7.8.14.
+        #[inline]
+        #[must_use]
+        pub fn $f16(a: u16, rnd: RndInt) -> $to {
+            $f64(f64_of_f16(a), rnd)
+        }
+    )+};
+}
+float_to_int! {
+    cvt_u8_f32, cvt_u8_f64, cvt_u8_f16 u8;
+    cvt_u16_f32, cvt_u16_f64, cvt_u16_f16 u16;
+    cvt_u32_f32, cvt_u32_f64, cvt_u32_f16 u32;
+    cvt_u64_f32, cvt_u64_f64, cvt_u64_f16 u64;
+    cvt_s8_f32, cvt_s8_f64, cvt_s8_f16 i8;
+    cvt_s16_f32, cvt_s16_f64, cvt_s16_f16 i16;
+    cvt_s32_f32, cvt_s32_f64, cvt_s32_f16 i32;
+    cvt_s64_f32, cvt_s64_f64, cvt_s64_f16 i64;
+}
+
+/// `cvt.rnd.f32.f64`: a, correctly rounded.
+///
+/// # Rounding and NaN
+/// By `rnd`; a NaN gives 0x7fffffff.
+///
+/// # Source
+/// PTX ISA §9.7.8.14.
+#[inline]
+#[must_use]
+pub fn cvt_f32_f64(a: f64, rnd: Rnd) -> f32 {
+    match rnd {
+        _ if a.is_nan() => NAN_F32,
+        Rnd::Rn => a as f32,
+        Rnd::Rz | Rnd::Rm | Rnd::Rp => soft::convert(soft::F64, soft::F32, a.to_bits(), rnd)
+            .map_or(NAN_F32, |bits| f32::from_bits(bits as u32)),
+    }
+}
+
+/// `cvt.rnd.f16.f64` (result bits): a, correctly rounded.
+///
+/// # Rounding and NaN
+/// By `rnd`; beyond the range infinity or 65504 as the mode rounds (not the "~131,000" of PTX ISA §6.5.1, which belongs to an older half
+/// format); a NaN gives 0x7fff.
+///
+/// # Source
+/// PTX ISA §9.7.8.14.
+#[inline]
+#[must_use]
+pub fn cvt_f16_f64(a: f64, rnd: Rnd) -> u16 {
+    match rnd {
+        Rnd::Rn => f16_of_f64(a),
+        Rnd::Rz | Rnd::Rm | Rnd::Rp => {
+            soft::convert(soft::F64, soft::F16, a.to_bits(), rnd).map_or(NAN_F16, |bits| bits as u16)
+        }
+    }
+}
+
+/// `cvt.rnd.f16.f32` (result bits): a, correctly rounded.
+///
+/// # Rounding and NaN
+/// As [`cvt_f16_f64`].
+///
+/// # Source
+/// PTX ISA §9.7.8.14.
+#[inline]
+#[must_use]
+pub fn cvt_f16_f32(a: f32, rnd: Rnd) -> u16 {
+    cvt_f16_f64(f64::from(a), rnd)
+}
+
+/// `cvt.f32.f16` (operand bits): the exact value; a NaN gives 0x7fffffff.
+///
+/// # Source
+/// PTX ISA §9.7.8.14.
+#[inline]
+#[must_use]
+pub fn cvt_f32_f16(a: u16) -> f32 {
+    let value = f64_of_f16(a);
+    if value.is_nan() { NAN_F32 } else { value as f32 }
+}
+
+/// `cvt.f64.f16` (operand bits): the exact value.
+///
+/// # Rounding and NaN
+/// A NaN keeps its sign and, as the upper bits, its payload, and is made quiet.
+///
+/// # Source
+/// PTX ISA §9.7.8.14.
+#[inline]
+#[must_use]
+pub fn cvt_f64_f16(a: u16) -> f64 {
+    let value = f64_of_f16(a);
+    if value.is_nan() { quiet_f64(u64::from(a & 0x8000) << 48 | u64::from(a & 0x3ff) << 42) } else { value }
+}
+
+/// `cvt.f64.f32`: the exact value.
+///
+/// # Rounding and NaN
+/// A NaN keeps its sign and, as the upper bits, its payload, and is made quiet.
+///
+/// # Source
+/// PTX ISA §9.7.8.14.
+#[inline]
+#[must_use]
+pub fn cvt_f64_f32(a: f32) -> f64 {
+    let bits = u64::from(a.to_bits());
+    if a.is_nan() { quiet_f64((bits & 0x8000_0000) << 32 | (bits & 0x7f_ffff) << 29) } else { f64::from(a) }
+}
+
+/// The quiet NaN with this sign and payload.
+#[inline]
+fn quiet_f64(bits: u64) -> f64 {
+    f64::from_bits(bits | 0x7ff8_0000_0000_0000)
+}

@@ -1,0 +1,189 @@
+//! Half precision: `add`, `sub`, `mul`, `fma`, `neg`, `abs` of `.f16` (bits in a `u16`) and `.f16x2` (two halves in a `u32`), and
+//! their `.ftz` and `.sat` (PTX ISA 6.4 §9.7.4).
+//!
+//! The only rounding mode is `.rn`. The caller composes `sat(ftz(op(ftz(a), ftz(b))))`.
+//!
+//! **Invariant:** results are rounded once. Sums and products of halves are computed in `f64`, where both are exact, and `fma` there
+//! with rounding to odd, which leaves the last rounding right. A NaN result is always 0x7fff (the manual: "unspecified").
+
+/// The NaN of every half-precision instruction.
+pub(crate) const NAN_F16: u16 = 0x7fff;
+
+/// The exact value of a half; a NaN gives some NaN.
+#[inline]
+pub(crate) fn f64_of_f16(a: u16) -> f64 {
+    let magnitude = u64::from(a & 0x7fff);
+    let value = match magnitude {
+        // Subnormals and zero count units of 2^-24.
+        ..0x400 => f64::from(a & 0x7fff) * (1.0 / 16_777_216.0),
+        0x400..0x7c00 => f64::from_bits((magnitude << 42) + ((1023 - 15) << 52)),
+        0x7c00 => f64::INFINITY,
+        _ => f64::NAN,
+    };
+    if a & 0x8000 == 0 { value } else { -value }
+}
+
+/// A value rounded to the nearest half, ties to even.
+#[inline]
+pub(crate) fn f16_of_f64(a: f64) -> u16 {
+    let sign = (a.to_bits() >> 48) as u16 & 0x8000;
+    let magnitude = a.abs();
+    let bits = magnitude.to_bits();
+    if magnitude.is_nan() {
+        NAN_F16
+    } else if magnitude >= 65536.0 {
+        sign | 0x7c00
+    } else if magnitude >= 1.0 / 16384.0 {
+        // Re-bias the exponent and round off 42 bits; the carry runs into the exponent, up to infinity.
+        let rebiased = bits - ((1023 - 15) << 52);
+        let tie_to_even = ((1 << 41) - 1) + (rebiased >> 42 & 1);
+        sign | ((rebiased + tie_to_even) >> 42) as u16
+    } else {
+        // Adding 2^28, whose lowest place is 2^-24, rounds to units of 2^-24.
+        let unit = 268_435_456.0f64;
+        sign | ((magnitude + unit).to_bits() - unit.to_bits()) as u16
+    }
+}
+
+/// `add.f16`: d = a + b, rounded to nearest even.
+///
+/// # Source
+/// PTX ISA §9.7.4.1.
+#[inline]
+#[must_use]
+pub fn add_f16(a: u16, b: u16) -> u16 {
+    f16_of_f64(f64_of_f16(a) + f64_of_f16(b))
+}
+
+/// `sub.f16`: d = a - b, rounded to nearest even.
+///
+/// # Source
+/// PTX ISA §9.7.4.2.
+#[inline]
+#[must_use]
+pub fn sub_f16(a: u16, b: u16) -> u16 {
+    f16_of_f64(f64_of_f16(a) - f64_of_f16(b))
+}
+
+/// `mul.f16`: d = a * b, rounded to nearest even.
+///
+/// # Source
+/// PTX ISA §9.7.4.3.
+#[inline]
+#[must_use]
+pub fn mul_f16(a: u16, b: u16) -> u16 {
+    f16_of_f64(f64_of_f16(a) * f64_of_f16(b))
+}
+
+/// `fma.f16`: d = a * b + c, the product exact, rounded once to nearest even.
+///
+/// # Source
+/// PTX ISA §9.7.4.4.
+#[inline]
+#[must_use]
+pub fn fma_f16(a: u16, b: u16, c: u16) -> u16 {
+    f16_of_f64(add_to_odd(f64_of_f16(a) * f64_of_f16(b), f64_of_f16(c)))
+}
+
+/// x + y, where inexact rounded to the neighbour with an odd last bit: rounding that again to half as many bits is exact.
+///
+/// x and y are halves or products of halves, far from the limits of `f64`, so the error of the sum is itself a float.
+#[inline]
+fn add_to_odd(x: f64, y: f64) -> f64 {
+    let sum = x + y;
+    let from_y = sum - x;
+    let error = (x - (sum - from_y)) + (y - from_y);
+    let bits = sum.to_bits();
+    // An infinite or NaN sum has a NaN error, and stays.
+    if error.abs() > 0.0 && bits & 1 == 0 {
+        let away_from_zero = (error > 0.0) == (sum > 0.0);
+        f64::from_bits(if away_from_zero { bits + 1 } else { bits - 1 })
+    } else {
+        sum
+    }
+}
+
+/// `neg.f16`: a with its sign turned; of a NaN 0x7fff.
+///
+/// # Source
+/// PTX ISA §9.7.4.5.
+#[inline]
+#[must_use]
+pub fn neg_f16(a: u16) -> u16 {
+    if is_nan(a) { NAN_F16 } else { a ^ 0x8000 }
+}
+
+/// `abs.f16`: a without its sign; of a NaN 0x7fff.
+///
+/// # Source
+/// As `neg.f16` (PTX ISA §9.7.4.5); the instruction itself is newer than 6.4.
+#[inline]
+#[must_use]
+pub fn abs_f16(a: u16) -> u16 {
+    if is_nan(a) { NAN_F16 } else { a & 0x7fff }
+}
+
+#[inline]
+fn is_nan(a: u16) -> bool {
+    a & 0x7fff > 0x7c00
+}
+
+/// `.ftz` of a half: a subnormal becomes the zero of its sign; all else stays.
+///
+/// # Source
+/// PTX ISA §9.7.4.1.
+#[inline]
+#[must_use]
+pub fn ftz_f16(a: u16) -> u16 {
+    if a & 0x7c00 == 0 { a & 0x8000 } else { a }
+}
+
+/// `.sat` of a half: clamped to 0.0..1.0; NaN and -0 become +0.
+///
+/// # Source
+/// PTX ISA §9.7.4.1.
+#[inline]
+#[must_use]
+pub fn sat_f16(a: u16) -> u16 {
+    match a {
+        ..=0x3c00 => a,
+        0x3c01..=0x7c00 => 0x3c00,
+        _ => 0,
+    }
+}
+
+/// The two halves of a `.f16x2`, low half first.
+#[inline]
+pub(crate) fn halves(a: u32) -> [u16; 2] {
+    [a as u16, (a >> 16) as u16]
+}
+
+/// The `.f16x2` of two halves, low half first.
+#[inline]
+pub(crate) fn pack_halves([low, high]: [u16; 2]) -> u32 {
+    u32::from(high) << 16 | u32::from(low)
+}
+
+macro_rules! per_half {
+    ($($doc:literal $name:ident $scalar:ident($($arg:ident),+);)+) => {$(
+        #[doc = $doc]
+        ///
+        /// # Source
+        /// PTX ISA §9.7.4, as the `.f16` form.
+        #[inline]
+        #[must_use]
+        pub fn $name($($arg: u32),+) -> u32 {
+            pack_halves([0, 1].map(|i: usize| $scalar($(halves($arg)[i]),+)))
+        }
+    )+};
+}
+per_half! {
+    "`add.f16x2`: the sums of the low and of the high halves, each as [`add_f16`]." add_f16x2 add_f16(a, b);
+    "`sub.f16x2`: the differences of the low and of the high halves, each as [`sub_f16`]." sub_f16x2 sub_f16(a, b);
+    "`mul.f16x2`: the products of the low and of the high halves, each as [`mul_f16`]." mul_f16x2 mul_f16(a, b);
+    "`fma.f16x2`: a * b + c of the low and of the high halves, each as [`fma_f16`]." fma_f16x2 fma_f16(a, b, c);
+    "`neg.f16x2`: both halves, each as [`neg_f16`]." neg_f16x2 neg_f16(a);
+    "`abs.f16x2`: both halves, each as [`abs_f16`]." abs_f16x2 abs_f16(a);
+    "`.ftz` of both halves, each as [`ftz_f16`]." ftz_f16x2 ftz_f16(a);
+    "`.sat` of both halves, each as [`sat_f16`]." sat_f16x2 sat_f16(a);
+}
