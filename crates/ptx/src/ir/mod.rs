@@ -1,1 +1,3 @@
 //! (in preparation)
+pub mod graph;
+pub mod order;
