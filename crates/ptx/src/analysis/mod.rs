@@ -1,1 +1,3 @@
 //! (in preparation)
+pub mod bits;
+pub mod dominators;
