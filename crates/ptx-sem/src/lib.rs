@@ -41,6 +41,7 @@ mod half;
 mod int;
 mod logic;
 mod soft;
+mod video;
 mod warp;
 
 pub use approx::*;
@@ -53,4 +54,5 @@ pub use half::*;
 pub use int::*;
 pub use logic::*;
 pub use soft::Rnd;
+pub use video::*;
 pub use warp::*;
