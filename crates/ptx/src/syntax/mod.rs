@@ -4,8 +4,11 @@
 //! always ends, and makes a tree of bounded depth beside its diagnostics; independent mistakes each give one diagnostic.
 //! Nothing here knows the instruction table, resolves a name or computes a constant: that is [`check`](crate::check).
 //!
-//! The entry is `parse(source: &str) -> Parsed`. PTX ISA §4.
+//! PTX ISA §4.
 
+pub mod lexer;
+pub mod number;
+mod parser;
 pub mod token;
 pub mod tree;
 
@@ -24,4 +27,13 @@ pub struct Parsed {
     pub tree: Tree,
     /// In the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads a text. Never fails: what cannot be read becomes an error node and a diagnostic.
+pub fn parse(source: &str) -> Parsed {
+    let lexer::Lexed { tokens, mut diagnostics } = lexer::lex(source);
+    let (items, more) = parser::Parser::new(source, &tokens).module();
+    diagnostics.extend(more);
+    diagnostics.sort_by_key(|d| d.span);
+    Parsed { tree: Tree { tokens, items }, diagnostics }
 }

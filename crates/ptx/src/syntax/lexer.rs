@@ -1,0 +1,389 @@
+//! Cuts a text into tokens.
+//!
+//! Invariants: tokens follow each other without a gap, none is empty, and joined they give the text; the work is linear in the
+//! length of the text. A mistake gives one diagnostic and a token that holds it. PTX ISA §4.1, §4.2, §4.4, §4.6.
+//!
+//! Where the manual leaves it open:
+//! - `.5` is a number and `.2d` a word: after a dot, digits (perhaps with an exponent) are a number, unless the dot stands
+//!   directly behind a word.
+//! - A `%` directly behind an operand is an operator, elsewhere it begins an identifier: behind a number and `WARP_SZ` always,
+//!   behind `)` where a digit follows.
+//! - A backslash in a string keeps the quote behind it from ending the string.
+//! - Of the preprocessor's lines, line markers (`# 12 "x"`, `#line`, `#file`, `#pragma`, `#ident`) are skipped; the others need
+//!   `cpp` to have run and are refused.
+
+use super::token::{Token, TokenKind};
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+
+/// Tokens with the mistakes found among them.
+#[derive(Clone, Debug, Default)]
+pub struct Lexed {
+    /// Every byte of the text, in order.
+    pub tokens: Vec<Token>,
+    /// In the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Cuts `source` into tokens. A text of 4 GiB or more is refused whole: one token, one diagnostic.
+pub fn lex(source: &str) -> Lexed {
+    let Ok(end) = u32::try_from(source.len()) else {
+        let span = Span::new(0, u32::MAX);
+        return Lexed {
+            tokens: vec![Token { kind: TokenKind::Unknown, span }],
+            diagnostics: vec![Diagnostic::new(
+                Code::TooLarge,
+                Span::new(0, 0),
+                format!("the text has {} bytes, and at most {} can be read", source.len(), u32::MAX),
+            )],
+        };
+    };
+    let mut lexer = Lexer {
+        source,
+        bytes: source.as_bytes(),
+        at: 0,
+        line_start: true,
+        before: None,
+        // Drivers hand over texts with a NUL at the end: it counts as a blank there.
+        content_end: source.trim_end_matches('\0').len(),
+        lexed: Lexed::default(),
+    };
+    lexer.run();
+    debug_assert_eq!(lexer.lexed.tokens.last().map_or(0, |t| t.span.end), end);
+    lexer.lexed
+}
+
+struct Lexer<'s> {
+    source: &'s str,
+    bytes: &'s [u8],
+    at: usize,
+    /// Whether only blanks stand between the start of the line and `at`.
+    line_start: bool,
+    /// The last token that was neither blank nor comment.
+    before: Option<Token>,
+    content_end: usize,
+    lexed: Lexed,
+}
+
+const fn is_blank(b: u8) -> bool {
+    matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C)
+}
+
+const fn is_follow(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$')
+}
+
+impl<'s> Lexer<'s> {
+    fn run(&mut self) {
+        while self.at < self.bytes.len() {
+            let start = self.at;
+            let kind = self.next_kind();
+            debug_assert!(self.at > start, "a token is never empty");
+            let token = Token { kind, span: self.span_from(start) };
+            self.lexed.tokens.push(token);
+            if kind == TokenKind::Whitespace {
+                self.line_start |= token.span.text(self.source).contains('\n');
+            } else if !kind.is_trivia() {
+                self.line_start = false;
+                self.before = Some(token);
+            } else if kind == TokenKind::BlockComment && token.span.text(self.source).contains('\n') {
+                self.line_start = true;
+            }
+        }
+    }
+
+    fn peek(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn span_from(&self, start: usize) -> Span {
+        Span::new(start as u32, self.at as u32)
+    }
+
+    fn skip_while(&mut self, accept: impl Fn(u8) -> bool) {
+        while self.at < self.bytes.len() && accept(self.bytes[self.at]) {
+            self.at += 1;
+        }
+    }
+
+    fn skip_line(&mut self) {
+        self.skip_while(|b| b != b'\n');
+    }
+
+    /// Consumes one token and says what it is.
+    fn next_kind(&mut self) -> TokenKind {
+        let byte = self.bytes[self.at];
+        match byte {
+            _ if is_blank(byte) => self.whitespace(),
+            0 if self.at >= self.content_end => self.whitespace(),
+            0xEF if self.at == 0 && self.source.starts_with('\u{FEFF}') => {
+                self.at += '\u{FEFF}'.len_utf8();
+                TokenKind::Whitespace
+            }
+            b'/' if self.peek(1) == b'/' => {
+                self.skip_line();
+                TokenKind::LineComment
+            }
+            b'/' if self.peek(1) == b'*' => self.block_comment(),
+            b'#' if self.line_start => self.hash_line(),
+            b'"' => self.string(),
+            b'0'..=b'9' => self.number(),
+            b'.' if self.number_after_dot() => self.number(),
+            b'.' if is_follow(self.peek(1)) => self.dot_word(),
+            b'a'..=b'z' | b'A'..=b'Z' => self.ident(),
+            b'%' if self.percent_is_operator() => self.punctuation(TokenKind::Percent, 1),
+            b'_' | b'$' | b'%' if is_follow(self.peek(1)) => self.ident(),
+            b'_' => self.punctuation(TokenKind::Sink, 1),
+            b'@' if self.bytes[self.at..].starts_with(b"@@") => self.dwarf_line(),
+            _ => match self.operator() {
+                Some((kind, length)) => self.punctuation(kind, length),
+                None => self.unknown(),
+            },
+        }
+    }
+
+    fn punctuation(&mut self, kind: TokenKind, length: usize) -> TokenKind {
+        self.at += length;
+        kind
+    }
+
+    fn operator(&self) -> Option<(TokenKind, usize)> {
+        use TokenKind as K;
+        let kind = match (self.bytes[self.at], self.peek(1)) {
+            (b'&', b'&') => return Some((K::AndAnd, 2)),
+            (b'|', b'|') => return Some((K::OrOr, 2)),
+            (b'<', b'<') => return Some((K::Shl, 2)),
+            (b'>', b'>') => return Some((K::Shr, 2)),
+            (b'<', b'=') => return Some((K::Le, 2)),
+            (b'>', b'=') => return Some((K::Ge, 2)),
+            (b'=', b'=') => return Some((K::EqEq, 2)),
+            (b'!', b'=') => return Some((K::Ne, 2)),
+            (b'{', _) => K::LBrace,
+            (b'}', _) => K::RBrace,
+            (b'[', _) => K::LBracket,
+            (b']', _) => K::RBracket,
+            (b'(', _) => K::LParen,
+            (b')', _) => K::RParen,
+            (b',', _) => K::Comma,
+            (b';', _) => K::Semicolon,
+            (b':', _) => K::Colon,
+            (b'?', _) => K::Question,
+            (b'@', _) => K::At,
+            (b'!', _) => K::Bang,
+            (b'~', _) => K::Tilde,
+            (b'+', _) => K::Plus,
+            (b'-', _) => K::Minus,
+            (b'*', _) => K::Star,
+            (b'/', _) => K::Slash,
+            (b'%', _) => K::Percent,
+            (b'&', _) => K::And,
+            (b'|', _) => K::Or,
+            (b'^', _) => K::Xor,
+            (b'<', _) => K::Lt,
+            (b'>', _) => K::Gt,
+            (b'=', _) => K::Eq,
+            _ => return None,
+        };
+        Some((kind, 1))
+    }
+
+    fn whitespace(&mut self) -> TokenKind {
+        let content_end = self.content_end;
+        while self.at < self.bytes.len()
+            && (is_blank(self.bytes[self.at]) || (self.bytes[self.at] == 0 && self.at >= content_end))
+        {
+            self.at += 1;
+        }
+        TokenKind::Whitespace
+    }
+
+    fn block_comment(&mut self) -> TokenKind {
+        let start = self.at;
+        let body = &self.source[start + 2..];
+        match body.find("*/") {
+            Some(length) => {
+                self.at = start + 2 + length + 2;
+                TokenKind::BlockComment
+            }
+            None => {
+                self.at = self.bytes.len();
+                let opening = Span::new(start as u32, start as u32 + 2);
+                self.lexed.diagnostics.push(
+                    Diagnostic::new(Code::UnterminatedComment, opening, "this comment has no end")
+                        .with_label("opened here")
+                        .with_help("end it with `*/`; block comments do not nest")
+                        .with_section("4.2"),
+                );
+                TokenKind::UnterminatedComment
+            }
+        }
+    }
+
+    fn hash_line(&mut self) -> TokenKind {
+        let start = self.at;
+        self.skip_line();
+        let span = Span::new(start as u32, (start + self.source[start..self.at].trim_end().len()) as u32);
+        let rest = span.text(self.source)[1..].trim_start();
+        let word = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("");
+        let marker = word.bytes().all(|b| b.is_ascii_digit());
+        if !marker && !matches!(word, "line" | "file" | "pragma" | "ident") {
+            self.lexed.diagnostics.push(
+                Diagnostic::new(
+                    Code::BadPreprocessorLine,
+                    span,
+                    format!("preprocessor line `#{word}` in a text that must have been preprocessed"),
+                )
+                .with_help("run `cpp -P` over the text first")
+                .with_section("4.1"),
+            );
+        }
+        TokenKind::HashLine
+    }
+
+    /// `@@DWARF`, or the heading's `@@dwarf`, takes its whole line.
+    fn dwarf_line(&mut self) -> TokenKind {
+        let start = self.at;
+        self.at += 2;
+        self.skip_while(is_follow);
+        let keyword = self.span_from(start);
+        if keyword.text(self.source).eq_ignore_ascii_case("@@dwarf") {
+            self.skip_line();
+            return TokenKind::DwarfLine;
+        }
+        self.at = start + 1;
+        TokenKind::At
+    }
+
+    fn string(&mut self) -> TokenKind {
+        let start = self.at;
+        self.at += 1;
+        while self.at < self.bytes.len() {
+            match self.bytes[self.at] {
+                b'"' => {
+                    self.at += 1;
+                    return TokenKind::Str;
+                }
+                b'\n' => break,
+                b'\\' if matches!(self.peek(1), b'"' | b'\\') => self.at += 2,
+                _ => self.at += 1,
+            }
+        }
+        let span = self.span_from(start);
+        self.lexed.diagnostics.push(
+            Diagnostic::new(Code::UnterminatedString, span, "this string has no end on its line")
+                .with_help("end it with `\"`")
+                .with_section("4.2"),
+        );
+        TokenKind::UnterminatedStr
+    }
+
+    fn ident(&mut self) -> TokenKind {
+        self.at += 1;
+        self.skip_while(is_follow);
+        TokenKind::Ident
+    }
+
+    /// A dot and a word; `::` continues the word, as in `.shared::cta`.
+    fn dot_word(&mut self) -> TokenKind {
+        self.at += 1;
+        self.skip_while(is_follow);
+        while self.peek(0) == b':' && self.peek(1) == b':' && is_follow(self.peek(2)) {
+            self.at += 2;
+            self.skip_while(is_follow);
+        }
+        TokenKind::DotWord
+    }
+
+    /// Whether the dot here begins a number, as in `.5` and `.5e3`, and no word, as `.1d` or the `.16` of `x.16`.
+    fn number_after_dot(&self) -> bool {
+        let rest = &self.bytes[self.at + 1..];
+        let touches_word = self.before.is_some_and(|t| {
+            t.span.end as usize == self.at && matches!(t.kind, TokenKind::Ident | TokenKind::DotWord)
+        });
+        let run = rest.iter().take_while(|b| is_follow(**b)).count();
+        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+        !touches_word && digits > 0 && (digits == run || self.exponent_length(self.at + 1 + digits).is_some())
+    }
+
+    /// The length of `e5`, `E+05` and the like at `at`.
+    fn exponent_length(&self, at: usize) -> Option<usize> {
+        let rest = self.bytes.get(at..)?;
+        if !matches!(rest.first(), Some(b'e' | b'E')) {
+            return None;
+        }
+        let sign = usize::from(matches!(rest.get(1), Some(b'+' | b'-')));
+        let digits = rest[1 + sign..].iter().take_while(|b| b.is_ascii_digit()).count();
+        (digits > 0).then_some(1 + sign + digits)
+    }
+
+    /// A number with whatever word characters stick to it; the parser decodes it and reports what is wrong.
+    fn number(&mut self) -> TokenKind {
+        let prefix = [self.peek(0), self.peek(1).to_ascii_lowercase()];
+        let kind = match &prefix {
+            b"0x" | b"0b" => TokenKind::Integer,
+            b"0f" => TokenKind::SingleBits,
+            b"0d" => TokenKind::DoubleBits,
+            _ => self.decimal(),
+        };
+        self.skip_while(is_follow);
+        kind
+    }
+
+    /// Digits, a point where no word follows it, an exponent.
+    fn decimal(&mut self) -> TokenKind {
+        let mut kind = TokenKind::Integer;
+        self.skip_while(|b| b.is_ascii_digit());
+        let word_follows = is_follow(self.peek(1)) && !self.peek(1).is_ascii_digit();
+        if self.peek(0) == b'.' && (!word_follows || self.exponent_length(self.at + 1).is_some()) {
+            kind = TokenKind::Decimal;
+            self.at += 1;
+            self.skip_while(|b| b.is_ascii_digit());
+        }
+        if let Some(length) = self.exponent_length(self.at) {
+            kind = TokenKind::Decimal;
+            self.at += length;
+        }
+        kind
+    }
+
+    fn percent_is_operator(&self) -> bool {
+        self.before.is_some_and(|t| match t.kind {
+            TokenKind::RParen => self.peek(1).is_ascii_digit(),
+            TokenKind::Ident => t.span.text(self.source) == "WARP_SZ",
+            kind => kind.is_number(),
+        })
+    }
+
+    /// A run of characters that PTX does not use, as one token.
+    fn unknown(&mut self) -> TokenKind {
+        let start = self.at;
+        loop {
+            let length = self.source[self.at..].chars().next().map_or(1, char::len_utf8);
+            self.at += length;
+            let Some(&next) = self.bytes.get(self.at) else { break };
+            if next.is_ascii() {
+                break;
+            }
+        }
+        let span = self.span_from(start);
+        let text = span.text(self.source);
+        let shown = match text.chars().next() {
+            Some(c) if text.is_ascii() => format!("`{}`", c.escape_default()),
+            _ => format!("`{text}`, which is not ASCII"),
+        };
+        let mut diagnostic = Diagnostic::new(
+            Code::UnexpectedCharacter,
+            span,
+            format!("PTX does not use the character {shown}"),
+        )
+        .with_section("4.1");
+        if text == "." {
+            diagnostic.message = "a `.` without a word behind it".into();
+        } else if text == "#" {
+            diagnostic = diagnostic
+                .with_help("a preprocessor line begins with `#` as the first character of its line");
+        }
+        self.lexed.diagnostics.push(diagnostic);
+        TokenKind::Unknown
+    }
+}

@@ -1,0 +1,255 @@
+//! Statements: blocks, labels, directives, instructions. PTX ISA §4.3, §9.3, §11.3.
+
+use super::super::tree::{
+    Block, BranchTarget, BranchTargets, CallPrototype, CallTargets, Guard, Instruction, Name, Statement,
+};
+use super::declaration::{linkage_named, space_named};
+use super::operand::Parens;
+use super::{K, Parse, Parser, Reported, is_directive, is_module_directive};
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+
+impl Parser<'_> {
+    /// A function's body. The token at hand is its `{`.
+    pub(super) fn body(&mut self) -> Block {
+        self.depth = 0;
+        let body = self.block();
+        self.unwinding = false;
+        body
+    }
+
+    /// `{ … }`. Where the closing brace is missing, that is reported once, and all open blocks end.
+    fn block(&mut self) -> Block {
+        let open = self.span();
+        let mut statements = Vec::new();
+        if self.enter("blocks").is_err() {
+            self.skip_block();
+            return Block { span: open.to(self.previous()), statements };
+        }
+        self.bump();
+        while !self.is(K::RBrace) && !self.unwinding {
+            if self.is_end() || self.is_other_item() {
+                self.unclosed(open);
+                self.unwinding = true;
+                break;
+            }
+            let before = self.at;
+            let start = self.span();
+            match self.statement() {
+                Ok(statement) => statements.push(statement),
+                Err(Reported) => {
+                    self.skip_statement();
+                    if self.at == before {
+                        self.bump();
+                    }
+                    statements.push(Statement::Error(start.to(self.previous().max(start))));
+                }
+            }
+        }
+        if !self.unwinding {
+            self.eat(K::RBrace);
+        }
+        self.leave();
+        Block { span: open.to(self.previous()), statements }
+    }
+
+    /// Skips a block without looking into it.
+    fn skip_block(&mut self) {
+        let mut open = 0usize;
+        while !self.is_end() {
+            match self.kind() {
+                Some(K::LBrace) => open += 1,
+                Some(K::RBrace) => open -= 1,
+                _ => {}
+            }
+            self.bump();
+            if open == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Whether a function begins here, which cannot stand in a body.
+    fn is_other_item(&self) -> bool {
+        let mut ahead = 0;
+        while linkage_named(self.word_ahead(ahead)).is_some() {
+            ahead += 1;
+        }
+        matches!(self.word_ahead(ahead), "entry" | "func")
+    }
+
+    /// Reports a brace that is never closed.
+    pub(super) fn unclosed(&mut self, open: Span) {
+        if self.is_end() && self.cut_short {
+            return;
+        }
+        let mut diagnostic = Diagnostic::new(Code::UnbalancedBrace, open, "`{` without its `}`")
+            .with_label("opened here")
+            .with_help("close the block with `}`");
+        if !self.is_end() {
+            diagnostic =
+                diagnostic.with_related(self.span(), "still open here, where a function cannot begin");
+        }
+        self.report(diagnostic);
+    }
+
+    fn statement(&mut self) -> Parse<Statement> {
+        match self.kind() {
+            Some(K::LBrace) => Ok(Statement::Block(self.block())),
+            Some(K::Ident) if self.kind_ahead(1) == Some(K::Colon) => self.labelled(),
+            Some(K::Ident) => self.instruction(None).map(Statement::Instruction),
+            Some(K::At) => self.guarded(),
+            Some(K::DotWord) => self.body_directive(),
+            Some(K::Semicolon) => {
+                let diagnostic =
+                    Diagnostic::new(Code::UnexpectedToken, self.span(), "`;` without a statement")
+                        .with_help("remove it")
+                        .with_section("4.3");
+                Err(self.report(diagnostic))
+            }
+            _ => Err(self.expected("a statement")),
+        }
+    }
+
+    /// A label, and with it the directive that it names.
+    fn labelled(&mut self) -> Parse<Statement> {
+        let label = self.name("a label")?;
+        self.expect(K::Colon, "`:`")?;
+        match self.word() {
+            "callprototype" => self.call_prototype(label).map(Statement::CallPrototype),
+            "calltargets" => {
+                self.bump();
+                let targets = self.names("the name of a function")?;
+                self.semicolon()?;
+                let span = label.span.to(self.previous());
+                Ok(Statement::CallTargets(CallTargets { span, label, targets }))
+            }
+            "branchtargets" => self.branch_targets(label).map(Statement::BranchTargets),
+            _ => Ok(Statement::Label(label)),
+        }
+    }
+
+    fn body_directive(&mut self) -> Parse<Statement> {
+        let word = self.word();
+        match word {
+            "loc" => self.loc().map(Statement::Loc),
+            "pragma" => self.pragma().map(Statement::Pragma),
+            "callprototype" | "calltargets" | "branchtargets" => {
+                let diagnostic = Diagnostic::new(
+                    Code::MisplacedDirective,
+                    self.span(),
+                    format!("`.{word}` without a label"),
+                )
+                .with_help(format!("write `name: .{word} …;`, and use the name where it is needed"))
+                .with_section("11.3");
+                Err(self.report(diagnostic))
+            }
+            _ if space_named(word).is_some() => self.variable(None).map(Statement::Variable),
+            _ if linkage_named(word).is_some() => {
+                let linkage = self.linkage();
+                self.variable(linkage).map(Statement::Variable)
+            }
+            _ if is_module_directive(word) => Ok(self.misplaced(word)),
+            _ => Err(self.unknown_directive()),
+        }
+    }
+
+    /// Reports a directive of module scope in a body, and skips its line.
+    fn misplaced(&mut self, word: &str) -> Statement {
+        let start = self.span();
+        let diagnostic =
+            Diagnostic::new(Code::MisplacedDirective, start, format!("`.{word}` inside a function"))
+                .with_help("it can stand at module scope only")
+                .with_section("11");
+        self.report(diagnostic);
+        self.bump();
+        while !self.is_end() && !self.first_on_line() && !self.is(K::RBrace) {
+            self.bump();
+        }
+        Statement::Error(start.to(self.previous()))
+    }
+
+    /// `.callprototype (returns) _ (parameters) .noreturn;`
+    fn call_prototype(&mut self, label: Name) -> Parse<CallPrototype> {
+        self.bump();
+        let returns = if self.is(K::LParen) { self.parameters()? } else { Vec::new() };
+        self.expect(K::Sink, "`_` in place of the function's name")?;
+        let parameters = if self.is(K::LParen) { self.parameters()? } else { Vec::new() };
+        let directives = self.function_directives();
+        self.semicolon()?;
+        Ok(CallPrototype { span: label.span.to(self.previous()), label, returns, parameters, directives })
+    }
+
+    /// `.branchtargets L1, Lbl<10>;`
+    fn branch_targets(&mut self, label: Name) -> Parse<BranchTargets> {
+        self.bump();
+        let mut targets = Vec::new();
+        loop {
+            let name = self.name("a label")?;
+            let mut count = None;
+            if self.eat(K::Lt).is_some() {
+                count = Some(self.constant_in_angles()?);
+                self.expect(K::Gt, "`>` after the count")?;
+            }
+            targets.push(BranchTarget { span: name.span.to(self.previous()), name, count });
+            if self.eat(K::Comma).is_none() {
+                break;
+            }
+        }
+        self.semicolon()?;
+        Ok(BranchTargets { span: label.span.to(self.previous()), label, targets })
+    }
+
+    /// A guard with its instruction. A guarded block is reported, and read as if it had no guard.
+    fn guarded(&mut self) -> Parse<Statement> {
+        let guard = self.guard()?;
+        if self.is(K::Colon) {
+            let diagnostic = Diagnostic::new(Code::BadGuard, self.span(), "`:` after a guard")
+                .with_help("a guard stands directly before its instruction: `@p bra L;`")
+                .with_section("4.3.2");
+            self.report(diagnostic);
+            self.bump();
+        }
+        if self.is(K::LBrace) {
+            let diagnostic = Diagnostic::new(Code::BadGuard, guard.span, "a guard before a block")
+                .with_help("a guard holds for one instruction; branch around the block with `@!p bra L;`")
+                .with_section("9.3");
+            self.report(diagnostic);
+            return Ok(Statement::Block(self.block()));
+        }
+        self.instruction(Some(guard)).map(Statement::Instruction)
+    }
+
+    /// `@p` or `@!p`
+    fn guard(&mut self) -> Parse<Guard> {
+        let start = self.bump();
+        let negated = self.eat(K::Bang).is_some();
+        if !self.is(K::Ident) {
+            return Err(self.expected("a predicate register after `@`"));
+        }
+        let name = self.reference()?;
+        Ok(Guard { span: start.to(name.span), negated, name })
+    }
+
+    fn instruction(&mut self, guard: Option<Guard>) -> Parse<Instruction> {
+        let start = guard.as_ref().map_or(self.span(), |g| g.span);
+        let mnemonic = self.name("an instruction")?;
+        let mut modifiers = Vec::new();
+        let mut bank = None;
+        while self.is(K::DotWord) && !(self.first_on_line() && is_directive(self.word())) {
+            modifiers.extend(self.eat_word());
+            let is_const = modifiers.last().is_some_and(|word| word.text(self.source) == "const");
+            if is_const && self.touches() && self.eat(K::LBracket).is_some() {
+                bank = Some(self.constant()?);
+                self.expect(K::RBracket, "`]` after the bank")?;
+            }
+        }
+        let parens =
+            if mnemonic.text(self.source) == "call" { Parens::Parameters } else { Parens::Expression };
+        let operands = self.operands(parens);
+        if self.semicolon().is_err() {
+            self.skip_statement();
+        }
+        Ok(Instruction { span: start.to(self.previous()), guard, mnemonic, modifiers, bank, operands })
+    }
+}

@@ -1,0 +1,278 @@
+//! Declarations of variables and parameters. PTX ISA §5.1.6, §5.4.
+//!
+//! Invariant: a declaration whose names can be read is kept, even where its type or one of its words cannot, so that a
+//! mistake in it does not make its uses look undeclared.
+
+use super::super::tree::{
+    Attribute, Declarator, Dimension, Initializer, Linkage, Name, Parameter, Ptr, Spanned, Specifiers,
+    Variable,
+};
+use super::{K, Parse, Parser, Reported};
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::{Space, Ty};
+
+/// The linking directive of that name. PTX ISA §11.6.
+pub(super) fn linkage_named(word: &str) -> Option<Linkage> {
+    [Linkage::Extern, Linkage::Visible, Linkage::Weak, Linkage::Common].into_iter().find(|l| l.name() == word)
+}
+
+/// The state space of that name, among those that a declaration can name.
+pub(super) fn space_named(word: &str) -> Option<Space> {
+    [
+        Space::Reg,
+        Space::Sreg,
+        Space::Const,
+        Space::Global,
+        Space::Local,
+        Space::Param,
+        Space::Shared,
+        Space::Tex,
+    ]
+    .into_iter()
+    .find(|s| s.name() == word)
+}
+
+impl Parser<'_> {
+    /// A declaration from its state space to its semicolon.
+    pub(super) fn variable(&mut self, linkage: Option<Spanned<Linkage>>) -> Parse<Variable> {
+        let start = linkage.map_or(self.span(), |l| l.span);
+        let specifiers = self.specifiers(linkage)?;
+        let mut names = vec![self.declarator(false)?];
+        loop {
+            if self.eat(K::Comma).is_some() {
+                names.push(self.declarator(false)?);
+            } else if self.is(K::Ident) && !self.starts_statement() {
+                let message = format!("missing `,` before {}", self.found());
+                if !self.is_muffled() {
+                    self.report(
+                        Diagnostic::new(Code::UnexpectedToken, self.behind(), message).with_section("5.4.1"),
+                    );
+                }
+                names.push(self.declarator(false)?);
+            } else {
+                break;
+            }
+        }
+        let variable =
+            |parser: &Self, names| Variable { span: start.to(parser.previous()), specifiers, names };
+        if self.semicolon().is_err() {
+            self.skip_statement();
+        }
+        Ok(variable(self, names))
+    }
+
+    /// `(a, b)`, with nothing or something in it.
+    pub(super) fn parameters(&mut self) -> Parse<Vec<Parameter>> {
+        let open = self.expect(K::LParen, "`(`")?;
+        let mut parameters = Vec::new();
+        if self.eat(K::RParen).is_some() {
+            return Ok(parameters);
+        }
+        loop {
+            match self.parameter() {
+                Ok(parameter) => parameters.push(parameter),
+                Err(Reported) => self.skip_in_list(K::RParen),
+            }
+            if self.eat(K::Comma).is_some() {
+                continue;
+            }
+            if self.eat(K::RParen).is_some() {
+                return Ok(parameters);
+            }
+            self.expected_closing(open);
+            self.skip_in_list(K::RParen);
+            if self.eat(K::Comma).is_none() {
+                self.eat(K::RParen);
+                return Ok(parameters);
+            }
+        }
+    }
+
+    fn expected_closing(&mut self, open: Span) {
+        if self.is_muffled() {
+            return;
+        }
+        let message = format!("expected `,` or `)`, found {}", self.found());
+        let diagnostic = Diagnostic::new(Code::UnexpectedToken, self.span(), message)
+            .with_related(open, "the list begins here");
+        self.report(diagnostic);
+    }
+
+    fn parameter(&mut self) -> Parse<Parameter> {
+        let start = self.span();
+        let specifiers = self.specifiers(None)?;
+        let declarator = self.declarator(true)?;
+        Ok(Parameter { span: start.to(self.previous()), specifiers, declarator })
+    }
+
+    /// State space, alignment, attributes and type, in any order after the space.
+    fn specifiers(&mut self, linkage: Option<Spanned<Linkage>>) -> Parse<Specifiers> {
+        let Some(space) = space_named(self.word()) else {
+            return Err(self.expected("a state space such as `.reg` or `.param`"));
+        };
+        let mut specifiers = Specifiers {
+            linkage,
+            space: Spanned { value: space, span: self.bump() },
+            bank: None,
+            align: None,
+            attributes: Vec::new(),
+            vector: None,
+            ty: None,
+            ptr: None,
+        };
+        if space == Space::Const && self.eat(K::LBracket).is_some() {
+            specifiers.bank = Some(self.constant()?);
+            self.expect(K::RBracket, "`]` after the bank")?;
+        }
+        let mut unreadable_type = false;
+        while self.is(K::DotWord) {
+            unreadable_type |= self.specifier(&mut specifiers)?;
+        }
+        if specifiers.ty.is_none() && !unreadable_type && !self.is_muffled() {
+            let message = format!("expected a type, found {}", self.found());
+            let diagnostic = Diagnostic::new(Code::BadDeclaration, self.span(), message)
+                .with_help("a declaration is `.space .type name`, such as `.reg .b32 %r<4>`")
+                .with_section("5.4.1");
+            self.report(diagnostic);
+        }
+        Ok(specifiers)
+    }
+
+    /// One word of a declaration. Says whether it stands where a type should and is none.
+    fn specifier(&mut self, specifiers: &mut Specifiers) -> Parse<bool> {
+        let word = self.word();
+        let span = self.span();
+        match word {
+            "align" => {
+                self.bump();
+                let align = self.constant()?;
+                self.once(specifiers.align.is_some(), span);
+                specifiers.align = Some(align);
+            }
+            "attribute" => {
+                let attributes = self.attributes()?;
+                specifiers.attributes.extend(attributes);
+            }
+            "ptr" => {
+                self.once(specifiers.ptr.is_some(), span);
+                specifiers.ptr = Some(self.ptr()?);
+            }
+            _ => {
+                self.bump();
+                if let Some(count) = word.strip_prefix('v').and_then(|digits| digits.parse().ok()) {
+                    self.once(specifiers.vector.is_some(), span);
+                    specifiers.vector = Some(Spanned { value: count, span });
+                } else if let Some(ty) = Ty::from_name(word) {
+                    self.once(specifiers.ty.is_some(), span);
+                    specifiers.ty = Some(Spanned { value: ty, span });
+                } else {
+                    let message = format!("`.{word}` is no type, and cannot stand in a declaration");
+                    let diagnostic =
+                        Diagnostic::new(Code::BadDeclaration, span, message).with_section("5.2.1");
+                    self.report(diagnostic);
+                    return Ok(specifiers.ty.is_none());
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reports a word that stands for the second time.
+    fn once(&mut self, again: bool, span: Span) {
+        if again {
+            let message =
+                format!("`{}` after another of its kind in the same declaration", span.text(self.source));
+            self.report(Diagnostic::new(Code::BadDeclaration, span, message).with_section("5.4.1"));
+        }
+    }
+
+    /// `.attribute(.managed, …)`
+    pub(super) fn attributes(&mut self) -> Parse<Vec<Attribute>> {
+        self.bump();
+        self.expect(K::LParen, "`(`")?;
+        let mut attributes = Vec::new();
+        loop {
+            let Some(word) = self.eat_word() else {
+                return Err(self.expected("an attribute such as `.managed`"));
+            };
+            let mut arguments = Vec::new();
+            if self.eat(K::LParen).is_some() {
+                arguments.push(self.constant()?);
+                while self.eat(K::Comma).is_some() {
+                    arguments.push(self.constant()?);
+                }
+                self.expect(K::RParen, "`)`")?;
+            }
+            attributes.push(Attribute { word, arguments });
+            if self.eat(K::Comma).is_none() {
+                self.expect(K::RParen, "`,` or `)`")?;
+                return Ok(attributes);
+            }
+        }
+    }
+
+    /// `.ptr {.space} {.align N}`
+    fn ptr(&mut self) -> Parse<Ptr> {
+        let start = self.bump();
+        let space = space_named(self.word()).map(|value| Spanned { value, span: self.bump() });
+        let align = if self.word() == "align" {
+            self.bump();
+            Some(self.constant()?)
+        } else {
+            None
+        };
+        Ok(Ptr { span: start.to(self.previous()), space, align })
+    }
+
+    /// A name with its count, dimensions and initialiser; `_` is a name where `may_be_sink`.
+    fn declarator(&mut self, may_be_sink: bool) -> Parse<Declarator> {
+        let name = match self.kind() {
+            Some(K::Sink) if may_be_sink => Name { span: self.bump() },
+            _ => self.name("a name")?,
+        };
+        let mut count = None;
+        if self.eat(K::Lt).is_some() {
+            count = Some(self.constant_in_angles()?);
+            self.expect(K::Gt, "`>` after the count")?;
+        }
+        let mut dimensions = Vec::new();
+        while let Some(open) = self.eat(K::LBracket) {
+            let size = if self.is(K::RBracket) { None } else { Some(self.constant()?) };
+            let close = self.expect(K::RBracket, "`]`")?;
+            dimensions.push(Dimension { span: open.to(close), size });
+        }
+        let initializer = if self.eat(K::Eq).is_some() { Some(self.initializer()?) } else { None };
+        Ok(Declarator { span: name.span.to(self.previous()), name, count, dimensions, initializer })
+    }
+
+    fn initializer(&mut self) -> Parse<Initializer> {
+        if self.is(K::LBrace) {
+            self.enter("initialisers")?;
+            let list = self.initializer_list();
+            self.leave();
+            return list;
+        }
+        if self.is(K::Ident) && self.kind_ahead(1) == Some(K::Eq) {
+            let name = self.name("a field")?;
+            self.bump();
+            return Ok(Initializer::Field { name, value: self.constant()? });
+        }
+        Ok(Initializer::Value(self.constant()?))
+    }
+
+    fn initializer_list(&mut self) -> Parse<Initializer> {
+        let open = self.bump();
+        let mut items = Vec::new();
+        if let Some(close) = self.eat(K::RBrace) {
+            return Ok(Initializer::List { span: open.to(close), items });
+        }
+        loop {
+            items.push(self.initializer()?);
+            if let Some(close) = self.eat(K::RBrace) {
+                return Ok(Initializer::List { span: open.to(close), items });
+            }
+            self.expect(K::Comma, "`,` or `}`")?;
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Kernels and functions: signature, directives, body or none. PTX ISA §11.2, §11.4.
+
+use super::super::tree::{
+    Function, FunctionDirective, FunctionDirectiveKind as D, FunctionKind, Linkage, Name, Spanned, Str,
+};
+use super::{K, Parse, Parser, Reported};
+use crate::diag::{Code, Diagnostic};
+
+impl Parser<'_> {
+    /// `.entry` or `.func`, from the word to the end of the body or prototype.
+    pub(super) fn function(&mut self, linkage: Option<Spanned<Linkage>>) -> Parse<Function> {
+        let kind = if self.word() == "entry" { FunctionKind::Entry } else { FunctionKind::Func };
+        let kind = Spanned { value: kind, span: self.bump() };
+        let mut function = Function {
+            span: linkage.map_or(kind.span, |l| l.span.to(kind.span)),
+            linkage,
+            kind,
+            attributes: Vec::new(),
+            returns: Vec::new(),
+            name: None,
+            parameters: Vec::new(),
+            directives: Vec::new(),
+            body: None,
+        };
+        let signature = self.signature(&mut function);
+        if signature.is_err() {
+            self.skip_signature();
+        }
+        self.function_end(&mut function, signature)?;
+        function.span = function.span.to(self.previous());
+        Ok(function)
+    }
+
+    fn signature(&mut self, function: &mut Function) -> Parse<()> {
+        if self.word() == "attribute" {
+            function.attributes = self.attributes()?;
+        }
+        if self.is(K::LParen) {
+            function.returns = self.parameters()?;
+        }
+        function.name = Some(self.name("the name of a function")?);
+        if self.is(K::LParen) {
+            function.parameters = self.parameters()?;
+        }
+        function.directives = self.function_directives();
+        Ok(())
+    }
+
+    /// A body, or the end of a prototype: its semicolon may be missing where a directive follows.
+    fn function_end(&mut self, function: &mut Function, signature: Parse<()>) -> Parse<()> {
+        if self.is(K::LBrace) {
+            function.body = Some(self.body());
+            return Ok(());
+        }
+        if self.eat(K::Semicolon).is_some() || self.is_end() || self.first_on_line() {
+            return Ok(());
+        }
+        signature?;
+        let reported = self.expected("`{` or `;`");
+        self.skip_signature();
+        if self.is(K::LBrace) {
+            function.body = Some(self.body());
+            return Ok(());
+        }
+        self.eat(K::Semicolon);
+        Err(reported)
+    }
+
+    /// Skips to a body, to the end of a prototype, or to the next directive of module scope.
+    fn skip_signature(&mut self) {
+        while !self.is_end() && !self.is(K::LBrace) && !self.is(K::Semicolon) {
+            if self.first_on_line() && super::is_module_directive(self.word()) {
+                return;
+            }
+            self.bump();
+        }
+    }
+
+    /// What stands between a signature and a body.
+    pub(super) fn function_directives(&mut self) -> Vec<FunctionDirective> {
+        let mut directives = Vec::new();
+        while self.is(K::DotWord) && !self.begins_module_item() {
+            let start = self.span();
+            match self.function_directive() {
+                Ok(kind) => directives.push(FunctionDirective { span: start.to(self.previous()), kind }),
+                Err(Reported) => {
+                    while !self.is_end()
+                        && !matches!(self.kind(), Some(K::LBrace | K::Semicolon | K::DotWord | K::RBrace))
+                    {
+                        self.bump();
+                    }
+                }
+            }
+        }
+        directives
+    }
+
+    /// Whether a new item begins here: a directive of module scope, or a declaration.
+    fn begins_module_item(&self) -> bool {
+        super::is_module_directive(self.word()) || super::declaration::space_named(self.word()).is_some()
+    }
+
+    fn function_directive(&mut self) -> Parse<D> {
+        let word = self.word();
+        let span = self.bump();
+        Ok(match word {
+            "maxnreg" => D::MaxNReg(self.constant()?),
+            "maxntid" => D::MaxNTid(self.extents()?),
+            "reqntid" => D::ReqNTid(self.extents()?),
+            "minnctapersm" => D::MinNCtaPerSm(self.constant()?),
+            "maxnctapersm" => D::MaxNCtaPerSm(self.constant()?),
+            "noreturn" => D::NoReturn,
+            "pragma" => {
+                let strings = self.strings()?;
+                self.semicolon()?;
+                D::Pragma(strings)
+            }
+            "reqnctapercluster" => D::ReqNCtaPerCluster(self.extents()?),
+            "explicitcluster" => D::ExplicitCluster,
+            "maxclusterrank" => D::MaxClusterRank(self.constant()?),
+            "blocksareclusters" => D::BlocksAreClusters,
+            "abi_preserve" => D::AbiPreserve(self.constant()?),
+            "abi_preserve_control" => D::AbiPreserveControl(self.constant()?),
+            _ => {
+                let message = format!("`.{word}` is no directive of a function");
+                let diagnostic = Diagnostic::new(Code::UnknownDirective, span, message)
+                    .with_help(
+                        "between signature and body can stand `.maxnreg`, `.maxntid`, `.reqntid`, `.minnctapersm`, \
+                         `.maxnctapersm`, `.noreturn`, `.pragma`",
+                    )
+                    .with_section("11.4");
+                return Err(self.report(diagnostic));
+            }
+        })
+    }
+
+    fn extents(&mut self) -> Parse<Vec<super::super::tree::Expr>> {
+        let mut extents = vec![self.constant()?];
+        while self.eat(K::Comma).is_some() {
+            extents.push(self.constant()?);
+        }
+        Ok(extents)
+    }
+
+    /// `"…", "…"`
+    pub(super) fn strings(&mut self) -> Parse<Vec<Str>> {
+        let mut strings = vec![self.string()?];
+        while self.eat(K::Comma).is_some() {
+            strings.push(self.string()?);
+        }
+        Ok(strings)
+    }
+
+    /// `name, name, …`
+    pub(super) fn names(&mut self, what: &str) -> Parse<Vec<Name>> {
+        let mut names = vec![self.name(what)?];
+        while self.eat(K::Comma).is_some() {
+            names.push(self.name(what)?);
+        }
+        Ok(names)
+    }
+}

@@ -1,0 +1,373 @@
+//! Tokens to tree.
+//!
+//! Invariants: parsing always ends (every loop consumes a token or stops), recursion is bounded by
+//! [`MAX_NESTING`](super::MAX_NESTING), and one mistake gives one diagnostic: whoever reports returns [`Reported`], and
+//! whoever catches it skips to the next place where something can start. Lexical mistakes have been reported by the
+//! lexer, so nothing more is said about them here.
+//!
+//! One file per part of the language: [`module`] (what stands outside functions), [`debug`] (`.file`, `.loc`, `.section`),
+//! [`declaration`], [`function`], [`body`] (statements and instructions), [`operand`], [`expression`].
+
+mod body;
+mod debug;
+mod declaration;
+mod expression;
+mod function;
+mod module;
+mod operand;
+
+use super::token::{Token, TokenKind as K};
+use super::tree::{Name, Spanned, Str, Word};
+use super::{MAX_NESTING, number};
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+
+/// A diagnostic has been made; the caller recovers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reported;
+
+/// What a part of the parser gives.
+type Parse<T> = Result<T, Reported>;
+
+/// A token that the grammar sees.
+#[derive(Clone, Copy)]
+struct Seen {
+    kind: K,
+    span: Span,
+    /// Whether it is the first of its line.
+    first_on_line: bool,
+    /// Whether characters that PTX does not use stand before it.
+    after_unknown: bool,
+}
+
+/// The cursor over the tokens, and what has been found so far.
+pub(super) struct Parser<'s> {
+    source: &'s str,
+    tokens: Vec<Seen>,
+    at: usize,
+    diagnostics: Vec<Diagnostic>,
+    /// Depth of blocks or of initialiser lists.
+    depth: usize,
+    /// Operators seen in the expression at hand.
+    operators: usize,
+    /// Whether section names are values here.
+    in_section: bool,
+    /// Whether blocks end without their `}` because a directive of module scope was met.
+    unwinding: bool,
+    /// Whether the end of the text comes too early for a reason that has been reported.
+    cut_short: bool,
+}
+
+impl<'s> Parser<'s> {
+    pub(super) fn new(source: &'s str, tokens: &[Token]) -> Self {
+        let mut seen = Vec::new();
+        let mut first_on_line = true;
+        let mut after_unknown = false;
+        for token in tokens {
+            if token.kind == K::Unknown {
+                after_unknown = true;
+            } else if token.kind.is_trivia() {
+                let breaks_line = matches!(token.kind, K::Whitespace | K::BlockComment);
+                first_on_line |= breaks_line && token.span.text(source).contains('\n');
+            } else {
+                seen.push(Seen { kind: token.kind, span: token.span, first_on_line, after_unknown });
+                first_on_line = false;
+                after_unknown = false;
+            }
+        }
+        let cut_short = tokens.last().is_some_and(|t| t.kind == K::UnterminatedComment);
+        Self {
+            source,
+            tokens: seen,
+            at: 0,
+            diagnostics: Vec::new(),
+            depth: 0,
+            operators: 0,
+            in_section: false,
+            unwinding: false,
+            cut_short,
+        }
+    }
+
+    // Looking.
+
+    fn kind(&self) -> Option<K> {
+        self.kind_ahead(0)
+    }
+
+    fn kind_ahead(&self, ahead: usize) -> Option<K> {
+        self.tokens.get(self.at + ahead).map(|t| t.kind)
+    }
+
+    fn is(&self, kind: K) -> bool {
+        self.kind() == Some(kind)
+    }
+
+    fn is_end(&self) -> bool {
+        self.at >= self.tokens.len()
+    }
+
+    /// The place of the token at hand; at the end of the text, the empty place behind the last token.
+    fn span(&self) -> Span {
+        self.tokens.get(self.at).map_or_else(|| self.behind(), |t| t.span)
+    }
+
+    /// The empty place directly behind the last token consumed.
+    fn behind(&self) -> Span {
+        let end = self.previous().end;
+        Span::new(end, end)
+    }
+
+    /// The place of the last token consumed.
+    fn previous(&self) -> Span {
+        let last = self.at.min(self.tokens.len()).checked_sub(1);
+        last.map_or(Span::default(), |i| self.tokens[i].span)
+    }
+
+    fn text(&self) -> &'s str {
+        self.text_ahead(0)
+    }
+
+    fn text_ahead(&self, ahead: usize) -> &'s str {
+        self.tokens.get(self.at + ahead).map_or("", |t| t.span.text(self.source))
+    }
+
+    /// The word at hand without its dot; empty where there is none.
+    fn word(&self) -> &'s str {
+        self.word_ahead(0)
+    }
+
+    fn word_ahead(&self, ahead: usize) -> &'s str {
+        if self.kind_ahead(ahead) == Some(K::DotWord) { &self.text_ahead(ahead)[1..] } else { "" }
+    }
+
+    fn first_on_line(&self) -> bool {
+        self.tokens.get(self.at).is_some_and(|t| t.first_on_line)
+    }
+
+    /// Whether the token at hand touches the one before it.
+    fn touches(&self) -> bool {
+        !self.is_end() && self.at > 0 && self.span().start == self.previous().end
+    }
+
+    // Consuming.
+
+    fn bump(&mut self) -> Span {
+        let span = self.span();
+        if !self.is_end() {
+            self.at += 1;
+        }
+        span
+    }
+
+    fn eat(&mut self, kind: K) -> Option<Span> {
+        self.is(kind).then(|| self.bump())
+    }
+
+    fn eat_word(&mut self) -> Option<Word> {
+        self.eat(K::DotWord).map(|span| Word { span })
+    }
+
+    fn expect(&mut self, kind: K, what: &str) -> Parse<Span> {
+        match self.eat(kind) {
+            Some(span) => Ok(span),
+            None => Err(self.expected(what)),
+        }
+    }
+
+    fn name(&mut self, what: &str) -> Parse<Name> {
+        self.expect(K::Ident, what).map(|span| Name { span })
+    }
+
+    fn string(&mut self) -> Parse<Str> {
+        match self.eat(K::UnterminatedStr) {
+            Some(span) => Ok(Str { span }),
+            None => self.expect(K::Str, "a string").map(|span| Str { span }),
+        }
+    }
+
+    /// A plain integer, for directives that take no expression.
+    fn integer(&mut self, what: &str) -> Parse<Spanned<u64>> {
+        if !self.kind().is_some_and(K::is_number) {
+            return Err(self.expected(what));
+        }
+        let text = self.text();
+        let span = self.bump();
+        match number::decode(text) {
+            Ok(number::Number::Integer { value, .. }) => Ok(Spanned { value, span }),
+            Ok(number::Number::Double(_) | number::Number::Single(_)) => {
+                let message = format!("expected {what}, found the floating-point number `{text}`");
+                Err(self.report(Diagnostic::new(Code::UnexpectedToken, span, message)))
+            }
+            Err(error) => Err(self.bad_number(span, error)),
+        }
+    }
+
+    /// The semicolon of a statement. Where it is missing, that is reported and the statement stands.
+    fn semicolon(&mut self) -> Parse<()> {
+        if self.eat(K::Semicolon).is_some() {
+            return Ok(());
+        }
+        if self.unterminated_string_before() {
+            return Ok(());
+        }
+        if self.starts_statement() {
+            self.missing_semicolon();
+            return Ok(());
+        }
+        Err(self.expected("`;`"))
+    }
+
+    /// Whether the string that was just consumed swallowed the rest of its line.
+    fn unterminated_string_before(&self) -> bool {
+        self.at > 0 && self.tokens[self.at - 1].kind == K::UnterminatedStr
+    }
+
+    fn missing_semicolon(&mut self) {
+        let diagnostic =
+            Diagnostic::new(Code::MissingSemicolon, self.behind(), "missing `;` after this statement")
+                .with_label("`;` expected here")
+                .with_section("4.3");
+        if !self.is_muffled() {
+            self.report(diagnostic);
+        }
+    }
+
+    // Reporting.
+
+    fn report(&mut self, diagnostic: Diagnostic) -> Reported {
+        self.diagnostics.push(diagnostic);
+        Reported
+    }
+
+    /// Whether the lexer already reported why something is amiss here: characters that PTX does not use stand beside, or a
+    /// comment without an end took the rest of the text.
+    fn is_muffled(&self) -> bool {
+        let beside = &self.tokens[self.at.saturating_sub(1)..self.tokens.len().min(self.at + 1)];
+        beside.iter().any(|t| t.after_unknown) || (self.is_end() && self.cut_short)
+    }
+
+    /// Reports that something else should stand here, unless the lexer already reported what stands here.
+    fn expected(&mut self, what: &str) -> Reported {
+        if self.is_muffled() {
+            return Reported;
+        }
+        let message = format!("expected {what}, found {}", self.found());
+        self.report(Diagnostic::new(Code::UnexpectedToken, self.span(), message))
+    }
+
+    /// The token at hand in words.
+    fn found(&self) -> String {
+        const SHOWN: usize = 40;
+        if self.is_end() {
+            return "the end of the text".into();
+        }
+        let text = self.text();
+        let noun = match self.kind() {
+            Some(K::Str | K::UnterminatedStr) => "the string ",
+            Some(kind) if kind.is_number() => "the number ",
+            _ => "",
+        };
+        match text.char_indices().nth(SHOWN) {
+            Some((cut, _)) => format!("{noun}`{}…`", &text[..cut]),
+            None => format!("{noun}`{text}`"),
+        }
+    }
+
+    fn bad_number(&mut self, span: Span, error: number::NumberError) -> Reported {
+        let text = span.text(self.source);
+        let mut diagnostic = Diagnostic::new(Code::BadNumber, span, format!("malformed number `{text}`"))
+            .with_label(error.to_string())
+            .with_section("4.6");
+        if error == number::NumberError::FloatSuffix {
+            diagnostic = diagnostic.with_help("leave the suffix out: the instruction says the size");
+        }
+        self.report(diagnostic)
+    }
+
+    // Recovering.
+
+    /// Whether a new statement begins here, so that the one before it has ended: the end of a block or of the text, or what
+    /// looks like a statement at the start of a line.
+    fn starts_statement(&self) -> bool {
+        match self.kind() {
+            None | Some(K::RBrace) => true,
+            Some(K::At) => self.first_on_line(),
+            Some(K::DotWord) => self.first_on_line() && is_directive(self.word()),
+            Some(K::Ident) => {
+                let label = self.kind_ahead(1) == Some(K::Colon);
+                let opcode = !self.text().starts_with('%')
+                    && matches!(self.kind_ahead(1), Some(K::DotWord | K::Semicolon | K::Ident));
+                self.first_on_line() && (label || opcode)
+            }
+            _ => false,
+        }
+    }
+
+    /// Skips to behind the next `;`, or to before a `}`, or to a line that begins a statement.
+    fn skip_statement(&mut self) {
+        let mut open = 0usize;
+        while !self.is_end() {
+            match self.kind() {
+                Some(K::Semicolon) => {
+                    self.bump();
+                    return;
+                }
+                Some(K::LBrace) => open += 1,
+                Some(K::RBrace) if open == 0 => return,
+                Some(K::RBrace) => open -= 1,
+                _ if self.starts_statement() => return,
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    /// Skips to before a `,` or `close` of the list at hand, or to before what ends every list.
+    fn skip_in_list(&mut self, close: K) {
+        let mut open = 0usize;
+        while let Some(kind) = self.kind() {
+            match kind {
+                K::Semicolon => return,
+                K::LBrace if close == K::RParen => return,
+                _ if open == 0 && (kind == close || kind == K::Comma) => return,
+                K::LBrace | K::LBracket | K::LParen => open += 1,
+                K::RBrace | K::RBracket | K::RParen if open == 0 => return,
+                K::RBrace | K::RBracket | K::RParen => open -= 1,
+                _ if self.starts_statement() => return,
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    /// Enters a nested construct, or reports that it is nested too deeply.
+    fn enter(&mut self, what: &str) -> Parse<()> {
+        if self.depth >= MAX_NESTING {
+            let message = format!("{what} nested more than {MAX_NESTING} deep");
+            return Err(self.report(Diagnostic::new(Code::TooLarge, self.span(), message)));
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        self.depth -= 1;
+    }
+}
+
+/// Whether `.word` begins a directive, at module scope or in a body.
+fn is_directive(word: &str) -> bool {
+    is_module_directive(word)
+        || declaration::space_named(word).is_some()
+        || matches!(word, "loc" | "pragma" | "callprototype" | "calltargets" | "branchtargets")
+}
+
+/// Whether `.word` begins what can stand at module scope alone.
+fn is_module_directive(word: &str) -> bool {
+    declaration::linkage_named(word).is_some()
+        || matches!(
+            word,
+            "version" | "target" | "address_size" | "entry" | "func" | "alias" | "file" | "section"
+        )
+}

@@ -1,0 +1,236 @@
+//! What stands at module scope. PTX ISA §11.1, §11.2.3, §11.4.7.
+//!
+//! Order (`.version` first, then `.target`) and values are the checker's matter.
+
+use super::super::tree::{AddressSize, Alias, Item, Linkage, Pragma, Spanned, Target, Version};
+use super::declaration::{linkage_named, space_named};
+use super::{K, Parse, Parser, Reported, is_directive, is_module_directive};
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+
+impl Parser<'_> {
+    /// The whole text.
+    pub(in super::super) fn module(mut self) -> (Vec<Item>, Vec<Diagnostic>) {
+        let mut items = Vec::new();
+        let mut last_body = None;
+        while !self.is_end() {
+            let before = self.at;
+            let start = self.span();
+            self.unwinding = false;
+            self.depth = 0;
+            match self.item(last_body) {
+                Ok(item) => {
+                    if let Item::Function(function) = &item {
+                        last_body = function.body.as_ref().map(|b| b.span);
+                    }
+                    items.push(item);
+                }
+                Err(Reported) => {
+                    if self.at == before {
+                        self.bump();
+                    }
+                    items.push(Item::Error(start.to(self.previous())));
+                }
+            }
+        }
+        (items, self.diagnostics)
+    }
+
+    fn item(&mut self, last_body: Option<Span>) -> Parse<Item> {
+        match self.kind() {
+            Some(K::DotWord) => {
+                let item = self.directive();
+                if item.is_err() {
+                    self.skip_item();
+                }
+                item
+            }
+            Some(K::DwarfLine) => Ok(Item::Dwarf(self.bump())),
+            Some(K::RBrace) => {
+                let span = self.bump();
+                let diagnostic = Diagnostic::new(Code::UnbalancedBrace, span, "`}` without its `{`");
+                Err(self.report(with_body(diagnostic, last_body)))
+            }
+            Some(K::Semicolon) => {
+                let span = self.bump();
+                let diagnostic = Diagnostic::new(Code::UnexpectedToken, span, "`;` without a statement")
+                    .with_help("remove it")
+                    .with_section("4.3");
+                Err(self.report(diagnostic))
+            }
+            _ => Err(self.stray(last_body)),
+        }
+    }
+
+    /// Reports a statement outside of a function, once for all that follow up to the next item or `}`.
+    fn stray(&mut self, last_body: Option<Span>) -> Reported {
+        let statement = matches!(self.kind(), Some(K::Ident | K::At));
+        if !self.is_muffled() {
+            let message = if statement {
+                format!("statement outside of a function: {}", self.found())
+            } else {
+                format!("expected a directive, found {}", self.found())
+            };
+            let diagnostic = Diagnostic::new(Code::UnexpectedToken, self.span(), message).with_section("4.3");
+            self.report(with_body(diagnostic, last_body));
+        }
+        let mut open = 0usize;
+        while !self.is_end() {
+            match self.kind() {
+                Some(K::LBrace) => open += 1,
+                Some(K::RBrace) if open == 0 => {
+                    self.bump();
+                    break;
+                }
+                Some(K::RBrace) => open -= 1,
+                Some(K::DotWord) if self.first_on_line() && is_module_directive(self.word()) => break,
+                _ => {}
+            }
+            self.bump();
+        }
+        Reported
+    }
+
+    fn directive(&mut self) -> Parse<Item> {
+        let word = self.word();
+        match word {
+            "version" => self.version().map(Item::Version),
+            "target" => self.target().map(Item::Target),
+            "address_size" => self.address_size().map(Item::AddressSize),
+            "alias" => self.alias().map(Item::Alias),
+            "file" => self.file().map(Item::File),
+            "section" => self.section().map(Item::Section),
+            "loc" => self.loc().map(Item::Loc),
+            "pragma" => self.pragma().map(Item::Pragma),
+            "entry" | "func" => self.function(None).map(Item::Function),
+            _ if linkage_named(word).is_some() => self.linked(),
+            _ if space_named(word).is_some() => self.variable(None).map(Item::Variable),
+            _ => Err(self.unknown_directive()),
+        }
+    }
+
+    /// What follows a linking directive.
+    fn linked(&mut self) -> Parse<Item> {
+        let linkage = self.linkage();
+        match self.word() {
+            "entry" | "func" => self.function(linkage).map(Item::Function),
+            word if space_named(word).is_some() => self.variable(linkage).map(Item::Variable),
+            _ => Err(self.expected("a state space, `.entry` or `.func`")),
+        }
+    }
+
+    /// Linking directives; of several the first counts, and that is reported.
+    pub(super) fn linkage(&mut self) -> Option<Spanned<Linkage>> {
+        let mut first: Option<Spanned<Linkage>> = None;
+        while let Some(value) = linkage_named(self.word()) {
+            let span = self.bump();
+            match first {
+                None => first = Some(Spanned { value, span }),
+                Some(first) => {
+                    let message = format!("`.{}` after `.{}`", value.name(), first.value.name());
+                    let diagnostic = Diagnostic::new(Code::ConflictingDirectives, span, message)
+                        .with_related(first.span, "the first linking directive")
+                        .with_section("11.6");
+                    self.report(diagnostic);
+                }
+            }
+        }
+        first
+    }
+
+    pub(super) fn unknown_directive(&mut self) -> Reported {
+        let message = format!("there is no directive `{}`", self.text());
+        self.report(Diagnostic::new(Code::UnknownDirective, self.span(), message).with_section("4.3.1"))
+    }
+
+    fn version(&mut self) -> Parse<Version> {
+        let start = self.bump();
+        if !matches!(self.kind(), Some(K::Decimal | K::Integer)) {
+            return Err(self.expected("a version such as `6.4`"));
+        }
+        let text = self.text();
+        let span = self.bump();
+        let parts = text.split_once('.').and_then(|(major, minor)| Some((digits(major)?, digits(minor)?)));
+        if parts.is_none() {
+            let diagnostic = Diagnostic::new(Code::BadNumber, span, format!("`{text}` is not a version"))
+                .with_help("a version is `major.minor`, such as `6.4`")
+                .with_section("11.1.1");
+            self.report(diagnostic);
+        }
+        Ok(Version { span: start.to(span), number: parts.map(|value| Spanned { value, span }) })
+    }
+
+    fn target(&mut self) -> Parse<Target> {
+        let start = self.bump();
+        let names = self.names("a target such as `sm_70`")?;
+        Ok(Target { span: start.to(self.previous()), names })
+    }
+
+    fn address_size(&mut self) -> Parse<AddressSize> {
+        let start = self.bump();
+        let size = Some(self.integer("`32` or `64`")?);
+        Ok(AddressSize { span: start.to(self.previous()), size })
+    }
+
+    fn alias(&mut self) -> Parse<Alias> {
+        let start = self.bump();
+        let name = self.name("the name of a function")?;
+        self.expect(K::Comma, "`,` and the function that the alias stands for")?;
+        let target = self.name("the name of a function")?;
+        self.semicolon()?;
+        Ok(Alias { span: start.to(self.previous()), name, target })
+    }
+
+    /// `.pragma "…", "…";`
+    pub(super) fn pragma(&mut self) -> Parse<Pragma> {
+        let start = self.bump();
+        let strings = self.strings()?;
+        self.semicolon()?;
+        Ok(Pragma { span: start.to(self.previous()), strings })
+    }
+
+    /// Skips to the next item: behind a `;` or a balanced `{…}`, or to a directive at the start of a line.
+    fn skip_item(&mut self) {
+        let mut open = 0usize;
+        while !self.is_end() {
+            match self.kind() {
+                Some(K::Semicolon) if open == 0 => {
+                    self.bump();
+                    return;
+                }
+                Some(K::LBrace) => open += 1,
+                Some(K::RBrace) => {
+                    open = open.saturating_sub(1);
+                    if open == 0 {
+                        self.bump();
+                        return;
+                    }
+                }
+                Some(K::DotWord) if self.first_on_line() => {
+                    let item = is_module_directive(self.word());
+                    if item || (open == 0 && is_directive(self.word())) {
+                        return;
+                    }
+                }
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+}
+
+/// Points to the end of the body before a stray part, which may have ended too early.
+fn with_body(diagnostic: Diagnostic, last_body: Option<Span>) -> Diagnostic {
+    match last_body {
+        Some(body) => {
+            let close = Span::new(body.end.saturating_sub(1).max(body.start), body.end);
+            diagnostic.with_related(close, "the last function ends here")
+        }
+        None => diagnostic,
+    }
+}
+
+fn digits(text: &str) -> Option<u32> {
+    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if plain { text.parse().ok() } else { None }
+}

@@ -1,0 +1,262 @@
+//! Operands of instructions. PTX ISA §4.3.2, §6.4, §9.2.
+
+use super::super::tree::{Address, BinaryOp, Expr, ExprKind, Name, Operand, OperandKind, Reference, UnaryOp};
+use super::{K, Parse, Parser, Reported};
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+
+/// Whether a parenthesis begins a list of parameters or an expression.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parens {
+    /// In `call`.
+    Parameters,
+    /// Everywhere else.
+    Expression,
+}
+
+impl Parser<'_> {
+    /// The operands of one instruction, up to before the semicolon or what shows that it is missing. One that cannot be read
+    /// becomes an error operand.
+    pub(super) fn operands(&mut self, parens: Parens) -> Vec<Operand> {
+        let mut operands = Vec::new();
+        if self.is(K::Semicolon) || self.starts_statement() {
+            return operands;
+        }
+        let mut complained = false;
+        loop {
+            let start = self.span();
+            let operand = self.operand(parens).unwrap_or_else(|Reported| {
+                complained = true;
+                self.skip_in_list(K::Semicolon);
+                Operand { span: start.to(self.previous().max(start)), kind: OperandKind::Error }
+            });
+            operands.push(operand);
+            if self.eat(K::Comma).is_some() {
+                continue;
+            }
+            if self.is(K::Semicolon) || self.starts_statement() || !self.starts_operand() {
+                return operands;
+            }
+            if !complained {
+                self.missing_comma();
+                complained = true;
+            }
+        }
+    }
+
+    fn missing_comma(&mut self) {
+        let message = format!("missing `,` before {}", self.found());
+        let diagnostic = Diagnostic::new(Code::UnexpectedToken, self.behind(), message)
+            .with_label("`,` or `;` expected here")
+            .with_section("4.3.2");
+        if !self.is_muffled() {
+            self.report(diagnostic);
+        }
+    }
+
+    fn starts_operand(&self) -> bool {
+        self.kind().is_some_and(|kind| {
+            kind.is_number()
+                || matches!(kind, K::Ident | K::Sink | K::LBrace | K::LBracket | K::LParen | K::Bang)
+        })
+    }
+
+    /// One operand. Operands nest in each other, so this is where their depth is bounded.
+    fn operand(&mut self, parens: Parens) -> Parse<Operand> {
+        self.enter("operands")?;
+        let operand = self.operand_here(parens);
+        self.leave();
+        operand
+    }
+
+    fn operand_here(&mut self, parens: Parens) -> Parse<Operand> {
+        let start = self.span();
+        let kind = match self.kind() {
+            Some(K::Sink) => {
+                self.bump();
+                if self.is(K::Or) { self.pair(start, OperandKind::Sink)? } else { OperandKind::Sink }
+            }
+            Some(K::LBrace) => OperandKind::Vector(self.operand_list(K::LBrace, K::RBrace, "`}`")?),
+            Some(K::LBracket) => self.brackets()?,
+            Some(K::LParen) if parens == Parens::Parameters => {
+                OperandKind::Parameters(self.operand_list(K::LParen, K::RParen, "`)`")?)
+            }
+            Some(K::Ident) if self.is_plain_name() => {
+                let reference = self.reference()?;
+                self.after_name(reference)?
+            }
+            Some(sign @ (K::Bang | K::Minus)) if self.is_signed_name() => self.signed_name(sign)?,
+            Some(kind) if kind.is_number() || is_expression_start(kind) => {
+                OperandKind::Expr(self.constant()?)
+            }
+            _ => return Err(self.expected("an operand")),
+        };
+        Ok(Operand { span: start.to(self.previous()), kind })
+    }
+
+    fn is_plain_name(&self) -> bool {
+        self.text() != "WARP_SZ" && !(self.text() == "generic" && self.kind_ahead(1) == Some(K::LParen))
+    }
+
+    /// Whether `!` or `-` stands directly before a name that is a whole operand.
+    fn is_signed_name(&self) -> bool {
+        self.kind_ahead(1) == Some(K::Ident)
+            && self.text_ahead(1) != "WARP_SZ"
+            && self.text_ahead(1) != "generic"
+    }
+
+    fn signed_name(&mut self, sign: K) -> Parse<OperandKind> {
+        let before = self.at;
+        self.bump();
+        let reference = self.reference()?;
+        if self.is_operator() {
+            self.at = before;
+            return Ok(OperandKind::Expr(self.constant()?));
+        }
+        Ok(match sign {
+            K::Bang => OperandKind::Not(reference),
+            _ => OperandKind::Minus(reference),
+        })
+    }
+
+    /// What follows a name: the second half of a pair, an index, an operator, or nothing.
+    fn after_name(&mut self, reference: Reference) -> Parse<OperandKind> {
+        match self.kind() {
+            Some(K::Or) => {
+                let span = reference.span;
+                self.pair(span, OperandKind::Name(reference))
+            }
+            // A register before a bracket that does not touch it is an operand without its comma.
+            Some(K::LBracket) if self.touches() || !reference.name.text(self.source).starts_with('%') => {
+                self.index(reference.name)
+            }
+            _ if self.is_operator() => Ok(OperandKind::Expr(self.constant_after(reference)?)),
+            _ => Ok(OperandKind::Name(reference)),
+        }
+    }
+
+    fn pair(&mut self, span: Span, first: OperandKind) -> Parse<OperandKind> {
+        self.expect(K::Or, "`|`")?;
+        let second = match self.eat(K::Sink) {
+            Some(span) => Operand { span, kind: OperandKind::Sink },
+            None => {
+                let reference = self.reference()?;
+                Operand { span: reference.span, kind: OperandKind::Name(reference) }
+            }
+        };
+        Ok(OperandKind::Pair(Box::new(Operand { span, kind: first }), Box::new(second)))
+    }
+
+    /// `{a, b}` or `(a, b)`.
+    fn operand_list(&mut self, open: K, close: K, close_text: &str) -> Parse<Vec<Operand>> {
+        self.expect(open, "a list")?;
+        let mut elements = Vec::new();
+        if self.eat(close).is_some() {
+            return Ok(elements);
+        }
+        loop {
+            elements.push(self.operand(Parens::Expression)?);
+            if self.eat(close).is_some() {
+                return Ok(elements);
+            }
+            if self.eat(K::Comma).is_none() {
+                return Err(self.expected(&format!("`,` or {close_text}")));
+            }
+        }
+    }
+
+    /// `[base+offset]` or `[a, b, {c, d}]`.
+    fn brackets(&mut self) -> Parse<OperandKind> {
+        self.expect(K::LBracket, "`[`")?;
+        let first = self.operand(Parens::Expression)?;
+        if self.eat(K::RBracket).is_some() {
+            return Ok(OperandKind::Address(self.address(first)?));
+        }
+        let mut elements = vec![first];
+        while self.eat(K::Comma).is_some() {
+            elements.push(self.operand(Parens::Expression)?);
+        }
+        if self.eat(K::RBracket).is_none() {
+            return Err(self.expected("`]`"));
+        }
+        Ok(OperandKind::AddressList(elements))
+    }
+
+    fn index(&mut self, array: Name) -> Parse<OperandKind> {
+        self.expect(K::LBracket, "`[`")?;
+        let inner = self.operand(Parens::Expression)?;
+        self.expect(K::RBracket, "`]`")?;
+        Ok(OperandKind::Indexed { array, index: self.address(inner)? })
+    }
+
+    /// Reads an operand as a sum of a name and a constant.
+    fn address(&mut self, operand: Operand) -> Parse<Address> {
+        let span = operand.span;
+        match operand.kind {
+            OperandKind::Name(base) => Ok(Address { span, base: Some(base), offset: None }),
+            OperandKind::Expr(expr) => {
+                let (base, offset) = split_address(expr);
+                Ok(Address { span, base, offset })
+            }
+            OperandKind::Error => {
+                Ok(Address { span, base: None, offset: Some(Expr { span, kind: ExprKind::Error }) })
+            }
+            OperandKind::Sink
+            | OperandKind::Not(_)
+            | OperandKind::Minus(_)
+            | OperandKind::Vector(_)
+            | OperandKind::Address(_)
+            | OperandKind::AddressList(_)
+            | OperandKind::Indexed { .. }
+            | OperandKind::Pair(..)
+            | OperandKind::Parameters(_) => {
+                let text = span.text(self.source);
+                let diagnostic =
+                    Diagnostic::new(Code::BadAddress, span, format!("`{text}` is not an address"))
+                        .with_help("an address is `[name]`, `[name+constant]` or `[constant]`")
+                        .with_section("6.4.1");
+                Err(self.report(diagnostic))
+            }
+        }
+    }
+}
+
+const fn is_expression_start(kind: K) -> bool {
+    matches!(kind, K::LParen | K::Plus | K::Minus | K::Bang | K::Tilde | K::Ident)
+}
+
+/// Splits `a + x - y` into `a` and `x - y`; an expression that does not begin with a name is all offset.
+fn split_address(expr: Expr) -> (Option<Reference>, Option<Expr>) {
+    let Expr { span, kind } = expr;
+    match kind {
+        ExprKind::Name(base) => (Some(base), None),
+        ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub), left, right } => {
+            if !begins_with_name(&left) {
+                return (None, Some(Expr { span, kind: ExprKind::Binary { op, left, right } }));
+            }
+            let (base, before) = split_address(*left);
+            let offset = match (before, op) {
+                (Some(before), op) => Expr {
+                    span: before.span.to(right.span),
+                    kind: ExprKind::Binary { op, left: Box::new(before), right },
+                },
+                (None, BinaryOp::Sub) => {
+                    Expr { span: right.span, kind: ExprKind::Unary { op: UnaryOp::Minus, operand: right } }
+                }
+                (None, _) => *right,
+            };
+            (base, Some(offset))
+        }
+        kind => (None, Some(Expr { span, kind })),
+    }
+}
+
+fn begins_with_name(mut expr: &Expr) -> bool {
+    loop {
+        match &expr.kind {
+            ExprKind::Name(_) => return true,
+            ExprKind::Binary { op: BinaryOp::Add | BinaryOp::Sub, left, .. } => expr = left,
+            _ => return false,
+        }
+    }
+}
