@@ -235,8 +235,10 @@ mod tests {
                     }
                 }
                 // The immediate one is the proper dominator that all other proper dominators dominate.
-                let immediate =
-                    proper.iter().copied().find(|&d| proper.iter().all(|&a| a == d || !path(&graph, 0, &[d], a)));
+                let immediate = proper
+                    .iter()
+                    .copied()
+                    .find(|&d| proper.iter().all(|&a| a == d || !path(&graph, 0, &[d], a)));
                 assert_eq!(dom.immediate(b), immediate, "seed {seed}: idom of {b}");
             }
         }
@@ -277,7 +279,8 @@ mod tests {
             for (a, frontier) in dom.frontiers(&graph).iter().enumerate() {
                 let expected: Vec<usize> = (0..graph.len())
                     .filter(|&v| {
-                        graph.preds(v).iter().any(|&p| dom.dominates(a, p)) && (a == v || !dom.dominates(a, v))
+                        graph.preds(v).iter().any(|&p| dom.dominates(a, p))
+                            && (a == v || !dom.dominates(a, v))
                     })
                     .collect();
                 assert_eq!(*frontier, expected, "seed {seed}: frontier of {a}");

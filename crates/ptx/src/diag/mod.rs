@@ -83,4 +83,5 @@ impl Diagnostic {
 }
 
 mod code;
+pub mod render;
 pub use code::Code;

@@ -314,7 +314,8 @@ mod tests {
                 let forward = Graph::new(graph.len(), &forward);
                 for p in post {
                     let between = reach(&forward, b, Some(p));
-                    for v in (0..graph.len()).filter(|&v| v != b && between[v] && reach(&forward, v, None)[p]) {
+                    for v in (0..graph.len()).filter(|&v| v != b && between[v] && reach(&forward, v, None)[p])
+                    {
                         joins += 1;
                         assert!(at[b] < at[v] && at[v] < at[p], "seed {seed}: {b} .. {v} .. {p}");
                     }
