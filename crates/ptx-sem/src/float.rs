@@ -15,6 +15,7 @@ trait Float:
     Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
     const FORMAT: Format;
+    const ZERO: Self;
     const ONE: Self;
     fn pattern(self) -> u64;
     fn of_pattern(bits: u64) -> Self;
@@ -28,6 +29,7 @@ trait Float:
 
 impl Float for f32 {
     const FORMAT: Format = soft::F32;
+    const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
     #[inline]
     fn pattern(self) -> u64 {
@@ -57,6 +59,7 @@ impl Float for f32 {
 
 impl Float for f64 {
     const FORMAT: Format = soft::F64;
+    const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
     #[inline]
     fn pattern(self) -> u64 {
@@ -169,7 +172,11 @@ fn rcp<T: Float>(a: T, rnd: Rnd) -> T {
 #[inline]
 fn sqrt<T: Float>(a: T, rnd: Rnd) -> T {
     match rnd {
-        Rnd::Rn => number_or_nan(a.root(), &[a]),
+        // Decided on the operand, and the root taken of |a|: LLVM 22 rewrites "the root, or our NaN where it is one" to the bare root,
+        // with the NaN of the host.
+        Rnd::Rn if a > T::ZERO => magnitude(a).root(),
+        Rnd::Rn if a == T::ZERO => a,
+        Rnd::Rn => T::nan(&[a]),
         Rnd::Rz | Rnd::Rm | Rnd::Rp => soft_or_nan(soft::sqrt(T::FORMAT, a.pattern(), rnd), &[a]),
     }
 }
@@ -339,7 +346,13 @@ per_float! {
 
 #[inline]
 fn abs<T: Float>(a: T) -> T {
-    if is_nan(a) { T::nan(&[a]) } else { T::of_pattern(a.pattern() & (T::FORMAT.sign_bit() - 1)) }
+    if is_nan(a) { T::nan(&[a]) } else { magnitude(a) }
+}
+
+/// a with its sign bit cleared.
+#[inline]
+fn magnitude<T: Float>(a: T) -> T {
+    T::of_pattern(a.pattern() & (T::FORMAT.sign_bit() - 1))
 }
 
 #[inline]

@@ -2,7 +2,11 @@
 //! integers, its tables and examples, exact comparison, or `rustc_apfloat`.
 
 mod compare;
+mod cvt;
 mod extended;
+mod float;
+mod half;
 mod int;
 mod logic;
+mod oracle;
 mod values;
