@@ -1,3 +1,345 @@
-//! (in preparation)
+//! The Program: explicit control flow over dense typed registers.
+//!
+//! Rules, checked by `verify` after every pass in tests:
+//! 1. Blocks are numbered in a reverse postorder in which the blocks of a loop are contiguous and a loop's exits come after
+//!    all its blocks; block 0 is the entry; every block is reachable. "Lowest block first" therefore reconverges where
+//!    post-dominators would.
+//! 2. One PTX instruction is one [`Inst`], alone or inside its [`Terminator`]. Guarded control flow (`@p bra`, `@p ret`,
+//!    `@p call`, `@p bar.sync`, `@p shfl.sync`) is a [`Terminator::Branch`] around the unguarded one.
+//! 3. All defaults are explicit in [`Inst::mods`]: rounding, `.ftz` where the target implies it, scope, sem, space.
+//! 4. Registers are dense per class; vector registers are split into their elements; video operands carry decoded selectors.
+//! 5. Operands of an [`Inst`] follow the row's order: destinations in `dsts`, everything else in `srcs`.
+//!
+//! What it does not do: no addresses of variables (the machine places them at load), no calling convention of a CPU.
+
 pub mod graph;
 pub mod order;
+
+use crate::Span;
+use crate::check::module::{
+    AddressSize, FuncId, FunctionKind, Loc, Performance, Source, Target, VarId, Variable,
+};
+use crate::isa::{Mods, Op, RowId, Sreg, Version};
+use std::sync::Arc;
+
+/// A lowered module.
+#[derive(Debug)]
+pub struct Program {
+    /// The text; spans point into it.
+    pub source: Arc<Source>,
+    /// `.version`
+    pub version: Version,
+    /// `.target`
+    pub target: Target,
+    /// Width of generic addresses.
+    pub address_size: AddressSize,
+    /// `.file` entries.
+    pub files: Vec<(u32, String)>,
+    /// Variables, by [`VarId`], as in the module.
+    pub variables: Vec<Variable>,
+    /// Functions, by [`FuncId`], as in the module. Declarations without a body have no blocks.
+    pub functions: Vec<Function>,
+}
+
+/// Width class of a register: which array of the warp frame holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RegClass {
+    /// One lane mask.
+    Pred,
+    /// `[u16; 32]`; 8-bit registers too (their upper bits are unspecified, readers take the low 8).
+    R16,
+    /// `[u32; 32]`
+    R32,
+    /// `[u64; 32]`
+    R64,
+}
+
+/// A register: class and index within the class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Reg {
+    /// Width class.
+    pub class: RegClass,
+    /// Index within the class.
+    pub index: u32,
+}
+
+/// How many registers of each class a function has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[allow(missing_docs, reason = "the fields are the classes")]
+pub struct RegCounts {
+    pub pred: u32,
+    pub r16: u32,
+    pub r32: u32,
+    pub r64: u32,
+}
+
+/// Index of a [`Block`] in its function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlockId(pub u32);
+
+/// A function or kernel.
+#[derive(Debug)]
+pub struct Function {
+    /// Name.
+    pub name: String,
+    /// Kernel or device function.
+    pub kind: FunctionKind,
+    /// Registers per class.
+    pub regs: RegCounts,
+    /// Names of the registers in the text, by class and index (for reports): `names[class as usize][index]`.
+    pub reg_names: [Vec<String>; 4],
+    /// Input parameters: for a kernel its parameter buffer layout, for a device function where the caller copies to.
+    pub params: Vec<ParamSlot>,
+    /// Return parameters of a device function.
+    pub returns: Vec<ParamSlot>,
+    /// Bytes of the kernel's parameter buffer (0 for a device function).
+    pub param_bytes: u32,
+    /// Bytes of local memory that one activation needs per lane: `.local` variables and `.param` variables of calls,
+    /// inputs and returns of a device function.
+    pub frame_bytes: u32,
+    /// Alignment of the frame.
+    pub frame_align: u32,
+    /// Performance directives.
+    pub performance: Performance,
+    /// Blocks in the order of rule 1; empty for a declaration.
+    pub blocks: Vec<Block>,
+    /// What a call of this declaration means, if the machine itself implements it.
+    pub builtin: Option<Builtin>,
+    /// Place of the name.
+    pub span: Span,
+}
+
+/// Functions that the machine implements, which compilers call as externals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Builtin {
+    /// `vprintf(format, arguments) -> s32`
+    Vprintf,
+    /// `malloc(bytes) -> pointer`
+    Malloc,
+    /// `free(pointer)`
+    Free,
+    /// `__assertfail(message, file, line, function, char size)`
+    AssertFail,
+}
+
+/// Where a parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamSlot {
+    /// Place.
+    pub place: ParamPlace,
+    /// Size in bytes.
+    pub bytes: u32,
+    /// Alignment in bytes.
+    pub align: u32,
+}
+
+/// The place of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamPlace {
+    /// A register.
+    Reg(Reg),
+    /// Offset in the activation's frame (device functions).
+    Frame(u32),
+    /// Offset in the kernel's parameter buffer.
+    Kernel(u32),
+}
+
+/// A basic block.
+#[derive(Debug)]
+pub struct Block {
+    /// Label in the text, if it has one.
+    pub label: Option<String>,
+    /// Straight-line instructions.
+    pub insts: Vec<Inst>,
+    /// How it ends.
+    pub term: Terminator,
+}
+
+/// A guard: the instruction acts only in lanes where the predicate (negated if so) is true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// Predicate register.
+    pub pred: Reg,
+    /// `@!p`
+    pub negated: bool,
+}
+
+/// One instruction.
+#[derive(Clone, Debug)]
+pub struct Inst {
+    /// Meaning.
+    pub op: Op,
+    /// Row of the table.
+    pub row: RowId,
+    /// Modifiers with all defaults explicit.
+    pub mods: Mods,
+    /// Guard; never on the instruction of a terminator.
+    pub guard: Option<Guard>,
+    /// Destinations in the row's order; a vector's elements one after another.
+    pub dsts: Vec<Dst>,
+    /// Sources in the row's order; a vector's elements one after another.
+    pub srcs: Vec<Src>,
+    /// Place in the text.
+    pub span: Span,
+    /// `.loc` in force.
+    pub loc: Option<Loc>,
+}
+
+/// A destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dst {
+    /// A register.
+    Reg(Reg),
+    /// `_`, or an optional destination that the text leaves out.
+    Sink,
+}
+
+/// A source.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Src {
+    /// An optional operand that the text leaves out.
+    Absent,
+    /// A register.
+    Reg(Reg),
+    /// `!p`
+    Not(Reg),
+    /// Bits of an immediate of the operand's type.
+    Imm(u64),
+    /// A special register and its component.
+    Sreg(Sreg, u8),
+    /// A memory address: for `[..]` operands, and for the address of a symbol in `mov`/`cvta`.
+    Addr(Addr),
+    /// A source of a video instruction.
+    Video(Box<VideoSrc>),
+}
+
+/// A source of a video instruction with its selector decoded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VideoSrc {
+    /// Register or immediate.
+    pub value: Src,
+    /// `-a`
+    pub negated: bool,
+    /// The selector's elements, lowest first, as numbers: `.b2` is `[2]` with `bytes`, `.h10` is `[0, 1]` without.
+    pub elements: Vec<u8>,
+    /// Whether the elements are bytes (else half-words).
+    pub bytes: bool,
+}
+
+/// An address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addr {
+    /// Base.
+    pub base: Base,
+    /// Byte offset.
+    pub offset: i64,
+}
+
+/// The base of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// The offset alone.
+    Absolute,
+    /// A register: its value is an address of the instruction's space.
+    Reg(Reg),
+    /// A variable of the program; its address in its own space.
+    Var(VarId),
+    /// The activation's frame in local memory.
+    Frame,
+    /// The kernel's parameter buffer.
+    KernelParam,
+    /// A function's address (only `mov`).
+    Func(FuncId),
+}
+
+/// How a block ends.
+#[derive(Clone, Debug)]
+pub enum Terminator {
+    /// `bra` without a guard, or falling into the next block (then without an instruction).
+    Goto(BlockId, Option<Inst>),
+    /// Lanes where the predicate (negated if so) is true go to `then`, the others to `els`.
+    Branch {
+        /// Condition.
+        cond: Guard,
+        /// Where it holds.
+        then: BlockId,
+        /// Where it does not hold.
+        els: BlockId,
+        /// The `bra`, or the guarded instruction that made the branch necessary.
+        inst: Inst,
+    },
+    /// `brx.idx`: the index is `inst.srcs[0]`; an index past the end traps.
+    Switch {
+        /// Targets by index.
+        targets: Vec<BlockId>,
+        /// The `brx.idx`.
+        inst: Inst,
+    },
+    /// `call`.
+    Call(Box<Call>),
+    /// A warp-synchronous instruction (`shfl.sync vote.sync match.sync bar.warp.sync wmma mma`): lanes wait for the members.
+    WarpSync {
+        /// The instruction.
+        inst: Inst,
+        /// Where it goes on.
+        next: BlockId,
+    },
+    /// A CTA barrier (`bar`, `barrier`), arriving forms included.
+    Barrier {
+        /// The instruction.
+        inst: Inst,
+        /// Where it goes on.
+        next: BlockId,
+    },
+    /// `ret`, or falling off the end; in a kernel the lane exits.
+    Ret(Option<Inst>),
+    /// `exit`
+    Exit(Inst),
+}
+
+/// A call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Who is called.
+    pub callee: Callee,
+    /// Arguments, one for each input parameter.
+    pub args: Vec<ArgPlace>,
+    /// Results, one for each return parameter.
+    pub rets: Vec<ArgPlace>,
+    /// Where it goes on.
+    pub next: BlockId,
+    /// The `call`.
+    pub inst: Inst,
+}
+
+/// Who is called.
+#[derive(Clone, Debug)]
+pub enum Callee {
+    /// A known function.
+    Direct(FuncId),
+    /// The function whose address is in the register; `allowed` lists who it may be, if the text says so. The signature was checked.
+    Indirect {
+        /// Register with the address.
+        address: Reg,
+        /// The call target list.
+        allowed: Option<Vec<FuncId>>,
+    },
+}
+
+/// Where an argument comes from or a result goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgPlace {
+    /// A `.param` variable in the caller's frame.
+    Frame {
+        /// Offset in the frame.
+        offset: u32,
+        /// Size in bytes.
+        bytes: u32,
+    },
+    /// A register.
+    Reg(Reg),
+    /// An immediate's bits.
+    Imm(u64),
+    /// A result that is dropped, or an unsized argument that is left out.
+    None,
+}

@@ -1,9 +1,37 @@
 //! The instruction set as data: types, targets, and the instruction table.
 //!
-//! Invariant: an instruction form is described once, by one [`Row`](row::Row) of [`table`]; everything else derives from it.
+//! Invariant: an instruction form is described once, by one [`Row`] of [`table`]; everything else derives from it.
+//! [`select`] finds the row that an instruction names; [`Mods`] are its modifiers with every default explicit;
+//! [`Form`] is the row's structure.
 
 pub mod arch;
+pub mod form;
+pub mod gate;
+pub mod later;
+pub mod matching;
+pub mod mods;
+pub mod nearest;
+pub mod op;
+pub mod row;
+pub mod rule;
+pub mod sreg;
+pub mod table;
 pub mod ty;
+pub mod word;
 
 pub use arch::{Sm, SmVariant, Version};
+pub use form::{Dir, Form, Kind, Need, OperandForm, Selector};
+pub use gate::{Gate, Level, Unmet};
+pub use matching::{
+    Binding, Body, Match, OperandShape, Requirement, RowId, match_mods, mnemonics, rows_of, select,
+};
+pub use mods::{
+    AtomOp, BarRedOp, BoolOp, Clamp, Cmp, Geom, Half, Layout, Lod, MatrixShape, Mods, PrmtMode, Rnd, Secop,
+    ShflMode, ShiftMode, TestpOp, VoteMode,
+};
+pub use nearest::{At, Mismatch};
+pub use op::Op;
+pub use row::{Class, Exactness, Row, Rule};
+pub use sreg::{Sreg, SregFacts};
 pub use ty::{Scope, Sem, Space, Ty, TyKind};
+pub use word::{Slot, Word};

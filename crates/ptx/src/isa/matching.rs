@@ -1,0 +1,496 @@
+//! From a mnemonic, suffix words and operand shapes to the one row that they name.
+//!
+//! Invariant: no text matches two rows (a test generates the texts of every row and matches them against all rows of the
+//! mnemonic). Types of operands do not take part; they are the checker's. Failures are explained in
+//! [`super::nearest`].
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use super::form::{Form, Item, Kind, LanesOf, Need, OperandForm, Part, Value};
+use super::gate::{Gate, Level, Unmet};
+use super::nearest::{self, Mismatch};
+use super::row::Row;
+use super::{Mods, Slot, Word, rule, table};
+
+/// A row of the table. Ids are dense and follow the order of the table; they are not stable between versions of ptxvm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RowId(u16);
+
+struct Index {
+    forms: Vec<Form>,
+    by_mnemonic: BTreeMap<&'static str, Vec<RowId>>,
+}
+
+fn index() -> &'static Index {
+    static INDEX: OnceLock<Index> = OnceLock::new();
+    INDEX.get_or_init(|| {
+        let mut forms = Vec::new();
+        let mut by_mnemonic: BTreeMap<&'static str, Vec<RowId>> = BTreeMap::new();
+        for row in table::rows() {
+            // A test parses every row, so the second arm is never taken in what ships.
+            match Form::parse(row) {
+                Ok(form) => {
+                    by_mnemonic.entry(form.mnemonic).or_default().push(RowId(forms.len() as u16));
+                    forms.push(form);
+                }
+                Err(message) => panic!("ptxvm bug: row `{}` does not parse: {message}", row.syntax),
+            }
+        }
+        Index { forms, by_mnemonic }
+    })
+}
+
+impl RowId {
+    /// Every row, in the order of the table.
+    pub fn all() -> impl Iterator<Item = RowId> {
+        (0..index().forms.len()).map(|i| RowId(i as u16))
+    }
+
+    /// Position in the table, from 0.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// The row's structure.
+    pub fn form(self) -> &'static Form {
+        &index().forms[self.index()]
+    }
+
+    /// The row.
+    pub fn row(self) -> &'static Row {
+        self.form().row
+    }
+}
+
+/// The rows of a mnemonic (the word before the first dot); empty where there are none.
+pub fn rows_of(mnemonic: &str) -> &'static [RowId] {
+    index().by_mnemonic.get(mnemonic).map_or(&[], Vec::as_slice)
+}
+
+/// Every mnemonic that has rows, sorted.
+pub fn mnemonics() -> impl Iterator<Item = &'static str> {
+    index().by_mnemonic.keys().copied()
+}
+
+/// The outline of a written operand: all that takes part in choosing a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperandShape {
+    /// Its body.
+    pub body: Body,
+    /// Prefixed with `!`.
+    pub not: bool,
+    /// Prefixed with `-` (before a name; a negative constant is [`Body::Imm`]).
+    pub minus: bool,
+    /// Followed by a video selector such as `.b0` or `.h10`.
+    pub selector: bool,
+}
+
+/// The body of a written operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// A register, vector element, variable (with or without offset), label, function or special register.
+    Name,
+    /// A constant expression.
+    Imm,
+    /// `{a, b}` of that many elements.
+    Vector(u8),
+    /// `[a]`
+    Address,
+    /// `a[4]`
+    Indexed,
+    /// `[a, b]` of that many operands, two or more.
+    Brackets(u8),
+    /// `d|p`
+    Pair,
+    /// `(a, b)` of that many operands.
+    List(u8),
+    /// `_`
+    Sink,
+}
+
+impl From<Body> for OperandShape {
+    fn from(body: Body) -> Self {
+        Self { body, not: false, minus: false, selector: false }
+    }
+}
+
+/// Which operand of the form each written operand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Binding {
+    items: [u8; Binding::CAPACITY],
+    len: u8,
+}
+
+impl Binding {
+    /// The most operands that an instruction can have.
+    pub const CAPACITY: usize = 8;
+
+    /// The index of the form's operand that written operand `i` is.
+    pub fn of(&self, i: usize) -> Option<usize> {
+        self.items[..usize::from(self.len)].get(i).map(|n| usize::from(*n))
+    }
+
+    /// The index of the written operand that is the form's operand `i`; `None` where it was left out.
+    pub fn written(&self, i: usize) -> Option<usize> {
+        self.items[..usize::from(self.len)].iter().position(|n| usize::from(*n) == i)
+    }
+
+    fn push(&mut self, i: usize) {
+        if let Some(item) = self.items.get_mut(usize::from(self.len)) {
+            *item = i as u8;
+            self.len += 1;
+        }
+    }
+}
+
+/// An instruction understood: its row, modifiers, and which operand is which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// The row.
+    pub row: RowId,
+    /// The modifiers, as written and implied.
+    pub mods: Mods,
+    /// Which operand is which.
+    pub binding: Binding,
+}
+
+/// What one part of an instruction needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// The part: `add.f16`, `.rm`, operand `e`.
+    pub what: String,
+    /// The condition.
+    pub gate: Gate,
+}
+
+/// The rows of `mnemonic` that the suffix words fit, with the modifiers as each understands them. Words come without
+/// their dots.
+pub fn match_mods(mnemonic: &str, words: &[&str]) -> Vec<(RowId, Mods)> {
+    let words: Vec<Option<Word>> = words.iter().map(|w| Word::from_text(w)).collect();
+    let rows = rows_of(mnemonic).iter();
+    rows.filter_map(|row| match_suffix(row.form(), &words).ok().map(|mods| (*row, mods))).collect()
+}
+
+/// The one row that an instruction names, or why there is none.
+///
+/// # Errors
+/// No row fits: the mismatch says what is wrong and where.
+pub fn select(mnemonic: &str, words: &[&str], shapes: &[OperandShape]) -> Result<Match, Box<Mismatch>> {
+    let candidates = match_mods(mnemonic, words);
+    for (row, mods) in &candidates {
+        if let Ok(binding) = bind(row.form(), mods, shapes) {
+            return Ok(Match { row: *row, mods: *mods, binding });
+        }
+    }
+    Err(Box::new(nearest::explain(mnemonic, words, shapes, &candidates)))
+}
+
+impl Match {
+    /// What the instruction needs, part by part: the form, each word, each operand. `shapes` are the written operands.
+    pub fn requirements(&self, shapes: &[OperandShape]) -> Vec<Requirement> {
+        let form = self.row.form();
+        let mut all = vec![Requirement { what: form.name(&self.mods), gate: form.gate }];
+        for (slot, word) in self.mods.given() {
+            let gate = form.word_gate(*slot, *word);
+            if gate != Gate::OPEN {
+                all.push(Requirement { what: format!(".{}", word.text()), gate });
+            }
+        }
+        for set in form.sets.iter().filter(|set| set.absent != Gate::OPEN) {
+            if !self.mods.given().iter().any(|(s, w)| *s == set.slot && set.holds(*w)) {
+                let what = format!("`{}` without `.{}`", form.mnemonic, set.name);
+                all.push(Requirement { what, gate: set.absent });
+            }
+        }
+        for (what, gate) in form.row.rules.iter().filter_map(|r| rule::gate(*r, &self.mods)) {
+            all.push(Requirement { what: what.to_owned(), gate });
+        }
+        for (i, shape) in shapes.iter().enumerate() {
+            let Some(operand) = self.binding.of(i).and_then(|n| form.operands.get(n)) else { continue };
+            if operand.gate != Gate::OPEN {
+                all.push(Requirement { what: format!("operand `{}`", operand.name), gate: operand.gate });
+            }
+            if operand.register_gate != Gate::OPEN && shape.body != Body::Imm {
+                let what = format!("a register as operand `{}`", operand.name);
+                all.push(Requirement { what, gate: operand.register_gate });
+            }
+        }
+        all
+    }
+
+    /// The first requirement that the module does not meet.
+    pub fn unmet(&self, shapes: &[OperandShape], level: Level) -> Option<(Requirement, Unmet)> {
+        let mut all = self.requirements(shapes).into_iter();
+        all.find_map(|r| r.gate.unmet(level).map(|unmet| (r, unmet)))
+    }
+
+    /// What is wrong with the combination of modifiers beyond syntax, in a few words.
+    pub fn mods_error(&self) -> Option<String> {
+        self.row.row().rules.iter().find_map(|r| rule::mods_error(*r, &self.mods))
+    }
+
+    /// The form's operand that written operand `i` is.
+    pub fn operand(&self, i: usize) -> Option<&'static OperandForm> {
+        self.binding.of(i).and_then(|n| self.row.form().operands.get(n))
+    }
+}
+
+impl super::form::SlotSet {
+    /// Whether the word is one of the values.
+    pub fn holds(&self, word: Word) -> bool {
+        self.values.iter().any(|(w, _)| *w == word)
+    }
+}
+
+impl Form {
+    /// The instruction's name with the modifiers as written: `add.sat.s32`.
+    pub fn name(&self, mods: &Mods) -> String {
+        format!("{}{mods}", self.mnemonic)
+    }
+}
+
+/// How far a suffix matched, and what could stand there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reach {
+    /// Words that matched.
+    pub(super) words: usize,
+    /// Parts that could have come next.
+    pub(super) expected: Vec<Part>,
+}
+
+/// Matches suffix words against a form.
+pub(super) fn match_suffix(form: &Form, words: &[Option<Word>]) -> Result<Mods, Reach> {
+    let mut state = Matching { form, words, mods: Mods::new(), reach: Reach::default() };
+    if !state.items(&form.suffix, &mut |state, at| at == state.words.len()) {
+        return Err(state.reach);
+    }
+    let mut mods = state.mods;
+    for set in &form.sets {
+        if let Some(default) = set.default
+            && !mods.given().iter().any(|(slot, word)| *slot == set.slot && set.holds(*word))
+        {
+            mods.imply(set.slot, default);
+        }
+    }
+    for (slot, word) in &form.implies {
+        mods.imply(*slot, *word);
+    }
+    Ok(mods)
+}
+
+/// A backtracking match of words against items; `mods` holds as many words as have matched.
+struct Matching<'a> {
+    form: &'a Form,
+    words: &'a [Option<Word>],
+    mods: Mods,
+    reach: Reach,
+}
+
+type Continue<'a, 'b> = &'b mut dyn FnMut(&mut Matching<'a>, usize) -> bool;
+
+impl<'a> Matching<'a> {
+    fn items(&mut self, items: &[Item], then: Continue<'a, '_>) -> bool {
+        self.sequence(items, 0, then)
+    }
+
+    fn sequence(&mut self, items: &[Item], at: usize, then: Continue<'a, '_>) -> bool {
+        let Some((first, rest)) = items.split_first() else { return then(self, at) };
+        match first {
+            Item::One(part) => match self.part(*part, at) {
+                true => self.sequence(rest, at + 1, then) || self.undo(at),
+                false => false,
+            },
+            Item::Opt(parts) => self.optional(parts, at, &mut |state, at| state.sequence(rest, at, then)),
+            Item::AnyOrder(inner) => {
+                self.any_order(inner, 0, at, &mut |state, at| state.sequence(rest, at, then))
+            }
+        }
+    }
+
+    /// All of `parts`, or none.
+    fn optional(&mut self, parts: &[Part], at: usize, then: Continue<'a, '_>) -> bool {
+        let matched = parts.iter().enumerate().all(|(i, part)| self.part(*part, at + i));
+        (matched && then(self, at + parts.len())) || (self.undo(at), then(self, at)).1
+    }
+
+    /// The items that `used` does not mark, in any order.
+    fn any_order(&mut self, inner: &[Item], used: u32, at: usize, then: Continue<'a, '_>) -> bool {
+        for (i, item) in inner.iter().enumerate().filter(|(i, _)| used & (1 << i) == 0) {
+            let parts: &[Part] = match item {
+                Item::One(part) => std::slice::from_ref(part),
+                Item::Opt(parts) => parts,
+                Item::AnyOrder(_) => continue,
+            };
+            let matched = parts.iter().enumerate().all(|(n, part)| self.part(*part, at + n));
+            if matched && self.any_order(inner, used | (1 << i), at + parts.len(), then) {
+                return true;
+            }
+            self.undo(at);
+        }
+        let missing = |(i, item): (usize, &Item)| used & (1 << i) == 0 && matches!(item, Item::One(_));
+        !inner.iter().enumerate().any(missing) && then(self, at)
+    }
+
+    /// Matches one part at word `at`; the words before it have matched.
+    fn part(&mut self, part: Part, at: usize) -> bool {
+        let word = self.words.get(at).copied().flatten();
+        let slot = match part {
+            Part::Word(slot, literal) => (word == Some(literal)).then_some(slot),
+            Part::Set(index) => {
+                let set = &self.form.sets[index];
+                word.filter(|w| set.holds(*w)).map(|_| set.slot)
+            }
+        };
+        if let (Some(slot), Some(word)) = (slot, word) {
+            self.mods.truncate(at);
+            self.mods.give(slot, word);
+            return true;
+        }
+        if at > self.reach.words {
+            self.reach = Reach { words: at, expected: Vec::new() };
+        }
+        if at == self.reach.words {
+            self.reach.expected.push(part);
+        }
+        false
+    }
+
+    fn undo(&mut self, at: usize) -> bool {
+        self.mods.truncate(at);
+        false
+    }
+}
+
+/// Finds which operand of the form each written operand is.
+///
+/// # Errors
+/// The index of the written operand that does not fit (the number of operands where one is missing).
+pub(super) fn bind(form: &Form, mods: &Mods, shapes: &[OperandShape]) -> Result<Binding, usize> {
+    let mut reach = 0;
+    let found = bind_from(form, mods, shapes, 0, Binding::default(), &mut reach);
+    found.ok_or(reach)
+}
+
+fn bind_from(
+    form: &Form,
+    mods: &Mods,
+    shapes: &[OperandShape],
+    next: usize,
+    binding: Binding,
+    reach: &mut usize,
+) -> Option<Binding> {
+    let at = usize::from(binding.len);
+    *reach = (*reach).max(at);
+    let Some(operand) = form.operands.get(next) else {
+        return (at == shapes.len()).then_some(binding);
+    };
+    if let Some(shape) = shapes.get(at)
+        && operand.accepts(mods, *shape)
+    {
+        let mut with = binding;
+        with.push(next);
+        if let Some(found) = bind_from(form, mods, shapes, next + 1, with, reach) {
+            return Some(found);
+        }
+    }
+    if operand.optional { bind_from(form, mods, shapes, next + 1, binding, reach) } else { None }
+}
+
+impl OperandForm {
+    /// Whether a written operand of this shape can be this operand (types aside).
+    pub fn accepts(&self, mods: &Mods, shape: OperandShape) -> bool {
+        if (shape.not && !self.may_not) || (shape.minus && !self.may_minus) {
+            return false;
+        }
+        match self.selector {
+            None if shape.selector => return false,
+            Some((_, Need::Required)) if !shape.selector => return false,
+            _ => {}
+        }
+        match (&self.second, shape.body) {
+            (Some(_), Body::Pair) => return true,
+            (Some((_, Need::Required)), _) | (None, Body::Pair) => return false,
+            _ => {}
+        }
+        let destination = self.dir == super::form::Dir::Out;
+        match self.kind {
+            Kind::Value(value) => accepts_value(value, mods, shape.body, destination),
+            Kind::Imm { .. } => matches!(shape.body, Body::Imm | Body::Name),
+            Kind::Address(_) => matches!(shape.body, Body::Address | Body::Indexed),
+            Kind::Label | Kind::TargetList | Kind::Func | Kind::FuncPtr | Kind::CallTargets => {
+                shape.body == Body::Name
+            }
+            Kind::Args | Kind::Rets => matches!(shape.body, Body::List(_)),
+            Kind::Opaque(_) => matches!(shape.body, Body::Name | Body::Indexed),
+            Kind::Coords => matches!(shape.body, Body::Name | Body::Vector(_)),
+            Kind::Grad => matches!(shape.body, Body::Name | Body::Vector(_)),
+            Kind::Offset => matches!(shape.body, Body::Vector(_)),
+            Kind::LevelOfDetail => matches!(shape.body, Body::Name | Body::Imm),
+            Kind::Fragment(_) => matches!(shape.body, Body::Name | Body::Vector(_)),
+            Kind::Elems => matches!(shape.body, Body::Vector(_)),
+            Kind::MovSource => matches!(shape.body, Body::Name | Body::Imm | Body::Indexed),
+            Kind::Variable => matches!(shape.body, Body::Name | Body::Imm | Body::Indexed),
+            Kind::Bracket => accepts_brackets(&self.members, shape.body),
+        }
+    }
+}
+
+fn accepts_value(value: Value, mods: &Mods, body: Body, destination: bool) -> bool {
+    let vector = match value.lanes {
+        LanesOf::Is(n) => n > 1,
+        LanesOf::Vec => mods.vec() > 1,
+    };
+    match body {
+        Body::Name => true,
+        Body::Imm => !destination && !value.register && !vector,
+        Body::Sink => destination && !vector,
+        Body::Vector(_) => vector,
+        Body::Address | Body::Indexed | Body::Brackets(_) | Body::Pair | Body::List(_) => false,
+    }
+}
+
+fn accepts_brackets(members: &[OperandForm], body: Body) -> bool {
+    let least = members.iter().filter(|m| !m.optional).count();
+    let n = match body {
+        Body::Address => 1,
+        Body::Brackets(n) => usize::from(n),
+        _ => return false,
+    };
+    (least..=members.len()).contains(&n)
+}
+
+/// Whether a slot is one that the row knows; for tests and listings.
+pub(super) fn uses_set(items: &[Item], index: usize) -> bool {
+    items.iter().any(|item| match item {
+        Item::One(part) => matches!(part, Part::Set(i) if *i == index),
+        Item::Opt(parts) => parts.iter().any(|part| matches!(part, Part::Set(i) if *i == index)),
+        Item::AnyOrder(inner) => uses_set(inner, index),
+    })
+}
+
+/// Every word of a slot in the rows of a mnemonic; for messages.
+pub(super) fn part_words(form: &Form, part: Part) -> Vec<Word> {
+    match part {
+        Part::Word(_, word) => vec![word],
+        Part::Set(index) => form.sets[index].values.iter().map(|(w, _)| *w).collect(),
+    }
+}
+
+/// Whether any row of the mnemonic knows the word.
+pub(super) fn knows(mnemonic: &str, word: Word) -> bool {
+    fn in_items(form: &Form, items: &[Item], word: Word) -> bool {
+        items.iter().any(|item| match item {
+            Item::One(part) => part_words(form, *part).contains(&word),
+            Item::Opt(parts) => parts.iter().any(|part| part_words(form, *part).contains(&word)),
+            Item::AnyOrder(inner) => in_items(form, inner, word),
+        })
+    }
+    rows_of(mnemonic).iter().any(|row| in_items(row.form(), &row.form().suffix, word))
+}
+
+/// The slot's values in a row, for callers that list forms.
+pub fn values(row: RowId, slot: Slot) -> Vec<Word> {
+    let sets = row.form().sets.iter().filter(|set| set.slot == slot);
+    sets.flat_map(|set| set.values.iter().map(|(w, _)| *w)).collect()
+}

@@ -1,0 +1,287 @@
+//! Why no row fits an instruction, and what would.
+//!
+//! Invariant: an explanation names the mistake in the program's terms, points at one place, and lists forms that exist.
+//! It never guesses what was meant beyond spelling.
+
+use super::form::{Item, Part};
+use super::later;
+use super::matching::{OperandShape, RowId, bind, knows, match_suffix, mnemonics, part_words, rows_of};
+use super::{Mods, Version, Word};
+use crate::diag::Code;
+
+/// Why no row fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The code of the diagnostic.
+    pub code: Code,
+    /// What is wrong.
+    pub message: String,
+    /// Where.
+    pub at: At,
+    /// What is to be seen there; may be empty.
+    pub label: String,
+    /// What would be right.
+    pub help: Option<String>,
+    /// Section of the manual.
+    pub section: Option<&'static str>,
+    /// For instructions later than the table: the PTX version that introduced them.
+    pub later: Option<Version>,
+}
+
+/// The part of an instruction that a mismatch points at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// The mnemonic.
+    Mnemonic,
+    /// Suffix word `i`, from 0.
+    Word(usize),
+    /// Mnemonic and all suffix words.
+    Words,
+    /// Operand `i`, from 0.
+    Operand(usize),
+    /// The whole instruction.
+    Instruction,
+}
+
+/// Explains why no row fits; `candidates` are the rows that the words fit.
+pub(super) fn explain(
+    mnemonic: &str,
+    words: &[&str],
+    shapes: &[OperandShape],
+    candidates: &[(RowId, Mods)],
+) -> Mismatch {
+    if rows_of(mnemonic).is_empty() {
+        return unknown_mnemonic(mnemonic, words);
+    }
+    if candidates.is_empty() { no_such_form(mnemonic, words) } else { operands(mnemonic, shapes, candidates) }
+}
+
+fn unknown_mnemonic(mnemonic: &str, words: &[&str]) -> Mismatch {
+    let name = full_name(mnemonic, words);
+    if let Some(later) = later::find(mnemonic) {
+        return Mismatch {
+            code: Code::NotImplemented,
+            message: format!("ptxvm does not implement `{name}`"),
+            at: At::Mnemonic,
+            label: format!("PTX {} introduced `{mnemonic}` ({})", later.since, later.brief),
+            help: None,
+            section: None,
+            later: Some(later.since),
+        };
+    }
+    let near = similar(mnemonic, mnemonics());
+    let help = (!near.is_empty()).then(|| format!("did you mean {}?", quoted(&near)));
+    Mismatch {
+        code: Code::UnknownInstruction,
+        message: format!("there is no instruction `{mnemonic}`"),
+        at: At::Mnemonic,
+        label: String::new(),
+        help,
+        section: None,
+        later: None,
+    }
+}
+
+fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
+    let rows = rows_of(mnemonic);
+    let parsed: Vec<Option<Word>> = words.iter().map(|w| Word::from_text(w)).collect();
+    let stranger = parsed.iter().position(|w| !w.is_some_and(|w| knows(mnemonic, w)));
+    let suffix: String = words.iter().map(|w| format!(".{w}")).collect();
+    let message = if suffix.is_empty() {
+        format!("`{mnemonic}` needs modifiers")
+    } else {
+        format!("`{mnemonic}` has no form `{suffix}`")
+    };
+    let mut mismatch = Mismatch {
+        code: Code::NoSuchForm,
+        message,
+        at: At::Words,
+        label: String::new(),
+        help: Some(forms(rows)),
+        section: rows.first().map(|r| r.row().section),
+        later: None,
+    };
+    if let Some(i) = stranger {
+        mismatch.at = At::Word(i);
+        mismatch.label = format!("`.{}` is no modifier of `{mnemonic}`", words[i]);
+        if let Some(later) = later::find_word(mnemonic, words[i]) {
+            mismatch.code = Code::NotImplemented;
+            mismatch.message = format!("ptxvm does not implement `{}`", full_name(mnemonic, words));
+            mismatch.label = format!("PTX {later} introduced this form");
+            mismatch.later = Some(later);
+        }
+        return mismatch;
+    }
+    if let Some((row, order)) = rows.iter().find_map(|row| Some((*row, reordered(*row, &parsed)?))) {
+        mismatch.label = format!("the order is `{mnemonic}{order}`");
+        mismatch.section = Some(row.row().section);
+        return mismatch;
+    }
+    let reaches: Vec<_> =
+        rows.iter().filter_map(|r| match_suffix(r.form(), &parsed).err().map(|reach| (*r, reach))).collect();
+    let Some(best) = reaches.iter().map(|(_, reach)| reach.words).max() else { return mismatch };
+    let mut expected: Vec<Word> = Vec::new();
+    for (row, reach) in reaches.iter().filter(|(_, reach)| reach.words == best) {
+        mismatch.section = Some(row.row().section);
+        expected.extend(reach.expected.iter().flat_map(|part| part_words(row.form(), *part)));
+    }
+    expected.sort_unstable();
+    expected.dedup();
+    let choices = quoted_words(&expected);
+    (mismatch.at, mismatch.label) = match words.get(best) {
+        None => (At::Words, format!("a modifier is missing: {choices}")),
+        Some(word) if expected.is_empty() => (At::Word(best), format!("`.{word}` cannot stand here")),
+        Some(word) => (At::Word(best), format!("`.{word}` cannot stand here; what can: {choices}")),
+    };
+    mismatch
+}
+
+/// The order of the words that the row would accept, if any.
+fn reordered(row: RowId, words: &[Option<Word>]) -> Option<String> {
+    let form = row.form();
+    let mut left: Vec<Word> = words.iter().copied().collect::<Option<_>>()?;
+    let mut order = Vec::new();
+    let mut take = |part: &Part| {
+        let choices = part_words(form, *part);
+        let i = left.iter().position(|w| choices.contains(w))?;
+        Some(left.remove(i))
+    };
+    let mut flat: Vec<(&Part, bool)> = Vec::new();
+    for item in &form.suffix {
+        match item {
+            Item::One(part) => flat.push((part, true)),
+            Item::Opt(parts) => flat.extend(parts.iter().map(|part| (part, false))),
+            Item::AnyOrder(inner) => {
+                for item in inner {
+                    match item {
+                        Item::One(part) => flat.push((part, true)),
+                        Item::Opt(parts) => flat.extend(parts.iter().map(|part| (part, false))),
+                        Item::AnyOrder(_) => {}
+                    }
+                }
+            }
+        }
+    }
+    for (part, needed) in flat {
+        match take(part) {
+            Some(word) => order.push(word),
+            None if needed => return None,
+            None => {}
+        }
+    }
+    if !left.is_empty() {
+        return None;
+    }
+    let parsed: Vec<_> = order.iter().copied().map(Some).collect();
+    match_suffix(form, &parsed).ok()?;
+    Some(order.iter().map(|w| format!(".{}", w.text())).collect())
+}
+
+fn operands(mnemonic: &str, shapes: &[OperandShape], candidates: &[(RowId, Mods)]) -> Mismatch {
+    let rows: Vec<RowId> = candidates.iter().map(|(row, _)| *row).collect();
+    let counts = |row: &RowId| {
+        let operands = &row.form().operands;
+        (operands.iter().filter(|o| !o.optional).count(), operands.len())
+    };
+    let fits = rows.iter().any(|row| (counts(row).0..=counts(row).1).contains(&shapes.len()));
+    let section = rows.first().map(|r| r.row().section);
+    let help = Some(forms(&rows));
+    if !fits {
+        let mut wanted: Vec<usize> = rows.iter().flat_map(|row| [counts(row).0, counts(row).1]).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+        return Mismatch {
+            code: Code::WrongOperandCount,
+            message: format!(
+                "`{mnemonic}` takes {} operands here, not {}",
+                wanted.join(" or "),
+                shapes.len()
+            ),
+            at: At::Instruction,
+            label: String::new(),
+            help,
+            section,
+            later: None,
+        };
+    }
+    let reach = |(row, mods): &(RowId, Mods)| bind(row.form(), mods, shapes).err();
+    let best = candidates.iter().filter_map(reach).max().unwrap_or(0);
+    let at = if best < shapes.len() { At::Operand(best) } else { At::Instruction };
+    let names: Vec<&str> = candidates
+        .iter()
+        .filter(|c| reach(c) == Some(best))
+        .filter_map(|(row, _)| row.form().operands.get(best).map(|o| o.name))
+        .collect();
+    let label = names.first().map_or(String::new(), |name| format!("this cannot be operand `{name}`"));
+    Mismatch {
+        code: Code::WrongOperandKind,
+        message: format!("`{mnemonic}` cannot take such operands"),
+        at,
+        label,
+        help,
+        section,
+        later: None,
+    }
+}
+
+/// The forms of some rows, for help: the first few syntax lines.
+pub fn forms(rows: &[RowId]) -> String {
+    const SHOWN: usize = 6;
+    let mut lines: Vec<String> = rows.iter().take(SHOWN).map(|r| format!("`{}`", r.row().syntax)).collect();
+    if rows.len() > SHOWN {
+        lines.push(format!("and {} more", rows.len() - SHOWN));
+    }
+    let mnemonic = rows.first().map_or("", |r| r.form().mnemonic);
+    format!("forms of `{mnemonic}`: {}", lines.join(" · "))
+}
+
+fn full_name(mnemonic: &str, words: &[&str]) -> String {
+    words.iter().fold(mnemonic.to_owned(), |name, word| name + "." + word)
+}
+
+fn quoted(names: &[&str]) -> String {
+    names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(" or ")
+}
+
+fn quoted_words(words: &[Word]) -> String {
+    const SHOWN: usize = 16;
+    let mut text: Vec<String> = words.iter().take(SHOWN).map(|w| format!("`.{}`", w.text())).collect();
+    if words.len() > SHOWN {
+        text.push("…".into());
+    }
+    text.join(" ")
+}
+
+/// Up to three of `names` that differ from `name` by a slip of the pen.
+pub fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let limit = 1 + name.len() / 4;
+    let mut near: Vec<(usize, &str)> = names
+        .filter(|n| n.len().abs_diff(name.len()) <= limit)
+        .map(|n| (distance(name, n), n))
+        .filter(|(d, _)| *d <= limit)
+        .collect();
+    near.sort_unstable();
+    near.into_iter().take(3).map(|(_, n)| n).collect()
+}
+
+/// Edit distance where a swap of neighbours counts once.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for (j, cell) in rows[0].iter_mut().enumerate() {
+        *cell = j;
+    }
+    for i in 1..=a.len() {
+        rows[i][0] = i;
+        for j in 1..=b.len() {
+            let cost = usize::from(a[i - 1] != b[j - 1]);
+            let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + cost);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = best;
+        }
+    }
+    rows[a.len()][b.len()]
+}

@@ -1,0 +1,65 @@
+//! The meanings that instructions have.
+//!
+//! Invariant: [`Op`] is closed, and every op is the op of at least one row of the table (a test asserts it). An op is
+//! roughly a mnemonic; it is split where operands differ in nature (`mov` of a vector, indirect calls). Types, rounding,
+//! halves of products and the like are in the row's modifiers ([`Mods`](super::Mods)), not in the op.
+
+macro_rules! ops {
+    ($($name:ident $text:literal)*) => {
+        /// The meaning of an instruction, before its modifiers.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs, reason = "the variants are the manual's instruction names; `name` spells them")]
+        pub enum Op {
+            $($name,)*
+        }
+
+        impl Op {
+            /// Every op, in the order of the enum.
+            pub const ALL: &'static [Op] = &[$(Op::$name),*];
+
+            /// How the manual names it: `add`, `add.cc`, `bar.sync`.
+            pub const fn name(self) -> &'static str {
+                match self { $(Op::$name => $text),* }
+            }
+        }
+    };
+}
+
+ops! {
+    // §9.7.1 integer arithmetic; add, sub, mul, mad, div, abs, neg, min and max also for floating point
+    Add "add" Sub "sub" Mul "mul" Mad "mad" Mul24 "mul24" Mad24 "mad24" Sad "sad" Div "div" Rem "rem" Abs "abs" Neg "neg"
+    Min "min" Max "max" Popc "popc" Clz "clz" Bfind "bfind" Fns "fns" Brev "brev" Bfe "bfe" Bfi "bfi" Szext "szext"
+    Bmsk "bmsk" Dp4a "dp4a" Dp2a "dp2a"
+    // §9.7.2 extended precision
+    AddCc "add.cc" Addc "addc" SubCc "sub.cc" Subc "subc" MadCc "mad.cc" Madc "madc"
+    // §9.7.3 floating point
+    Testp "testp" Copysign "copysign" Fma "fma" Rcp "rcp" Sqrt "sqrt" Rsqrt "rsqrt" Sin "sin" Cos "cos" Lg2 "lg2" Ex2 "ex2"
+    Tanh "tanh"
+    // §9.7.5 comparison and selection
+    Set "set" Setp "setp" Selp "selp" Slct "slct"
+    // §9.7.7 logic and shift
+    And "and" Or "or" Xor "xor" Not "not" Cnot "cnot" Lop3 "lop3" Shf "shf" Shl "shl" Shr "shr"
+    // §9.7.8 data movement and conversion
+    Mov "mov" MovPack "mov (pack)" MovUnpack "mov (unpack)" MovVec "mov (vector)" Shfl "shfl" ShflSync "shfl.sync" Prmt "prmt"
+    Ld "ld" LdNc "ld.global.nc" Ldu "ldu" St "st" Prefetch "prefetch" Prefetchu "prefetchu" Isspacep "isspacep"
+    Cvta "cvta" CvtaTo "cvta.to" Cvt "cvt" CvtPack "cvt.pack" CpAsync "cp.async" CpAsyncCommitGroup "cp.async.commit_group"
+    CpAsyncWaitGroup "cp.async.wait_group" CpAsyncWaitAll "cp.async.wait_all"
+    // §9.7.9 textures
+    Tex "tex" Tld4 "tld4" Txq "txq" Istypep "istypep"
+    // §9.7.10 surfaces
+    Suld "suld" Sust "sust" Sured "sured" Suq "suq"
+    // §9.7.11 control flow
+    Bra "bra" BrxIdx "brx.idx" Call "call" CallIndirect "call (indirect)" Ret "ret" Exit "exit"
+    // §9.7.12 synchronisation and communication
+    BarSync "barrier.sync" BarArrive "barrier.arrive" BarRed "barrier.red" BarWarpSync "bar.warp.sync" Membar "membar" Fence "fence"
+    Atom "atom" Red "red" Vote "vote" VoteSync "vote.sync" MatchAny "match.any" MatchAll "match.all" Activemask "activemask"
+    ReduxSync "redux.sync" ElectSync "elect.sync"
+    // §9.7.13 matrices
+    WmmaLoad "wmma.load" WmmaStore "wmma.store" WmmaMma "wmma.mma" Mma "mma" Ldmatrix "ldmatrix"
+    // §9.7.14 video
+    Vadd "vadd" Vsub "vsub" Vabsdiff "vabsdiff" Vmin "vmin" Vmax "vmax" Vshl "vshl" Vshr "vshr" Vmad "vmad" Vset "vset"
+    Vadd2 "vadd2" Vsub2 "vsub2" Vavrg2 "vavrg2" Vabsdiff2 "vabsdiff2" Vmin2 "vmin2" Vmax2 "vmax2" Vset2 "vset2"
+    Vadd4 "vadd4" Vsub4 "vsub4" Vavrg4 "vavrg4" Vabsdiff4 "vabsdiff4" Vmin4 "vmin4" Vmax4 "vmax4" Vset4 "vset4"
+    // §9.7.17 miscellaneous
+    Brkpt "brkpt" Nanosleep "nanosleep" Pmevent "pmevent" Trap "trap"
+}

@@ -1,0 +1,223 @@
+//! One row of the instruction table, and the language of its columns.
+//!
+//! Invariant: a row is plain `const` data, one per syntax line of the manual, in the manual's notation. Everything
+//! structured ([`Form`](super::form::Form)) is parsed from it once; a test parses every row, so a column that does not
+//! parse never ships. No row claims to be implemented.
+//!
+//! # `syntax`
+//! `"add{.rnd}{.ftz}{.sat}.f32 d, a, b"`. After the mnemonic come the suffix words: a word that names a set of the row
+//! (column `sets`) is a slot, any other is literal. `{...}` is optional, `<...>` holds parts that may stand in any
+//! order (A101, A146 of the project's list of readings). A literal type fills slot `type`, except in a row with a
+//! slot `type` of its own. Operands: `a` plain, `{!}c` a predicate that may be negated, `{-}a` a value that may be, `d|p` a
+//! pair, `d[|p]` one whose second half may be left out, `[a]` an address, `[a, b]` a bracket of several operands, `(a)` a
+//! parenthesised list, `a{.asel}` with a selector that may, `d.dsel` one that must be given, `{, e}` an operand that may be
+//! left out.
+//!
+//! # `sets`
+//! `s("rnd", "rn* rz rm@2.0,sm_20")`: the values of a slot, the default marked `*`, each with its own gate after `@`.
+//! The value `-` gates leaving the slot out. A literal word may be a set of itself (`s("aligned", "aligned* -@until,6.3")`), to
+//! be implied where it is left out. `g("weak", "6.0 sm_70")`: the gate of a literal word.
+//!
+//! # `opnds`
+//! `"d:=dtype b:u32"`: the kind of each operand by name; a leading `=` makes it a destination. An operand that is not listed
+//! is `=type` if it is named `d`, else `type`. The kinds:
+//!
+//! | kind | operand |
+//! | --- | --- |
+//! | `type`, `dtype`, ... | a value of the type in that slot |
+//! | `u32`, `b64`, `pred`, ... | a value of that type |
+//! | `wide(type)` | a value twice as wide |
+//! | `>type` | a value whose register may be wider than the type (§9.4.1) |
+//! | `type*vec`, `b32*4` | as many elements as slot `vec` says, or four, braced if more than one |
+//! | `ptr` | an integer of the module's address size |
+//! | `reg(u32)` | a register only |
+//! | `type.sub`, `.sel2`, `.sel4`, `.mask2`, `.mask4` | with a video selector of that kind |
+//! | `imm(0..255)` | an integer constant in that range |
+//! | `addr(ss)`, `addr(global)` | an address in the state space of slot `ss` (generic where left out), or in that one |
+//! | `label`, `tlist` | a label; the label of a `.branchtargets` |
+//! | `func`, `fptr`, `targets`, `args`, `rets` | the parts of a call |
+//! | `texref`, `samplerref`, `surfref` | an opaque variable, or a 64-bit register that points to one |
+//! | `coords`, `offset`, `grad`, `lod` | texture or surface coordinates and their companions, by slots `geom` and `ctype` (`.s32` without it) |
+//! | `frag(a)`, `frag(matrix)` | the registers of the fragment of A, B, C or D, by shape and type |
+//! | `elems` | the vector of a packing or unpacking `mov` |
+//! | `movsrc` | whatever `mov` reads: value, special register, address of a variable or function |
+//! | `var` | a register, or the name of a variable with an offset (`cvta`) |
+//!
+//! After a kind, `@2.0,sm_20` gates giving the operand at all; `%2.0,sm_20` gates giving a register instead of a constant.
+
+use super::Op;
+
+/// One syntax line of the manual.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The meaning.
+    pub op: Op,
+    /// Mnemonic, suffix words and operands.
+    pub syntax: &'static str,
+    /// Values of the slots, and gates of literal words.
+    pub sets: &'static [Set],
+    /// Kinds of the operands.
+    pub opnds: &'static str,
+    /// Since when and on which targets.
+    pub since: &'static str,
+    /// Who acts.
+    pub class: Class,
+    /// Section of the PTX 6.4 manual (or, for later forms, of the current one).
+    pub section: &'static str,
+    /// What it computes, in our own words.
+    pub brief: &'static str,
+    /// Modifiers that the form implies without spelling them (`div.f32` of PTX 1.3 means `.approx.ftz`).
+    pub implies: &'static str,
+    /// How exactly the result is determined.
+    pub exact: Exactness,
+    /// What the syntax cannot say.
+    pub rules: &'static [Rule],
+    /// The project's feature ids that this form covers.
+    pub ids: &'static [&'static str],
+}
+
+/// The values of a slot, or the gate of a literal word.
+#[derive(Clone, Copy, Debug)]
+pub struct Set {
+    /// Slot name, or literal word.
+    pub name: &'static str,
+    /// Values; empty for a literal word.
+    pub values: &'static str,
+    /// Gate of a literal word; empty for a slot.
+    pub gate: &'static str,
+}
+
+/// Who acts when the instruction executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Each lane alone, on registers.
+    Lane,
+    /// Lanes of a warp together.
+    Warp,
+    /// Memory is read or written.
+    Memory,
+    /// Threads wait for or order themselves against others.
+    Sync,
+    /// Control flow.
+    Control,
+}
+
+/// How exactly the manual determines the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exactness {
+    /// To the bit (save the payload of NaN).
+    Exact,
+    /// Within the bound given.
+    Bounded(&'static str),
+    /// Unspecified precision or order.
+    Approximate,
+}
+
+/// What the syntax of a row cannot say. Rules over modifiers alone are decided in [`super::rule`]; those over operands
+/// in the checker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// The comparison must exist for the source type, and `.ftz` needs floating-point sources. §9.3.1.
+    CmpForType,
+    /// `.sat` only where the destination cannot hold every source value. §9.7.8.14, A98.
+    SatNarrows,
+    /// `.ftz` only where one side is `.f32`. §9.7.8.14, A99.
+    FtzNeedsF32,
+    /// The vector may not exceed 128 bits. §9.7.8.7.
+    Vec128,
+    /// A and B have the same type. §9.7.13.8.
+    SameAb,
+    /// `.ctype` `.f32` needs `.dtype` `.f32`. §9.7.13.9, A154.
+    CtypeNeedsDtype,
+    /// The coordinate types and companions that a texture geometry allows. §9.7.9.3.
+    TexGeometry,
+    /// 64-bit atomics in shared memory need PTX 2.0 and `sm_20`. §9.7.12.4.
+    Shared64,
+    /// `c` may be unsigned only if both factors are. §9.7.1.21.
+    Dot,
+    /// Accesses to call arguments and results may not be guarded; input parameters may not be written. §7.1, A42.
+    ParamAccess,
+    /// The parts of the vector have together the size of the whole. §9.7.8.3.
+    PackSizes,
+    /// The operand has the module's address size. §9.7.8.13.
+    AddressSize,
+    /// A constant thread count is a positive multiple of the warp size; the barrier number is at most 15. §9.7.12.1, A123.
+    BarrierCount,
+    /// Either the product or `c` may be negated. §9.7.15.3, V26.
+    VmadNegation,
+    /// The clamp may be left out only by the manual's examples (ptxas refuses): warn where it is. A140.
+    ClampGiven,
+    /// Accepted with a warning: the manual allows it, ptxas does not know it.
+    NotPortable,
+    /// Accepted with a warning: the manual discourages it.
+    Deprecated,
+    /// Whether a sampler may or must be given depends on the texturing mode. §9.7.9.1.
+    TexMode,
+    /// Arguments match the callee. §9.7.11.5.
+    CallSignature,
+}
+
+/// A slot and its values.
+pub(super) const fn s(name: &'static str, values: &'static str) -> Set {
+    Set { name, values, gate: "" }
+}
+
+/// The gate of a literal word.
+pub(super) const fn g(word: &'static str, gate: &'static str) -> Set {
+    Set { name: word, values: "", gate }
+}
+
+/// A row, in the order of the columns.
+#[allow(clippy::too_many_arguments, reason = "these are the columns of the table")]
+pub(super) const fn row(
+    op: Op,
+    syntax: &'static str,
+    sets: &'static [Set],
+    opnds: &'static str,
+    since: &'static str,
+    class: Class,
+    section: &'static str,
+    ids: &'static [&'static str],
+    brief: &'static str,
+) -> Row {
+    Row {
+        op,
+        syntax,
+        sets,
+        opnds,
+        since,
+        class,
+        section,
+        brief,
+        implies: "",
+        exact: Exactness::Exact,
+        rules: &[],
+        ids,
+    }
+}
+
+impl Row {
+    /// With rules.
+    pub(super) const fn rules(mut self, rules: &'static [Rule]) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// With modifiers that the form implies.
+    pub(super) const fn implies(mut self, words: &'static str) -> Self {
+        self.implies = words;
+        self
+    }
+
+    /// With an error bound.
+    pub(super) const fn bounded(mut self, bound: &'static str) -> Self {
+        self.exact = Exactness::Bounded(bound);
+        self
+    }
+
+    /// With a result of unspecified precision or order.
+    pub(super) const fn approximate(mut self) -> Self {
+        self.exact = Exactness::Approximate;
+        self
+    }
+}

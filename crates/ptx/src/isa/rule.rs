@@ -1,0 +1,131 @@
+//! Rules over modifiers that the syntax of a row cannot say.
+//!
+//! Invariant: the match on [`Rule`] is exhaustive; a rule that is not about modifiers alone returns `None` here and is
+//! decided in `check/`, which matches exhaustively as well.
+
+use super::row::Rule;
+use super::ty::TyKind;
+use super::{Cmp, Gate, Geom, Mods, Slot, Sm, Space, Ty, Version, Word};
+
+/// What is wrong with the modifiers under this rule, in a few words; `None` where nothing is.
+pub fn mods_error(rule: Rule, mods: &Mods) -> Option<String> {
+    match rule {
+        Rule::CmpForType => cmp_for_type(mods),
+        Rule::SatNarrows => sat_narrows(mods),
+        Rule::FtzNeedsF32 => ftz_needs_f32(mods),
+        Rule::Vec128 => vec_128(mods),
+        Rule::SameAb => same_ab(mods),
+        Rule::CtypeNeedsDtype => ctype_needs_dtype(mods),
+        Rule::TexGeometry => tex_geometry(mods),
+        Rule::Dot
+        | Rule::Shared64
+        | Rule::ParamAccess
+        | Rule::PackSizes
+        | Rule::AddressSize
+        | Rule::BarrierCount
+        | Rule::VmadNegation
+        | Rule::ClampGiven
+        | Rule::NotPortable
+        | Rule::Deprecated
+        | Rule::TexMode
+        | Rule::CallSignature => None,
+    }
+}
+
+/// What the rule needs of version and target beyond the gates of the columns.
+pub fn gate(rule: Rule, mods: &Mods) -> Option<(&'static str, Gate)> {
+    const SM_20: Gate = Gate {
+        ptx: Some(Version::new(2, 0)),
+        sm: Some(Sm::new(20)),
+        or_map_f64: false,
+        below: None,
+        until: None,
+    };
+    let wide = mods.ty_in(Slot::Type).is_some_and(|ty| ty.bits() == 64);
+    let shared64 = rule == Rule::Shared64 && wide && mods.space() == Space::Shared;
+    shared64.then_some(("a 64-bit atomic in `.shared`", SM_20))
+}
+
+/// §9.3.1: bits know only `.eq` and `.ne`; signed integers the ordered six; unsigned ones those and `.lo .ls .hi .hs`;
+/// floating point those without the unsigned names, and the unordered ones, `.num` and `.nan`. Half precision: A92.
+fn cmp_for_type(mods: &Mods) -> Option<String> {
+    let ty = mods.atype();
+    let cmp = mods.cmp()?;
+    let fits = match cmp {
+        Cmp::Eq | Cmp::Ne => true,
+        Cmp::Lt | Cmp::Le | Cmp::Gt | Cmp::Ge => ty.kind() != TyKind::Bits,
+        Cmp::Lo | Cmp::Ls | Cmp::Hi | Cmp::Hs => ty.kind() == TyKind::Unsigned,
+        Cmp::Equ | Cmp::Neu | Cmp::Ltu | Cmp::Leu | Cmp::Gtu | Cmp::Geu | Cmp::Num | Cmp::Nan => {
+            ty.is_float()
+        }
+    };
+    if !fits {
+        return Some(format!("`.{}` does not compare `.{}`", cmp.word().text(), ty.name()));
+    }
+    let flushes = matches!(ty, Ty::F32 | Ty::F16 | Ty::F16x2);
+    (mods.has(Word::Ftz) && !flushes).then(|| format!("`.ftz` does not apply to `.{}`", ty.name()))
+}
+
+/// §9.7.8.14: `.sat` is for destinations that cannot hold every value of the source. A98.
+fn sat_narrows(mods: &Mods) -> Option<String> {
+    if !mods.has(Word::Sat) {
+        return None;
+    }
+    let (d, a) = (mods.dtype(), mods.atype());
+    if d.is_float() || a.is_float() {
+        return None;
+    }
+    let holds = match (d.is_signed(), a.is_signed()) {
+        (true, true) | (false, false) => d.bits() >= a.bits(),
+        (true, false) => d.bits() > a.bits(),
+        (false, true) => false,
+    };
+    holds.then(|| format!("`.{}` holds every value of `.{}`, so nothing saturates", d.name(), a.name()))
+}
+
+/// §9.7.8.14: `.ftz` flushes single precision only. A99.
+fn ftz_needs_f32(mods: &Mods) -> Option<String> {
+    let none = mods.dtype() != Ty::F32 && mods.atype() != Ty::F32;
+    (mods.has(Word::Ftz) && none).then(|| "`.ftz` needs `.f32` on one side".into())
+}
+
+/// §9.7.8.7: no vector is wider than 128 bits.
+fn vec_128(mods: &Mods) -> Option<String> {
+    let ty = mods.ty_in(Slot::Type).or(mods.ty_in(Slot::Dtype)).or(mods.ty_in(Slot::Ctype))?;
+    let bits = ty.bits() * u32::from(mods.vec());
+    (bits > 128).then(|| format!("`.v{}.{}` is wider than 128 bits", mods.vec(), ty.name()))
+}
+
+/// §9.7.13.8: A and B have the same type.
+fn same_ab(mods: &Mods) -> Option<String> {
+    let (a, b) = (mods.ty_in(Slot::Atype), mods.ty_in(Slot::Btype));
+    (a != b).then(|| "`.atype` and `.btype` must be the same".into())
+}
+
+/// §9.7.13.9: a single-precision accumulator gives a single-precision result. A154.
+fn ctype_needs_dtype(mods: &Mods) -> Option<String> {
+    let (c, d) = (mods.ty_in(Slot::Ctype), mods.ty_in(Slot::Dtype));
+    (c == Some(Ty::F32) && d != Some(Ty::F32)).then(|| "`.ctype` `.f32` needs `.dtype` `.f32`".into())
+}
+
+/// §9.7.9.3: cubes have floating-point coordinates, multi-sample textures integer ones.
+fn tex_geometry(mods: &Mods) -> Option<String> {
+    let geom = mods.geom()?;
+    let needed = match geom {
+        Geom::Cube | Geom::Acube => Ty::F32,
+        Geom::D2ms | Geom::A2dms => Ty::S32,
+        Geom::D1 | Geom::D2 | Geom::D3 | Geom::A1d | Geom::A2d => return None,
+    };
+    let wrong = mods.ty_in(Slot::Ctype) != Some(needed);
+    wrong.then(|| format!("`.{}` needs coordinates of type `.{}`", geom.word().text(), needed.name()))
+}
+
+/// Whether texel offsets (operand `e`) can be given for a geometry. §9.7.9.3.
+pub const fn tex_has_offset(geom: Geom) -> bool {
+    !matches!(geom, Geom::Cube | Geom::Acube)
+}
+
+/// Whether a depth to compare with (operand `f`) can be given for a geometry. §9.7.9.3.
+pub const fn tex_has_compare(geom: Geom) -> bool {
+    !matches!(geom, Geom::D3 | Geom::D2ms | Geom::A2dms)
+}

@@ -1,0 +1,100 @@
+//! Arrays in device memory.
+//!
+//! Invariant: a [`Buffer`] owns its device memory; dropping it frees the memory. Its address is 256-byte aligned and stays.
+
+use crate::Error;
+use crate::vm::Device;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A type whose values can lie in device memory: plain numbers.
+pub trait Element: Copy + sealed::Sealed + 'static {
+    /// Appends the value's bytes, little-endian.
+    #[doc(hidden)]
+    fn put(self, bytes: &mut Vec<u8>);
+    /// The value of these bytes; `bytes.len()` is the type's size.
+    #[doc(hidden)]
+    fn get(bytes: &[u8]) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! elements {
+    ($($ty:ty)*) => {$(
+        impl sealed::Sealed for $ty {}
+        impl Element for $ty {
+            fn put(self, bytes: &mut Vec<u8>) {
+                bytes.extend_from_slice(&self.to_le_bytes());
+            }
+            fn get(bytes: &[u8]) -> Self {
+                <$ty>::from_le_bytes(bytes.try_into().expect("the caller cut the bytes to the size of the type"))
+            }
+        }
+    )*};
+}
+
+elements! { u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 }
+
+/// An array in device memory.
+#[derive(Debug)]
+pub struct Buffer<T: Element> {
+    device: Arc<Device>,
+    address: u64,
+    len: usize,
+    element: PhantomData<T>,
+}
+
+impl<T: Element> Buffer<T> {
+    pub(crate) fn new(device: &Arc<Device>, label: &str, bytes: u64, len: usize) -> Result<Self, Error> {
+        let address = device.alloc(label, bytes)?;
+        Ok(Self { device: device.clone(), address, len, element: PhantomData })
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Its device address, for kernel parameters.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Copies it to the host.
+    ///
+    /// # Errors
+    /// None today; the memory is the buffer's own.
+    pub fn read(&self) -> Result<Vec<T>, Error> {
+        let mut bytes = vec![0; self.len * size_of::<T>()];
+        self.device.copy_out(self.address, &mut bytes)?;
+        Ok(bytes.chunks_exact(size_of::<T>()).map(T::get).collect())
+    }
+
+    /// Copies `data` to the device, to its beginning.
+    ///
+    /// # Errors
+    /// Of the caller, where `data` is longer than the buffer.
+    pub fn write(&self, data: &[T]) -> Result<(), Error> {
+        if data.len() > self.len {
+            return Err(Error::caller(format!("{} elements do not fit a buffer of {}", data.len(), self.len)));
+        }
+        let mut bytes = Vec::with_capacity(size_of_val(data));
+        for value in data {
+            value.put(&mut bytes);
+        }
+        self.device.copy_in(self.address, &bytes)
+    }
+}
+
+impl<T: Element> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        self.device.free(self.address);
+    }
+}

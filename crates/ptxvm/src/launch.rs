@@ -1,0 +1,136 @@
+//! How a kernel is run, and what it did.
+
+use crate::{Buffer, Element, Error, Kernel};
+use std::time::Duration;
+
+/// How to run a kernel.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// CTAs in each dimension.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in each dimension.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    /// The parameter buffer, laid out as [`Kernel::params`] says; usually filled by [`Launch::args`].
+    pub params: Vec<u8>,
+    /// OS threads; `None`: one for each core.
+    pub threads: Option<u32>,
+    /// Schedule seed: 0 is the natural order, any other number permutes turns, warps and CTAs. With one OS thread, equal seeds give
+    /// equal runs.
+    pub seed: u64,
+    /// Stop with a trap after this many warp instructions.
+    pub max_steps: Option<u64>,
+    /// Stop with a trap after this time.
+    pub timeout: Option<Duration>,
+}
+
+impl Launch {
+    /// A launch of `grid` CTAs of `block` threads, without parameters.
+    pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
+        Self { grid, block, shared: 0, params: Vec::new(), threads: None, seed: 0, max_steps: None, timeout: None }
+    }
+
+    /// With that many bytes of dynamic shared memory.
+    pub fn shared(mut self, bytes: u32) -> Self {
+        self.shared = bytes;
+        self
+    }
+
+    /// On that many OS threads.
+    pub fn threads(mut self, threads: u32) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// With that schedule seed.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// With these arguments, one for each parameter of `kernel`, in order.
+    ///
+    /// # Errors
+    /// Of the caller, where the number of arguments or the width of one differs from the kernel's parameters.
+    pub fn args(mut self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<Self, Error> {
+        let slots = kernel.params();
+        if slots.len() != args.len() {
+            let (name, wants, has) = (kernel.name(), slots.len(), args.len());
+            return Err(Error::caller(format!("kernel `{name}` has {wants} parameters, but {has} arguments were given")));
+        }
+        self.params = vec![0; kernel.param_bytes()];
+        for (slot, arg) in slots.iter().zip(args) {
+            let bytes = arg.bytes(slot.bytes);
+            if bytes.len() != slot.bytes {
+                let (name, has, wants) = (&slot.name, bytes.len(), slot.bytes);
+                return Err(Error::caller(format!("the argument for `{name}` has {has} bytes, but the parameter {wants}")));
+            }
+            self.params[slot.offset..slot.offset + slot.bytes].copy_from_slice(bytes);
+        }
+        Ok(self)
+    }
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Arg<'a>(Value<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Value<'a> {
+    Scalar([u8; 8], usize),
+    Address([u8; 8]),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Arg<'a> {
+    /// The address of a buffer.
+    pub fn buffer<T: Element>(buffer: &'a Buffer<T>) -> Self {
+        Self(Value::Address(buffer.address().to_le_bytes()))
+    }
+
+    /// A device address.
+    pub fn address(address: u64) -> Self {
+        Self(Value::Address(address.to_le_bytes()))
+    }
+
+    /// A parameter passed by value: its bytes.
+    pub fn bytes_of(bytes: &'a [u8]) -> Self {
+        Self(Value::Bytes(bytes))
+    }
+
+    /// The bytes for a parameter of `width` bytes: an address is cut to 32 bits where the parameter has 32.
+    fn bytes(&self, width: usize) -> &[u8] {
+        match &self.0 {
+            Value::Scalar(bytes, width) => &bytes[..*width],
+            Value::Address(bytes) if width == 4 && bytes[4..] == [0; 4] => &bytes[..4],
+            Value::Address(bytes) => bytes,
+            Value::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl<T: Element> From<T> for Arg<'_> {
+    fn from(value: T) -> Self {
+        let mut bytes = Vec::new();
+        value.put(&mut bytes);
+        let mut scalar = [0; 8];
+        scalar[..bytes.len()].copy_from_slice(&bytes);
+        Self(Value::Scalar(scalar, bytes.len()))
+    }
+}
+
+/// What a launch did.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// What the kernel printed (`vprintf`).
+    pub output: Vec<u8>,
+    /// From the start of the first CTA to the end of the last.
+    pub elapsed: Duration,
+    /// OS threads that took part.
+    pub threads: u32,
+    /// Instructions that warps executed.
+    pub warp_instructions: u64,
+    /// The same, counted for each lane that was active.
+    pub thread_instructions: u64,
+}

@@ -1,0 +1,151 @@
+//! A device: its memory, and the ways to put modules and arrays there.
+
+use crate::{Buffer, Element, Error, ErrorKind, Kernel, Launch, Module, Report};
+use ptx::check::CheckOptions;
+use ptx::check::module::AddressSize;
+use ptx_exec::mem::{Class, Memory, MemoryError};
+use std::sync::Arc;
+
+/// Alignment of a buffer in bytes, as CUDA guarantees it.
+const BUFFER_ALIGN: u64 = 256;
+
+/// What buffers and modules share and keep alive.
+pub(crate) struct Device {
+    pub(crate) memory: Arc<Memory>,
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Device").field("address_size", &self.memory.address_size()).finish()
+    }
+}
+
+impl Device {
+    pub(crate) fn alloc(&self, label: &str, bytes: u64) -> Result<u64, Error> {
+        Ok(self.memory.alloc(Class::Global, bytes, BUFFER_ALIGN, label)?)
+    }
+
+    pub(crate) fn free(&self, address: u64) {
+        // The kernel may have freed it itself (`free`); then there is nothing left to do.
+        let _already_freed = self.memory.free(address);
+    }
+
+    pub(crate) fn copy_in(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        Ok(self.memory.write(address, bytes)?)
+    }
+
+    pub(crate) fn copy_out(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        Ok(self.memory.read(address, bytes)?)
+    }
+}
+
+impl From<MemoryError> for Error {
+    fn from(error: MemoryError) -> Self {
+        match error {
+            MemoryError::Reserve | MemoryError::OutOfMemory { .. } => ErrorKind::Machine(error.to_string()).into(),
+            MemoryError::NotAllocated { .. } | MemoryError::OutOfBounds { .. } => Error::caller(error.to_string()),
+        }
+    }
+}
+
+/// A virtual device.
+///
+/// Cheap to make: memory is reserved as addresses and becomes real when it is used. Modules, kernels and buffers keep what they
+/// need of it alive.
+#[derive(Debug)]
+pub struct Vm {
+    device: Arc<Device>,
+}
+
+impl Vm {
+    /// A device with 64-bit addresses.
+    ///
+    /// # Errors
+    /// Of the machine, where the system gives no range of addresses.
+    pub fn new() -> Result<Self, Error> {
+        Self::for_addresses(AddressSize::Bits64)
+    }
+
+    /// A device for modules of that `.address_size`. One with 32-bit addresses lies below 4 GiB.
+    ///
+    /// # Errors
+    /// Of the machine, where the system gives no such range of addresses.
+    pub fn for_addresses(size: AddressSize) -> Result<Self, Error> {
+        Ok(Self { device: Arc::new(Device { memory: Memory::new(size)? }) })
+    }
+
+    /// Checks a PTX text and loads it. `name` stands in diagnostics and traps.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Rejected`] with every diagnostic, and what [`Vm::load_module`] reports.
+    pub fn load(&self, name: &str, text: &str) -> Result<Module, Error> {
+        self.load_with(name, text, &CheckOptions::default())
+    }
+
+    /// As [`Vm::load`], with options.
+    ///
+    /// # Errors
+    /// As [`Vm::load`].
+    pub fn load_with(&self, name: &str, text: &str, options: &CheckOptions) -> Result<Module, Error> {
+        let checked = ptx::check::check(name, text, options);
+        match checked.module {
+            Some(module) => self.load_module(module),
+            None => Err(ErrorKind::Rejected(checked.diagnostics).into()),
+        }
+    }
+
+    /// Loads a checked module: places its variables, and makes sure that everything in it is implemented.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Rejected`] where it uses what ptxvm does not implement or an external symbol that nothing defines; of the
+    /// caller, where its address size is not the device's; of the machine, where memory runs out.
+    pub fn load_module(&self, module: ptx::check::module::Module) -> Result<Module, Error> {
+        Module::load(&self.device, module)
+    }
+
+    /// A copy of `data` in device memory.
+    ///
+    /// # Errors
+    /// Of the machine, where memory runs out.
+    pub fn buffer<T: Element>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
+        self.named_buffer("buffer", data)
+    }
+
+    /// The same, with a name for reports of traps.
+    ///
+    /// # Errors
+    /// As [`Vm::buffer`].
+    pub fn named_buffer<T: Element>(&self, name: &str, data: &[T]) -> Result<Buffer<T>, Error> {
+        let buffer = Buffer::new(&self.device, name, size_of_val(data) as u64, data.len())?;
+        buffer.write(data)?;
+        Ok(buffer)
+    }
+
+    /// `len` zeros in device memory.
+    ///
+    /// # Errors
+    /// As [`Vm::buffer`].
+    pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>, Error> {
+        let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
+        let bytes = bytes.ok_or_else(|| Error::caller("a buffer larger than the address space"))?;
+        Buffer::new(&self.device, "buffer", bytes, len)
+    }
+
+    /// `bytes` zero bytes in device memory, with a name for reports of traps.
+    ///
+    /// # Errors
+    /// As [`Vm::buffer`].
+    pub fn named_zeros(&self, name: &str, bytes: u64) -> Result<Buffer<u8>, Error> {
+        let len = usize::try_from(bytes).map_err(|_| Error::caller("a buffer larger than the address space"))?;
+        Buffer::new(&self.device, name, bytes, len)
+    }
+
+    /// Runs a kernel and waits until it has ended.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Trap`] where the program is at fault; of the caller, where the launch does not fit the kernel or the limits
+    /// (CTAs of at most 1024 threads, ...).
+    pub fn launch(&self, kernel: &Kernel, launch: &Launch) -> Result<Report, Error> {
+        kernel.launch(launch)
+    }
+}
