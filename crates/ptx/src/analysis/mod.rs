@@ -1,3 +1,15 @@
-//! (in preparation)
+//! Facts about a program: pure functions of [`ir::Program`](crate::ir::Program).
+//!
+//! Invariant: nothing here changes a program, and no fact depends on anything but the program and the assumptions that are
+//! passed in. Nodes of graphs are block numbers.
+//!
+//! * [`cfg`]: the control-flow graph and its loops
+//! * [`dominators`]: dominators, post-dominators, frontiers
+//! * [`def_use`]: where registers are written and read
+//! * [`liveness`]: which registers a block's successors may still read
+
 pub mod bits;
+pub mod cfg;
+pub mod def_use;
 pub mod dominators;
+pub mod liveness;

@@ -1,6 +1,6 @@
 //! The Program: explicit control flow over dense typed registers.
 //!
-//! Rules, checked by `verify` after every pass in tests:
+//! Rules, checked by [`verify`](verify::verify) after every pass in tests:
 //! 1. Blocks are numbered in a reverse postorder in which the blocks of a loop are contiguous and a loop's exits come after
 //!    all its blocks; block 0 is the entry; every block is reachable. "Lowest block first" therefore reconverges where
 //!    post-dominators would.
@@ -12,8 +12,15 @@
 //!
 //! What it does not do: no addresses of variables (the machine places them at load), no calling convention of a CPU.
 
+mod flow;
 pub mod graph;
+mod lower;
 pub mod order;
+mod print;
+pub mod verify;
+mod visit;
+
+pub use lower::lower;
 
 use crate::Span;
 use crate::check::module::{
@@ -88,7 +95,8 @@ pub struct Function {
     pub regs: RegCounts,
     /// Names of the registers in the text, by class and index (for reports): `names[class as usize][index]`.
     pub reg_names: [Vec<String>; 4],
-    /// Input parameters: for a kernel its parameter buffer layout, for a device function where the caller copies to.
+    /// Slots of the input parameters: for a kernel its parameter buffer layout, for a device function where the caller copies
+    /// to. A parameter has one slot, save a register vector, which has one for each element.
     pub params: Vec<ParamSlot>,
     /// Return parameters of a device function.
     pub returns: Vec<ParamSlot>,
@@ -190,6 +198,14 @@ pub struct Inst {
 pub enum Dst {
     /// A register.
     Reg(Reg),
+    /// A register of which a video instruction writes only these bytes (bit `i` for byte `i`): `.b2` is `0b0100`, `.h1` is
+    /// `0b1100`. The other bytes come from the source `c`. Packed forms always have it.
+    Video {
+        /// The register.
+        reg: Reg,
+        /// Which bytes.
+        bytes: u8,
+    },
     /// `_`, or an optional destination that the text leaves out.
     Sink,
 }
@@ -213,14 +229,16 @@ pub enum Src {
     Video(Box<VideoSrc>),
 }
 
-/// A source of a video instruction with its selector decoded.
+/// A source of a video instruction with its selector decoded. All sources of these instructions that may have a selector
+/// or a minus sign are of this kind, also where they have neither.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VideoSrc {
     /// Register or immediate.
     pub value: Src,
     /// `-a`
     pub negated: bool,
-    /// The selector's elements, lowest first, as numbers: `.b2` is `[2]` with `bytes`, `.h10` is `[0, 1]` without.
+    /// The selector's elements, lowest first, as numbers: `.b2` is `[2]` with `bytes`, `.h10` is `[0, 1]` without. Empty for a
+    /// whole word. In packed forms elements count on from `a` to `b`, and the default is written out (V22).
     pub elements: Vec<u8>,
     /// Whether the elements are bytes (else half-words).
     pub bytes: bool,
@@ -265,10 +283,10 @@ pub enum Terminator {
         then: BlockId,
         /// Where it does not hold.
         els: BlockId,
-        /// The `bra`, or the guarded instruction that made the branch necessary.
+        /// The `bra`, or the guarded instruction that made the branch necessary (then `then` is a block of that instruction alone).
         inst: Inst,
     },
-    /// `brx.idx`: the index is `inst.srcs[0]`; an index past the end traps.
+    /// `brx.idx`: the index is `inst.srcs[0]`, the only source; an index past the end traps.
     Switch {
         /// Targets by index.
         targets: Vec<BlockId>,
@@ -302,13 +320,13 @@ pub enum Terminator {
 pub struct Call {
     /// Who is called.
     pub callee: Callee,
-    /// Arguments, one for each input parameter.
+    /// Arguments, one for each slot of the callee's `params`.
     pub args: Vec<ArgPlace>,
-    /// Results, one for each return parameter.
+    /// Results, one for each slot of the callee's `returns`.
     pub rets: Vec<ArgPlace>,
     /// Where it goes on.
     pub next: BlockId,
-    /// The `call`.
+    /// The `call`, without operands.
     pub inst: Inst,
 }
 
@@ -332,6 +350,13 @@ pub enum ArgPlace {
     /// A `.param` variable in the caller's frame.
     Frame {
         /// Offset in the frame.
+        offset: u32,
+        /// Size in bytes.
+        bytes: u32,
+    },
+    /// A parameter of the calling kernel, handed on.
+    KernelParam {
+        /// Offset in the parameter buffer.
         offset: u32,
         /// Size in bytes.
         bytes: u32,

@@ -36,6 +36,16 @@ impl Mods {
         }
     }
 
+    /// The same with `word` in `slot`, in place of the word that was there; a word of [`Slot::Flag`] is added.
+    pub fn with(mut self, slot: Slot, word: Word) -> Self {
+        let old = self.items[..usize::from(self.len)].iter_mut().find(|(s, _)| *s == slot && slot != Slot::Flag);
+        match old {
+            Some(old) => *old = (slot, word),
+            None => self.imply(slot, word),
+        }
+        self
+    }
+
     /// As many words, of which `given` as written; for backtracking.
     pub(super) fn truncate(&mut self, len: usize) {
         self.len = len as u8;

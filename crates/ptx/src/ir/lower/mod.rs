@@ -1,0 +1,156 @@
+//! From a checked [`Module`] to a [`Program`].
+//!
+//! Invariant: lowering is total: every checked module has a program that keeps the rules of [`super`], and nothing here
+//! fails or panics. One PTX instruction becomes one [`Inst`](super::Inst); nothing is optimised.
+//!
+//! What is decided here, where the manual leaves a choice or spreads it over chapters:
+//! * **Parameters.** A kernel's parameters lie in one buffer, in their order, each at the next multiple of its alignment;
+//!   they stay in `.param` space ([`Base::KernelParam`](super::Base::KernelParam)). A device function's `.param` inputs and returns lie in
+//!   its own frame, and so do the `.param` variables of calls: accesses to them have space `.local` and base
+//!   [`Base::Frame`](super::Base::Frame), and so has an address taken of them (§5.1.6.3). An access of a device function through a register in
+//!   `.param` space is therefore one in `.local` space.
+//! * **Unsized last parameters** get a place at the end of the frame, as large as the largest argument that any call in the
+//!   module passes for an unsized parameter (§7.2, A44).
+//! * **Spaces.** An access that names a variable without giving its space has the variable's space.
+//! * **Flushing.** On `sm_1x`, single-precision arithmetic flushes subnormals: `.ftz` is added to the modifiers.
+//! * **`mad.f32` without rounding** is `mad.rn.f32` on `sm_20` and newer (§9.7.3.7); on `sm_1x` it stays without.
+//! * **Falling off the end** of a body is `ret` (A126). Unreachable blocks are dropped.
+//! * **`.alias`** names are replaced by what they stand for in calls, addresses and initialisers.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+mod body;
+mod call;
+mod layout;
+mod operand;
+
+#[cfg(test)]
+mod tests;
+
+use super::{Builtin, Function, Program, RegCounts};
+use crate::check::module::{self, FuncId, Module, Operand, ProtoId, Signature, Statement, Symbol};
+
+/// Lowers a module.
+pub fn lower(mut module: Module) -> Program {
+    let variadic_bytes = largest_variadic_argument(&module);
+    let aliases = Aliases::new(&module.functions);
+    for variable in &mut module.variables {
+        for reloc in variable.init.iter_mut().flat_map(|init| &mut init.relocs) {
+            if let Symbol::Func(func) = &mut reloc.symbol {
+                *func = aliases.resolve(*func);
+            }
+        }
+    }
+    let context = Context { module: &module, aliases, variadic_bytes };
+    let functions = module.functions.iter().map(|function| lower_function(&context, function)).collect();
+    Program {
+        source: module.source,
+        version: module.version,
+        target: module.target,
+        address_size: module.address_size,
+        files: module.files,
+        variables: module.variables,
+        functions,
+    }
+}
+
+/// What lowering a body needs to know of its module.
+struct Context<'m> {
+    module: &'m Module,
+    aliases: Aliases,
+    /// Bytes of the largest argument for an unsized parameter.
+    variadic_bytes: u64,
+}
+
+/// What each function name stands for.
+struct Aliases(Vec<FuncId>);
+
+impl Aliases {
+    fn new(functions: &[module::Function]) -> Self {
+        let resolve = |start: usize| {
+            let mut at = FuncId(start as u32);
+            // A chain is at most as long as the list, should it be circular.
+            for _ in 0..functions.len() {
+                match functions.get(at.0 as usize).and_then(|f| f.alias_of) {
+                    Some(next) => at = next,
+                    None => break,
+                }
+            }
+            at
+        };
+        Self((0..functions.len()).map(resolve).collect())
+    }
+
+    fn resolve(&self, func: FuncId) -> FuncId {
+        self.0.get(func.0 as usize).copied().unwrap_or(func)
+    }
+}
+
+impl Context<'_> {
+    fn signature(&self, callee: Target) -> Option<&Signature> {
+        match callee {
+            Target::Function(func) => self.module.functions.get(func.0 as usize).map(|f| &f.signature),
+            Target::Prototype(proto) => self.module.prototypes.get(proto.0 as usize),
+        }
+    }
+}
+
+/// Something that has a signature.
+#[derive(Clone, Copy)]
+enum Target {
+    Function(FuncId),
+    Prototype(ProtoId),
+}
+
+fn lower_function(context: &Context<'_>, function: &module::Function) -> Function {
+    let layout = layout::Layout::new(context, function);
+    let mut lowered = Function {
+        name: function.name.clone(),
+        kind: function.kind,
+        regs: RegCounts::default(),
+        reg_names: Default::default(),
+        params: layout.params.clone(),
+        returns: layout.returns.clone(),
+        param_bytes: layout::clamp(layout.param_bytes),
+        frame_bytes: layout::clamp(layout.frame_bytes),
+        frame_align: layout.frame_align,
+        performance: function.performance.clone(),
+        blocks: Vec::new(),
+        builtin: if function.body.is_none() { builtin(&function.name) } else { None },
+        span: function.span,
+    };
+    if let Some(body) = &function.body {
+        lowered.blocks = body::lower(context, function, body, &layout);
+        layout.compact_registers(body, &mut lowered);
+    }
+    lowered
+}
+
+/// The function that the machine implements under this name.
+fn builtin(name: &str) -> Option<Builtin> {
+    match name {
+        "vprintf" => Some(Builtin::Vprintf),
+        "malloc" => Some(Builtin::Malloc),
+        "free" => Some(Builtin::Free),
+        "__assertfail" => Some(Builtin::AssertFail),
+        _ => None,
+    }
+}
+
+/// The largest `.param` array that stands last in the arguments of any call: an unsized parameter may receive it.
+fn largest_variadic_argument(module: &Module) -> u64 {
+    let bodies = module.functions.iter().filter_map(|f| f.body.as_ref());
+    let mut largest = 0;
+    for body in bodies {
+        for statement in &body.statements {
+            let Statement::Inst(inst) = statement else { continue };
+            for operand in &inst.operands {
+                if let Operand::Args(args) = operand
+                    && let Some(Operand::ParamVar(local)) = args.last()
+                {
+                    largest = largest.max(body.locals.get(local.0 as usize).map_or(0, |l| l.bytes));
+                }
+            }
+        }
+    }
+    largest
+}

@@ -1,0 +1,1 @@
+//! Lowering of hand-written texts, reviewed line by line.
