@@ -483,10 +483,8 @@ fn parse_entry(text: &'static str) -> Result<Entry, String> {
     let (kind, gate) = kind.split_once('@').unwrap_or((kind, ""));
     let (kind, register_gate) = kind.split_once('%').unwrap_or((kind, ""));
     let (dir, kind) = kind.strip_prefix('=').map_or((Dir::In, kind), |kind| (Dir::Out, kind));
-    let (kind, selector) = match kind.split_once('.') {
-        Some((kind, sel)) if !kind.contains('(') => (kind, Some(parse_selector(sel).ok_or_else(bad)?)),
-        _ => (kind, None),
-    };
+    let selected = kind.rsplit_once('.').and_then(|(kind, sel)| Some((kind, parse_selector(sel)?)));
+    let (kind, selector) = selected.map_or((kind, None), |(kind, sel)| (kind, Some(sel)));
     let kind = parse_kind(kind).ok_or_else(bad)?;
     let gate = Gate::parse(gate).ok_or_else(bad)?;
     let register_gate = Gate::parse(register_gate).ok_or_else(bad)?;

@@ -71,7 +71,6 @@ const LATER_WORDS: &[(&str, &[&str], Version)] = &[
     ("block_scale",     &["mma"],                                                     Version::new(8, 7)),
     ("kind::f8f6f4",    &["mma"],                                                     Version::new(8, 7)),
     ("kind::mxf4",      &["mma"],                                                     Version::new(8, 7)),
-    ("pack",            &["cvt"],                                                     Version::new(6, 5)),
     ("bf16",            &["add", "sub", "mul", "fma", "min", "max", "abs", "neg", "set", "setp", "cvt", "atom", "red", "tanh", "ex2", "mad"], Version::new(7, 0)),
     ("bf16x2",          &["add", "sub", "mul", "fma", "min", "max", "abs", "neg", "set", "setp", "cvt", "atom", "red", "tanh", "ex2"],        Version::new(7, 0)),
     ("tf32",            &["cvt", "wmma", "mma"],                                      Version::new(7, 0)),

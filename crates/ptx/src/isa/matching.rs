@@ -460,15 +460,6 @@ fn accepts_brackets(members: &[OperandForm], body: Body) -> bool {
     (least..=members.len()).contains(&n)
 }
 
-/// Whether a slot is one that the row knows; for tests and listings.
-pub(super) fn uses_set(items: &[Item], index: usize) -> bool {
-    items.iter().any(|item| match item {
-        Item::One(part) => matches!(part, Part::Set(i) if *i == index),
-        Item::Opt(parts) => parts.iter().any(|part| matches!(part, Part::Set(i) if *i == index)),
-        Item::AnyOrder(inner) => uses_set(inner, index),
-    })
-}
-
 /// Every word of a slot in the rows of a mnemonic; for messages.
 pub(super) fn part_words(form: &Form, part: Part) -> Vec<Word> {
     match part {

@@ -35,3 +35,6 @@ pub use row::{Class, Exactness, Row, Rule};
 pub use sreg::{Sreg, SregFacts};
 pub use ty::{Scope, Sem, Space, Ty, TyKind};
 pub use word::{Slot, Word};
+
+#[cfg(test)]
+mod tests;

@@ -145,6 +145,8 @@ pub enum Rule {
     BarrierCount,
     /// Either the product or `c` may be negated. §9.7.15.3, V26.
     VmadNegation,
+    /// Constants as operands: accepted with a warning, as ptxas refuses them in SIMD video instructions. V13.
+    SimdConstant,
     /// The clamp may be left out only by the manual's examples (ptxas refuses): warn where it is. A140.
     ClampGiven,
     /// Accepted with a warning: the manual allows it, ptxas does not know it.

@@ -25,6 +25,7 @@ pub fn mods_error(rule: Rule, mods: &Mods) -> Option<String> {
         | Rule::BarrierCount
         | Rule::VmadNegation
         | Rule::ClampGiven
+        | Rule::SimdConstant
         | Rule::NotPortable
         | Rule::Deprecated
         | Rule::TexMode

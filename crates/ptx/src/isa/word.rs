@@ -80,7 +80,7 @@ words! {
     // video, §9.7.14
     Po "po" Shr7 "shr7" Shr15 "shr15"
     // forms later than PTX 6.4
-    CommitGroup "commit_group" WaitGroup "wait_group" WaitAll "wait_all"
+    Pack "pack" CommitGroup "commit_group" WaitGroup "wait_group" WaitAll "wait_all"
 }
 
 impl Word {

@@ -17,10 +17,10 @@ const MERGE: &str = "d:=dtype.sub a:atype.sub b:btype.sub c:dtype";
 const SET_PLAIN: &str = "d:=u32 a:atype.sub b:btype.sub";
 const SET_SECOND: &str = "d:=u32 a:atype.sub b:btype.sub c:u32";
 const SET_MERGE: &str = "d:=u32.sub a:atype.sub b:btype.sub c:u32";
-const TWO: &str = "d:=dtype.mask2 a:reg(atype).sel2 b:reg(btype).sel2 c:reg(dtype)";
-const FOUR: &str = "d:=dtype.mask4 a:reg(atype).sel4 b:reg(btype).sel4 c:reg(dtype)";
-const SET_TWO: &str = "d:=u32.mask2 a:reg(atype).sel2 b:reg(btype).sel2 c:reg(u32)";
-const SET_FOUR: &str = "d:=u32.mask4 a:reg(atype).sel4 b:reg(btype).sel4 c:reg(u32)";
+const TWO: &str = "d:=dtype.mask2 a:atype.sel2 b:btype.sel2 c:dtype";
+const FOUR: &str = "d:=dtype.mask4 a:atype.sel4 b:btype.sel4 c:dtype";
+const SET_TWO: &str = "d:=u32.mask2 a:atype.sel2 b:btype.sel2 c:u32";
+const SET_FOUR: &str = "d:=u32.mask4 a:atype.sel4 b:btype.sel4 c:u32";
 
 /// The three rows of a scalar instruction (§9.7.15.1).
 macro_rules! scalar {
@@ -126,7 +126,8 @@ macro_rules! simd {
                 $section,
                 &[concat!("vid.", $name), concat!("vid.", $name, ".sat")],
                 concat!($brief, " of each lane, merged into c"),
-            ),
+            )
+            .rules(&[Rule::SimdConstant]),
             row(
                 Op::$op,
                 concat!($name, ".dtype.atype.btype.op2 d{.mask}, a{.asel}, b{.bsel}, c"),
@@ -137,7 +138,8 @@ macro_rules! simd {
                 $section,
                 &[concat!("vid.", $name, ".add")],
                 concat!($brief, " of each lane, added to c"),
-            ),
+            )
+            .rules(&[Rule::SimdConstant]),
         ]
     };
 }
@@ -160,7 +162,8 @@ macro_rules! simd_set {
                     concat!("vid.simd", $width, ".sel"),
                 ],
                 "1 or 0 for each lane, merged into c",
-            ),
+            )
+            .rules(&[Rule::SimdConstant]),
             row(
                 Op::$op,
                 concat!($name, ".atype.btype.cmp.op2 d{.mask}, a{.asel}, b{.bsel}, c"),
@@ -171,7 +174,8 @@ macro_rules! simd_set {
                 $section,
                 &[concat!("vid.", $name, ".add")],
                 "the number of lanes that compare true, added to c",
-            ),
+            )
+            .rules(&[Rule::SimdConstant]),
         ]
     };
 }

@@ -1,0 +1,183 @@
+//! Tests of the table itself: every row parses, no text matches two rows, and the manual's forms and errors come out right.
+
+use std::collections::BTreeSet;
+
+use super::form::{Form, Item, OperandForm, Part};
+use super::matching::{bind, match_mods, rows_of};
+use super::*;
+
+fn shape(body: Body) -> OperandShape {
+    body.into()
+}
+
+/// Every shape that an operand can be written in, one per kind.
+fn all_shapes() -> Vec<OperandShape> {
+    let bodies = [
+        Body::Name,
+        Body::Imm,
+        Body::Vector(1),
+        Body::Vector(2),
+        Body::Vector(4),
+        Body::Address,
+        Body::Indexed,
+        Body::Brackets(2),
+        Body::Brackets(3),
+        Body::Pair,
+        Body::List(1),
+        Body::Sink,
+    ];
+    let mut all: Vec<OperandShape> = bodies.into_iter().map(shape).collect();
+    all.push(OperandShape { not: true, ..shape(Body::Name) });
+    all.push(OperandShape { minus: true, ..shape(Body::Name) });
+    all.push(OperandShape { selector: true, ..shape(Body::Name) });
+    all
+}
+
+/// All suffixes that a row stands for, in the order of its syntax.
+fn suffixes(form: &Form) -> Vec<Vec<Word>> {
+    fn words(form: &Form, part: Part) -> Vec<Word> {
+        match part {
+            Part::Word(_, word) => vec![word],
+            Part::Set(i) => form.sets[i].values.iter().map(|(w, _)| *w).collect(),
+        }
+    }
+    fn expand(form: &Form, items: &[Item], all: Vec<Vec<Word>>) -> Vec<Vec<Word>> {
+        items.iter().fold(all, |all, item| match item {
+            Item::One(part) => extend(form, &[*part], all),
+            Item::Opt(parts) => {
+                let mut both = all.clone();
+                both.extend(extend(form, parts, all));
+                both
+            }
+            Item::AnyOrder(inner) => expand(form, inner, all),
+        })
+    }
+    fn extend(form: &Form, parts: &[Part], all: Vec<Vec<Word>>) -> Vec<Vec<Word>> {
+        parts.iter().fold(all, |all, part| {
+            let choices = words(form, *part);
+            all.iter().flat_map(|text| choices.iter().map(|w| [text.as_slice(), &[*w]].concat())).collect()
+        })
+    }
+    expand(form, &form.suffix, vec![vec![]])
+}
+
+/// All operand lists that a form accepts, one shape per kind; at most `cap`.
+fn operand_lists(form: &Form, mods: &Mods, cap: usize) -> Vec<Vec<OperandShape>> {
+    let shapes = all_shapes();
+    let mut all: Vec<Vec<OperandShape>> = vec![vec![]];
+    for operand in &form.operands {
+        let mut next = if operand.optional { all.clone() } else { Vec::new() };
+        for list in &all {
+            for shape in shapes.iter().filter(|s| operand.accepts(mods, **s)) {
+                next.push([list.as_slice(), &[*shape]].concat());
+            }
+        }
+        next.truncate(cap);
+        all = next;
+    }
+    all
+}
+
+fn texts(words: &[Word]) -> Vec<&'static str> {
+    words.iter().map(|w| w.text()).collect()
+}
+
+#[test]
+fn every_row_parses() {
+    for row in table::rows() {
+        if let Err(message) = Form::parse(row) {
+            panic!("`{}`: {message}", row.syntax);
+        }
+    }
+}
+
+#[test]
+fn every_set_is_used_and_every_kind_names_an_operand() {
+    fn used(items: &[Item]) -> BTreeSet<usize> {
+        let mut all = BTreeSet::new();
+        for item in items {
+            let parts: Vec<Part> = match item {
+                Item::One(part) => vec![*part],
+                Item::Opt(parts) => parts.clone(),
+                Item::AnyOrder(inner) => {
+                    all.extend(used(inner));
+                    continue;
+                }
+            };
+            all.extend(parts.iter().filter_map(|p| match p {
+                Part::Set(i) => Some(*i),
+                Part::Word(..) => None,
+            }));
+        }
+        all
+    }
+    fn names(operands: &[OperandForm]) -> Vec<&'static str> {
+        let mut all = Vec::new();
+        for o in operands {
+            all.push(o.name);
+            all.extend(o.second.iter().map(|(s, _)| s.name));
+            all.extend(names(&o.members));
+        }
+        all
+    }
+    for id in RowId::all() {
+        let (row, form) = (id.row(), id.form());
+        assert_eq!(used(&form.suffix).len(), form.sets.len(), "`{}` has an unused set", row.syntax);
+        let names = names(&form.operands);
+        for entry in row.opnds.split_whitespace() {
+            let name = entry.split(':').next().unwrap();
+            assert!(names.contains(&name), "`{}` has no operand `{name}`", row.syntax);
+        }
+        // `literal gates` must name words of the syntax
+        for (word, _) in &form.word_gates {
+            assert!(row.syntax.contains(word.text()), "`{}` has no word `{}`", row.syntax, word.text());
+        }
+        let literals =
+            form.suffix.iter().filter(|i| matches!(i, Item::One(Part::Word(Slot::Type, _)))).count();
+        assert!(literals <= 1, "`{}` has two literal types", row.syntax);
+    }
+}
+
+#[test]
+fn every_op_has_a_row() {
+    let with: BTreeSet<Op> = RowId::all().map(|r| r.row().op).collect();
+    let without: Vec<_> = Op::ALL.iter().filter(|op| !with.contains(op)).collect();
+    assert!(without.is_empty(), "{without:?}");
+}
+
+/// What a row generates matches that row, and no other row of the mnemonic.
+#[test]
+fn no_text_matches_two_rows() {
+    let mut count = 0;
+    for id in RowId::all() {
+        let form = id.form();
+        for suffix in suffixes(form) {
+            count += 1;
+            let words = texts(&suffix);
+            let candidates = match_mods(form.mnemonic, &words);
+            let own = candidates.iter().find(|(r, _)| *r == id);
+            let name = format!("{}.{}", form.mnemonic, words.join("."));
+            let Some((_, mods)) = own else { panic!("`{name}` does not match its row") };
+            assert_eq!(mods.given().len(), suffix.len(), "{name}");
+            assert!(mods.all().len() < Mods::CAPACITY, "{name}");
+            if candidates.len() == 1 {
+                continue;
+            }
+            for shapes in operand_lists(form, mods, 2000) {
+                assert!(bind(form, mods, &shapes).is_ok(), "{name} {shapes:?}");
+                for (other, mods) in candidates.iter().filter(|(r, _)| *r != id) {
+                    let both = bind(other.form(), mods, &shapes).is_ok();
+                    assert!(!both, "`{name}` {shapes:?} matches `{}` too", other.row().syntax);
+                }
+            }
+        }
+    }
+    assert!(count > 5000, "{count}");
+}
+
+#[test]
+fn later_mnemonics_have_no_rows() {
+    for l in later::LATER {
+        assert!(rows_of(l.mnemonic).is_empty(), "{}", l.mnemonic);
+    }
+}
