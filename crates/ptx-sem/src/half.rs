@@ -3,8 +3,9 @@
 //!
 //! The only rounding mode is `.rn`. The caller composes `sat(ftz(op(ftz(a), ftz(b))))`.
 //!
-//! **Invariant:** results are rounded once. Sums and products of halves are computed in `f64`, where both are exact, and `fma` there
-//! with rounding to odd, which leaves the last rounding right. A NaN result is always 0x7fff (the manual: "unspecified").
+//! **Invariant:** results are rounded once. Sums and products of halves are exact in `f64`. So is a product plus a half, unless one is
+//! over 2^29 times the other: then the greater is either over the range of halves, or it is the half c of 2^4 or more, and no neighbour of c
+//! nor the tie before it is near; rounding twice does no harm. A NaN result is always 0x7fff (the manual: "unspecified").
 
 /// The NaN of every half-precision instruction.
 pub(crate) const NAN_F16: u16 = 0x7fff;
@@ -82,25 +83,7 @@ pub fn mul_f16(a: u16, b: u16) -> u16 {
 #[inline]
 #[must_use]
 pub fn fma_f16(a: u16, b: u16, c: u16) -> u16 {
-    f16_of_f64(add_to_odd(f64_of_f16(a) * f64_of_f16(b), f64_of_f16(c)))
-}
-
-/// x + y, where inexact rounded to the neighbour with an odd last bit: rounding that again to half as many bits is exact.
-///
-/// x and y are halves or products of halves, far from the limits of `f64`, so the error of the sum is itself a float.
-#[inline]
-fn add_to_odd(x: f64, y: f64) -> f64 {
-    let sum = x + y;
-    let from_y = sum - x;
-    let error = (x - (sum - from_y)) + (y - from_y);
-    let bits = sum.to_bits();
-    // An infinite or NaN sum has a NaN error, and stays.
-    if error.abs() > 0.0 && bits & 1 == 0 {
-        let away_from_zero = (error > 0.0) == (sum > 0.0);
-        f64::from_bits(if away_from_zero { bits + 1 } else { bits - 1 })
-    } else {
-        sum
-    }
+    f16_of_f64(f64_of_f16(a) * f64_of_f16(b) + f64_of_f16(c))
 }
 
 /// `neg.f16`: a with its sign turned; of a NaN 0x7fff.

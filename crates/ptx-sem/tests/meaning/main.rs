@@ -1,6 +1,8 @@
 //! Tests of every meaning function against values that are derived independently: the manual's pseudocode transcribed over 128-bit
 //! integers, its tables and examples, exact comparison, or `rustc_apfloat`.
 
+mod approx;
+mod atom_warp;
 mod compare;
 mod cvt;
 mod extended;
@@ -10,3 +12,4 @@ mod int;
 mod logic;
 mod oracle;
 mod values;
+mod video;
