@@ -1,13 +1,15 @@
-//! The approximate float instructions: `div.approx`, `div.full`, `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2` and the two
-//! `.approx.ftz.f64` forms (PTX ISA 6.4 §9.7.3), and `mad.f32` of sm_1x.
+//! The approximate float instructions: `div.approx`, `div.full`, `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`
+//! and the two `.approx.ftz.f64` forms (PTX ISA 6.4 §9.7.3), and `mad.f32` of sm_1x.
 //!
-//! The manual bounds these, it does not define them. Ours compute in `f64` and round to `f32`: within 0.51 units in the last place of the
-//! true value, so within every bound the manual gives, and without its restrictions of range. The rows of its tables of special inputs hold
-//! exactly when the caller flushes operand and result for `.ftz`; without `.ftz` a subnormal operand has its mathematical result, where the
-//! tables, written for flushed operands, print another (`rcp`, `rsqrt`, `lg2`, `sqrt` of negative subnormals).
+//! The manual bounds these, it does not define them. Ours compute in `f64` and round to `f32`: within 0.51 units in
+//! the last place of the true value, so within every bound the manual gives, and without its restrictions of range.
+//! The rows of its tables of special inputs hold exactly when the caller flushes operand and result for `.ftz`;
+//! without `.ftz` a subnormal operand has its mathematical result, where the tables, written for flushed operands,
+//! print another (`rcp`, `rsqrt`, `lg2`, `sqrt` of negative subnormals).
 //!
-//! **Invariant:** a NaN result is 0x7fffffff. `sin`, `cos`, `lg2` and `ex2` use the host's `f64` functions: where that lies within 2^-28 of the
-//! midpoint of two `f32`, hosts may differ in the last bit. All else gives the same bits everywhere.
+//! **Invariant:** a NaN result in `.f32` is 0x7fffffff. `sin`, `cos`, `lg2` and `ex2` use the host's `f64` functions:
+//! where that lies within 2^-28 of the midpoint of two `f32`, hosts may differ in the last bit. All else gives the
+//! same bits everywhere.
 
 use crate::float::{NAN_F32, div_f32, ftz_f32, ftz_f64, mul_f32, rcp_f32, sqrt_f32};
 use crate::soft::{self, Rnd};
@@ -20,8 +22,9 @@ fn narrow(a: f64) -> f32 {
 
 /// `div.approx.f32`: a / b, here correctly rounded.
 ///
-/// The manual bounds the error by 2 units in the last place for |b| in 2^-126..2^126, and says nothing beyond. A number divided by +0 is
-/// infinity with the sign of a, as it says; by -0 the signs multiply, as its formula a * (1/b) and the table of `rcp` have it.
+/// The manual bounds the error by 2 units in the last place for |b| in 2^-126..2^126, and says nothing beyond. A
+/// number divided by +0 is infinity with the sign of a, as it says; by -0 the signs multiply, as its formula a *
+/// (1/b) and the table of `rcp` have it.
 ///
 /// # Source
 /// PTX ISA §9.7.3.8.
@@ -41,7 +44,8 @@ pub fn div_full_f32(a: f32, b: f32) -> f32 {
     div_f32(a, b, Rnd::Rn)
 }
 
-/// `rcp.approx.f32`: 1 / a, here correctly rounded (the manual: error at most 2^-23 for a in 1..2); a zero gives infinity of its sign.
+/// `rcp.approx.f32`: 1 / a, here correctly rounded (the manual: error at most 2^-23 for a in 1..2); a zero gives
+/// infinity of its sign.
 ///
 /// # Source
 /// PTX ISA §9.7.3.13.
@@ -51,7 +55,8 @@ pub fn rcp_approx_f32(a: f32) -> f32 {
     rcp_f32(a, Rnd::Rn)
 }
 
-/// `sqrt.approx.f32`: the square root, here correctly rounded (the manual: bound to be determined); -0 gives -0, below zero NaN.
+/// `sqrt.approx.f32`: the square root, here correctly rounded (the manual: bound to be determined); -0 gives -0,
+/// below zero NaN.
 ///
 /// # Source
 /// PTX ISA §9.7.3.15.
@@ -61,7 +66,8 @@ pub fn sqrt_approx_f32(a: f32) -> f32 {
     sqrt_f32(a, Rnd::Rn)
 }
 
-/// `rsqrt.approx.f32`: 1 / sqrt(a) (the manual: error at most 2^-22.4 for a in 1..4); a zero gives infinity of its sign, below zero NaN.
+/// `rsqrt.approx.f32`: 1 / sqrt(a) (the manual: error at most 2^-22.4 for a in 1..4); a zero gives infinity of its
+/// sign, below zero NaN.
 ///
 /// # Source
 /// PTX ISA §9.7.3.16.
@@ -71,11 +77,12 @@ pub fn rsqrt_approx_f32(a: f32) -> f32 {
     narrow(reciprocal_root(f64::from(a)))
 }
 
-/// `rsqrt.approx.f64`: 1 / sqrt(a), two roundings (the manual: bound to be determined); a zero gives infinity of its sign, below zero NaN.
+/// `rsqrt.approx.f64`: 1 / sqrt(a), two roundings (the manual: bound to be determined); a zero gives infinity of its
+/// sign, below zero NaN.
 ///
 /// # Rounding and NaN
-/// Subnormal operands count by value ("double-precision instructions support subnormal inputs"), though the table prints infinity for them.
-/// A NaN is made quiet; an operand below zero gives 0x7ff8000000000000.
+/// Subnormal operands count by value ("double-precision instructions support subnormal inputs"), though the table
+/// prints infinity for them. A NaN is made quiet; an operand below zero gives 0x7ff8000000000000.
 ///
 /// # Source
 /// PTX ISA §9.7.3.16.
@@ -118,8 +125,8 @@ fn upper_operand(a: f64) -> f64 {
 /// `rcp.approx.ftz.f64`: 1 / (upper word of a), of which the upper word is kept and the lower one is zero.
 ///
 /// # Rounding and NaN
-/// Cut, not rounded, to 20 fraction bits (the manual: "gross approximation", no bound). Subnormal operands and results are flushed here, not by
-/// the caller. A NaN gives 0x7fffffff00000000.
+/// Cut, not rounded, to 20 fraction bits (the manual: "gross approximation", no bound). Subnormal operands and
+/// results are flushed here, not by the caller. A NaN gives 0x7fffffff00000000.
 ///
 /// # Source
 /// PTX ISA §9.7.3.14.
@@ -132,8 +139,8 @@ pub fn rcp_approx_ftz_f64(a: f64) -> f64 {
 /// `rsqrt.approx.ftz.f64`: 1 / sqrt(upper word of a), of which the upper word is kept and the lower one is zero.
 ///
 /// # Rounding and NaN
-/// Cut, not rounded, to 20 fraction bits (the manual gives no bound). Subnormal operands are flushed here, not by the caller. A NaN, and an
-/// operand below zero (a row the table lacks), give 0x7fffffff00000000.
+/// Cut, not rounded, to 20 fraction bits (the manual gives no bound). Subnormal operands are flushed here, not by the
+/// caller. A NaN, and an operand below zero (a row the table lacks), give 0x7fffffff00000000.
 ///
 /// # Source
 /// PTX ISA §9.7.3.17.
@@ -143,7 +150,8 @@ pub fn rsqrt_approx_ftz_f64(a: f64) -> f64 {
     upper_word(reciprocal_root(upper_operand(a)))
 }
 
-/// `sin.approx.f32`: the sine of a in radians (the manual: error at most 2^-20.9 in the first quadrant); a zero stays, infinities give NaN.
+/// `sin.approx.f32`: the sine of a in radians (the manual: error at most 2^-20.9 in the first quadrant); a zero
+/// stays, infinities give NaN.
 ///
 /// # Source
 /// PTX ISA §9.7.3.18.
@@ -153,7 +161,8 @@ pub fn sin_approx_f32(a: f32) -> f32 {
     narrow(f64::from(a).sin())
 }
 
-/// `cos.approx.f32`: the cosine of a in radians (the manual: error at most 2^-20.9 in the first quadrant); infinities give NaN.
+/// `cos.approx.f32`: the cosine of a in radians (the manual: error at most 2^-20.9 in the first quadrant); infinities
+/// give NaN.
 ///
 /// # Source
 /// PTX ISA §9.7.3.19.
@@ -163,8 +172,8 @@ pub fn cos_approx_f32(a: f32) -> f32 {
     narrow(f64::from(a).cos())
 }
 
-/// `lg2.approx.f32`: the logarithm of a to base 2 (the manual: error at most 2^-22.6 for the mantissa); a zero of either sign gives -infinity,
-/// below zero NaN.
+/// `lg2.approx.f32`: the logarithm of a to base 2 (the manual: error at most 2^-22.6 for the mantissa); a zero of
+/// either sign gives -infinity, below zero NaN.
 ///
 /// # Source
 /// PTX ISA §9.7.3.20.
@@ -174,7 +183,8 @@ pub fn lg2_approx_f32(a: f32) -> f32 {
     if a == 0.0 { f32::NEG_INFINITY } else { narrow(f64::from(a).log2()) }
 }
 
-/// `ex2.approx.f32`: 2 to the power a (the manual: error at most 2^-22.5 in the primary range); a subnormal operand gives 1.0.
+/// `ex2.approx.f32`: 2 to the power a (the manual: error at most 2^-22.5 in the primary range); a subnormal operand
+/// gives 1.0.
 ///
 /// # Source
 /// PTX ISA §9.7.3.21.
@@ -184,10 +194,11 @@ pub fn ex2_approx_f32(a: f32) -> f32 {
     narrow(f64::from(a).exp2())
 }
 
-/// `mad.f32` of `.target sm_1x`: the product cut to 24 significant bits with an unlimited exponent, then c added, rounded to nearest even.
+/// `mad.f32` of `.target sm_1x`: the product cut to 24 significant bits with an unlimited exponent, then c added,
+/// rounded to nearest even.
 ///
-/// With c = +-0 it is `mul.rn` and `add.rn` instead. Subnormal operands and results are flushed here, as on those targets always; `.sat` is
-/// the caller's.
+/// With c = +-0 it is `mul.rn` and `add.rn` instead. Subnormal operands and results are flushed here, as on those
+/// targets always; `.sat` is the caller's.
 ///
 /// # Rounding and NaN
 /// A NaN result is 0x7fffffff.

@@ -1,6 +1,7 @@
 //! What `atom` and `red` write: the new value as a function of the old one (PTX ISA 6.4 §9.7.12.4, §9.7.12.5).
 //!
-//! **Invariant:** pure functions of the old value and the operands; atomicity, order and the returned old value belong to the memory.
+//! **Invariant:** pure functions of the old value and the operands; atomicity, order and the returned old value
+//! belong to the memory.
 
 use crate::float::{add_f32 as float_add_f32, add_f64 as float_add_f64, ftz_f32};
 use crate::half::{add_f16 as half_add_f16, add_f16x2 as half_add_f16x2};
@@ -35,8 +36,8 @@ macro_rules! dispatch {
     ($($name:ident $ty:ty;)+) => {$(
         /// The new value at a location that held `old`, for any operation on this type; `c` is used by `cas` alone.
         ///
-        /// The bit-size types count as the unsigned type of their width. All operations are defined, also those that the manual does
-        /// not list for the type.
+        /// The bit-size types count as the unsigned type of their width. All operations are defined, also those that
+        /// the manual does not list for the type.
         ///
         /// # Source
         /// PTX ISA §9.7.12.4.
@@ -143,7 +144,8 @@ pub fn atom_add_f32(old: f32, b: f32) -> f32 {
     float_add_f32(old, b, Rnd::Rn)
 }
 
-/// `atom.add.f32` where subnormals are flushed (global memory): old + b, operands and result flushed to the zero of their sign.
+/// `atom.add.f32` where subnormals are flushed (global memory): old + b, operands and result flushed to the zero of
+/// their sign.
 ///
 /// Which of the two applies to a generic address is decided by the space it reaches.
 ///

@@ -1,11 +1,14 @@
-//! Comparison and selection: the relations of `set` and `setp`, their Boolean operator, and `slct` (PTX ISA 6.4 §9.7.5, §9.7.6).
+//! Comparison and selection: the relations of `set` and `setp`, their Boolean operator, and `slct` (PTX ISA 6.4
+//! §9.7.5, §9.7.6).
 //!
-//! `setp` computes t = [`cmp_u32`] (or its sibling) of a and b, p = [`bool_op`] of t and c, and q = [`bool_op`] of **not t** and c: q is
-//! the complement of the comparison, so it is true for an ordered comparison with a NaN. `set` writes p by [`set_u32`] and its siblings.
-//! `selp` needs no function. `.ftz` is applied to the operands before (`ftz_f32`).
+//! `setp` computes t = [`cmp_u32`] (or its sibling) of a and b, p = [`bool_op`] of t and c, and q = [`bool_op`] of
+//! **not t** and c: q is the complement of the comparison, so it is true for an ordered comparison with a NaN. `set`
+//! writes p by [`set_u32`] and its siblings. `selp` needs no function. `.ftz` is applied to the operands before
+//! (`ftz_f32`).
 //!
-//! **Invariant:** every relation is defined for every type. The manual allows fewer combinations (checking refuses the others);
-//! here the unsigned names mean the plain relation of the type, and for integers the unordered relations equal the ordered ones.
+//! **Invariant:** every relation is defined for every type. The manual allows fewer combinations (checking refuses
+//! the others); here the unsigned names mean the plain relation of the type, and for integers the unordered relations
+//! equal the ordered ones.
 
 use core::cmp::Ordering;
 
@@ -224,7 +227,8 @@ macro_rules! slct {
     ($($name:ident $ty:ty, $by:ty, $zero:literal;)+) => {$(
         /// `slct`: a if c >= 0, else b; the chosen value is copied as it is.
         ///
-        /// -0 counts as zero, so it selects a (and so does, under `.ftz`, a negative subnormal that was flushed); NaN selects b.
+        /// -0 counts as zero, so it selects a (and so does, under `.ftz`, a negative subnormal that was flushed); NaN
+        /// selects b.
         ///
         /// # Source
         /// PTX ISA §9.7.5.4.

@@ -1,12 +1,13 @@
 //! Conversion: `cvt` between all integer and float types (PTX ISA 6.4 §9.7.8.14, §6.5).
 //!
-//! `cvt_D_S` is `cvt.D.S`; a rounding mode the instruction names is an argument ([`Rnd`] towards a float, [`RndInt`] towards an integral
-//! value). `cvt_sat_D_S` is the integer conversion with `.sat`. `.sat` to a float type and `.ftz` are composed by the caller (`sat_f32`,
-//! `ftz_f32`); `cvt` between equal float types without rounding is a copy, and with it [`round_f32`] and its siblings.
+//! `cvt_D_S` is `cvt.D.S`; a rounding mode the instruction names is an argument ([`Rnd`] towards a float, [`RndInt`]
+//! towards an integral value). `cvt_sat_D_S` is the integer conversion with `.sat`. `.sat` to a float type and `.ftz`
+//! are composed by the caller (`sat_f32`, `ftz_f32`); `cvt` between equal float types without rounding is a copy, and
+//! with it [`round_f32`] and its siblings.
 //!
-//! **Invariant:** a value is read and given in exactly its type; what a wider register adds around it is the caller's business (the source
-//! is cut to its type; the result extended by the sign of the **destination** type, so `cvt.u16.s8` of -128 in a 32-bit register is
-//! 0x0000ff80).
+//! **Invariant:** a value is read and given in exactly its type; what a wider register adds around it is the caller's
+//! business (the source is cut to its type; the result extended by the sign of the **destination** type, so
+//! `cvt.u16.s8` of -128 in a 32-bit register is 0x0000ff80).
 
 use crate::float::NAN_F32;
 use crate::half::{NAN_F16, f16_of_f64, f64_of_f16};
@@ -62,7 +63,8 @@ macro_rules! int_to_int_sat {
     ($($name:ident $from:ty => $to:ty;)+) => {$(
         /// `cvt.sat` between integers: a clamped to the range of the destination type.
         ///
-        /// There is one for each pair where the destination cannot hold every source value; for the others `.sat` is illegal.
+        /// There is one for each pair where the destination cannot hold every source value; for the others `.sat` is
+        /// illegal.
         ///
         /// # Source
         /// PTX ISA §9.7.8.14.
@@ -149,8 +151,8 @@ macro_rules! int_to_float {
 
         /// `cvt.rnd` of an integer to `.f16` (bits): the value, correctly rounded; 0 gives +0.
         ///
-        /// Beyond the range of halves the result is infinity or 65504, as the mode rounds: the "~131,000" of PTX ISA §6.5.1 belongs to
-        /// an older half format without infinities.
+        /// Beyond the range of halves the result is infinity or 65504, as the mode rounds: the "~131,000" of PTX ISA
+        /// §6.5.1 belongs to an older half format without infinities.
         ///
         /// # Source
         /// PTX ISA §9.7.8.14.
@@ -261,7 +263,8 @@ macro_rules! float_to_int {
             }
         }
 
-        /// `cvt.irnd` of `.f16` (bits) to an integer: a rounded to an integral value, clamped to the destination's range.
+        /// `cvt.irnd` of `.f16` (bits) to an integer: a rounded to an integral value, clamped to the destination's
+        /// range.
         ///
         /// # Rounding and NaN
         /// By `rnd`; NaN gives 0 (the manual is silent).
@@ -307,8 +310,8 @@ pub fn cvt_f32_f64(a: f64, rnd: Rnd) -> f32 {
 /// `cvt.rnd.f16.f64` (result bits): a, correctly rounded.
 ///
 /// # Rounding and NaN
-/// By `rnd`; beyond the range infinity or 65504 as the mode rounds (not the "~131,000" of PTX ISA §6.5.1, which belongs to an older half
-/// format); a NaN gives 0x7fff.
+/// By `rnd`; beyond the range infinity or 65504 as the mode rounds (not the "~131,000" of PTX ISA §6.5.1, which
+/// belongs to an older half format); a NaN gives 0x7fff.
 ///
 /// # Source
 /// PTX ISA §9.7.8.14.

@@ -1,11 +1,11 @@
 //! Extended-precision integer arithmetic: `add.cc` to `madc` (PTX ISA 6.4 §9.7.2).
 //!
-//! The carry flag CC.CF is a value: it comes in as the last argument and goes out as the second result. After a subtraction it is
-//! the borrow (1 when the unsigned difference is negative), as the text says; so mixing `add.cc` and `subc` is well defined, though
-//! devices keep the flag inverted there.
+//! The carry flag CC.CF is a value: it comes in as the last argument and goes out as the second result. After a
+//! subtraction it is the borrow (1 when the unsigned difference is negative), as the text says; so mixing `add.cc`
+//! and `subc` is well defined, though devices keep the flag inverted there.
 //!
-//! **Invariant:** the carry is always that of the unsigned n-bit addition or subtraction, for signed types too; only the product
-//! in `mad.hi` depends on signedness.
+//! **Invariant:** the carry is always that of the unsigned n-bit addition or subtraction, for signed types too; only
+//! the product in `mad.hi` depends on signedness.
 
 use crate::int::Int;
 

@@ -1,11 +1,12 @@
-//! Floating-point arithmetic of `.f32` and `.f64`: `testp` to `sqrt` with IEEE rounding (PTX ISA 6.4 §9.7.3), `.ftz` and `.sat`.
+//! Floating-point arithmetic of `.f32` and `.f64`: `testp` to `sqrt` with IEEE rounding (PTX ISA 6.4 §9.7.3), `.ftz`
+//! and `.sat`.
 //!
-//! The functions neither flush nor saturate; the caller composes `sat(ftz(op(ftz(a), ftz(b))))` from [`ftz_f32`] and [`sat_f32`].
-//! `mad.rnd` is `fma`. The approximate instructions are in `approx`.
+//! The functions neither flush nor saturate; the caller composes `sat(ftz(op(ftz(a), ftz(b))))` from [`ftz_f32`] and
+//! [`sat_f32`]. `mad.rnd` is `fma`. The approximate instructions are in `approx`.
 //!
-//! **Invariant:** arithmetic is correctly rounded in all four modes. A NaN result is decided in one place per type: for `.f32` (the
-//! manual: "unspecified") always 0x7fffffff; for `.f64` ("payloads are supported") the first operand that is a NaN, made quiet, its
-//! sign kept, and 0x7ff8000000000000 for an invalid operation on numbers.
+//! **Invariant:** arithmetic is correctly rounded in all four modes. A NaN result is decided in one place per type:
+//! for `.f32` (the manual: "unspecified") always 0x7fffffff; for `.f64` ("payloads are supported") the first operand
+//! that is a NaN, made quiet, its sign kept, and 0x7ff8000000000000 for an invalid operation on numbers.
 
 use crate::soft::{self, Format, Rnd};
 use core::ops::{Add, Div, Mul, Sub};
@@ -172,8 +173,8 @@ fn rcp<T: Float>(a: T, rnd: Rnd) -> T {
 #[inline]
 fn sqrt<T: Float>(a: T, rnd: Rnd) -> T {
     match rnd {
-        // Decided on the operand, and the root taken of |a|: LLVM 22 rewrites "the root, or our NaN where it is one" to the bare root,
-        // with the NaN of the host.
+        // Decided on the operand, and the root taken of |a|: LLVM 22 rewrites "the root, or our NaN where it is one"
+        // to the bare root, with the NaN of the host.
         Rnd::Rn if a > T::ZERO => magnitude(a).root(),
         Rnd::Rn if a == T::ZERO => a,
         Rnd::Rn => T::nan(&[a]),
@@ -213,7 +214,8 @@ fn max<T: Float>(a: T, b: T) -> T {
     }
 }
 
-/// One public function per type for a generic one; the arguments in brackets are floats, those in parentheses rounding modes.
+/// One public function per type for a generic one; the arguments in brackets are floats, those in parentheses
+/// rounding modes.
 macro_rules! per_float {
     ($doc:tt $generic:ident $args:tt $rnd:tt: $($name:ident $ty:ty),+ $(,)?) => {
         $(per_float! { @one $doc $generic $args $rnd $name $ty })+

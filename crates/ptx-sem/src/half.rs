@@ -1,11 +1,12 @@
-//! Half precision: `add`, `sub`, `mul`, `fma`, `neg`, `abs` of `.f16` (bits in a `u16`) and `.f16x2` (two halves in a `u32`), and
-//! their `.ftz` and `.sat` (PTX ISA 6.4 §9.7.4).
+//! Half precision: `add`, `sub`, `mul`, `fma`, `neg`, `abs` of `.f16` (bits in a `u16`) and `.f16x2` (two halves in a
+//! `u32`), and their `.ftz` and `.sat` (PTX ISA 6.4 §9.7.4).
 //!
 //! The only rounding mode is `.rn`. The caller composes `sat(ftz(op(ftz(a), ftz(b))))`.
 //!
-//! **Invariant:** results are rounded once. Sums and products of halves are exact in `f64`. So is a product plus a half, unless one is
-//! over 2^29 times the other: then the greater is either over the range of halves, or it is the half c of 2^4 or more, and no neighbour of c
-//! nor the tie before it is near; rounding twice does no harm. A NaN result is always 0x7fff (the manual: "unspecified").
+//! **Invariant:** results are rounded once. Sums and products of halves are exact in `f64`. So is a product plus a
+//! half, unless one is over 2^29 times the other: then the greater is either over the range of halves, or it is the
+//! half c of 2^4 or more, and no neighbour of c nor the tie before it is near; rounding twice does no harm. A NaN
+//! result is always 0x7fff (the manual: "unspecified").
 
 /// The NaN of every half-precision instruction.
 pub(crate) const NAN_F16: u16 = 0x7fff;

@@ -1,8 +1,10 @@
-//! Integer arithmetic: `add` to `dp2a` (PTX ISA 6.4 §9.7.1).
+//! Integer arithmetic: `add` to `max`, `dp4a` and `dp2a` (PTX ISA 6.4 §9.7.1).
 //!
-//! **Invariant:** all results are exact modulo 2^n, n being the width of the result type; nothing overflows in the host's sense.
+//! **Invariant:** all results are exact modulo 2^n, n being the width of the result type; nothing overflows in the
+//! host's sense.
 //!
-//! The extended-precision forms with a carry are in `extended`, shifts and bitwise operations in `logic`.
+//! The extended-precision forms with a carry are in `extended`, bit counts and bit fields in `bits`, shifts and
+//! bitwise operations in `logic`.
 
 /// A PTX integer type of 16, 32 or 64 bits: what the generic bodies below need of it.
 pub(crate) trait Int: Copy + Ord {
@@ -144,8 +146,9 @@ per_type! {
 per_type! {
     [/// `div`: the quotient a / b, truncated towards zero.
      ///
-     /// MIN / -1 wraps to MIN. Division by zero gives the pattern of all ones, signed types too: the manual says "unspecified,
-     /// machine-specific value", so it must not trap; the pattern was chosen, programs must not depend on it.
+     /// MIN / -1 wraps to MIN. Division by zero gives the pattern of all ones, signed types too: the manual says
+     /// "unspecified, machine-specific value", so it must not trap; the pattern was chosen, programs must not depend
+     /// on it.
      ///
      /// # Source
      /// PTX ISA §9.7.1.8.
@@ -155,8 +158,8 @@ per_type! {
 per_type! {
     [/// `rem`: a - b * (a / b) with the truncating quotient, so the result has the sign of a.
      ///
-     /// MIN rem -1 is 0; a rem 0 is a. The manual calls negative operands machine-dependent; truncation is what all CUDA devices
-     /// do, and makes `rem` agree with `div`.
+     /// MIN rem -1 is 0; a rem 0 is a. The manual calls negative operands machine-dependent; truncation is what all
+     /// CUDA devices do, and makes `rem` agree with `div`.
      ///
      /// # Source
      /// PTX ISA §9.7.1.9.
@@ -475,275 +478,6 @@ pub fn mad24_hi_sat_s32(a: i32, b: i32, c: i32) -> i32 {
     mul24_hi_s32(a, b).saturating_add(c)
 }
 
-/// `popc.b32`: the number of one bits in a, 0 to 32.
-///
-/// # Source
-/// PTX ISA §9.7.1.14.
-#[inline]
-#[must_use]
-pub fn popc_b32(a: u32) -> u32 {
-    a.count_ones()
-}
-
-/// `popc.b64`: the number of one bits in a, 0 to 64; the result is `.u32`.
-///
-/// # Source
-/// PTX ISA §9.7.1.14.
-#[inline]
-#[must_use]
-pub fn popc_b64(a: u64) -> u32 {
-    a.count_ones()
-}
-
-/// `clz.b32`: the number of zero bits above the highest one bit of a; 32 for 0.
-///
-/// # Source
-/// PTX ISA §9.7.1.15.
-#[inline]
-#[must_use]
-pub fn clz_b32(a: u32) -> u32 {
-    a.leading_zeros()
-}
-
-/// `clz.b64`: the number of zero bits above the highest one bit of a; 64 for 0; the result is `.u32`.
-///
-/// # Source
-/// PTX ISA §9.7.1.15.
-#[inline]
-#[must_use]
-pub fn clz_b64(a: u64) -> u32 {
-    a.leading_zeros()
-}
-
-/// What `bfind` returns when there is no non-sign bit, with `.shiftamt` too.
-const NOT_FOUND: u32 = 0xffff_ffff;
-
-/// `bfind.u32`: the position of the highest one bit of a; 0xffffffff for 0.
-///
-/// # Source
-/// PTX ISA §9.7.1.16.
-#[inline]
-#[must_use]
-pub fn bfind_u32(a: u32) -> u32 {
-    a.checked_ilog2().unwrap_or(NOT_FOUND)
-}
-
-/// `bfind.u64`: the position of the highest one bit of a; 0xffffffff for 0.
-///
-/// # Source
-/// PTX ISA §9.7.1.16; its pseudocode writes `1<<i` for both widths, read here as a 64-bit shift.
-#[inline]
-#[must_use]
-pub fn bfind_u64(a: u64) -> u32 {
-    a.checked_ilog2().unwrap_or(NOT_FOUND)
-}
-
-/// `bfind.s32`: the position of the highest bit of a that differs from its sign bit; 0xffffffff for 0 and -1.
-///
-/// # Source
-/// PTX ISA §9.7.1.16.
-#[inline]
-#[must_use]
-pub fn bfind_s32(a: i32) -> u32 {
-    bfind_u32((a ^ (a >> 31)).cast_unsigned())
-}
-
-/// `bfind.s64`: the position of the highest bit of a that differs from its sign bit; 0xffffffff for 0 and -1.
-///
-/// # Source
-/// PTX ISA §9.7.1.16.
-#[inline]
-#[must_use]
-pub fn bfind_s64(a: i64) -> u32 {
-    bfind_u64((a ^ (a >> 63)).cast_unsigned())
-}
-
-/// Turns a position found by `bfind` into the left shift that brings it to bit `msb`; "not found" stays.
-#[inline]
-fn shiftamt(position: u32, msb: u32) -> u32 {
-    if position == NOT_FOUND { NOT_FOUND } else { msb - position }
-}
-
-/// `bfind.shiftamt.u32`: the left shift that brings the highest one bit of a to bit 31; 0xffffffff for 0.
-///
-/// # Source
-/// PTX ISA §9.7.1.16.
-#[inline]
-#[must_use]
-pub fn bfind_shiftamt_u32(a: u32) -> u32 {
-    shiftamt(bfind_u32(a), 31)
-}
-
-/// `bfind.shiftamt.u64`: the left shift that brings the highest one bit of a to bit 63; 0xffffffff for 0.
-///
-/// # Source
-/// PTX ISA §9.7.1.16.
-#[inline]
-#[must_use]
-pub fn bfind_shiftamt_u64(a: u64) -> u32 {
-    shiftamt(bfind_u64(a), 63)
-}
-
-/// `bfind.shiftamt.s32`: the left shift that brings the highest non-sign bit of a to bit 31; 0xffffffff for 0 and -1.
-///
-/// # Source
-/// PTX ISA §9.7.1.16.
-#[inline]
-#[must_use]
-pub fn bfind_shiftamt_s32(a: i32) -> u32 {
-    shiftamt(bfind_s32(a), 31)
-}
-
-/// `bfind.shiftamt.s64`: the left shift that brings the highest non-sign bit of a to bit 63; 0xffffffff for 0 and -1.
-///
-/// # Source
-/// PTX ISA §9.7.1.16.
-#[inline]
-#[must_use]
-pub fn bfind_shiftamt_s64(a: i64) -> u32 {
-    shiftamt(bfind_s64(a), 63)
-}
-
-/// `fns.b32`: the position of the n-th set bit of `mask`, counted from bit `base`, which counts itself.
-///
-/// n = |offset|; upwards for a positive, downwards for a negative offset. Offset 0 gives `base` if that bit is set. 0xffffffff if
-/// there is no such bit. A `base` over 31 (undefined in the manual; a negative `.s32` arrives here as a large value) finds nothing.
-///
-/// # Source
-/// PTX ISA §9.7.1.17.
-#[inline]
-#[must_use]
-pub fn fns_b32(mask: u32, base: u32, offset: i32) -> u32 {
-    if base > 31 {
-        return NOT_FOUND;
-    }
-    // The n-th set bit from `base` is reached by clearing the n - 1 before it.
-    let skip = offset.unsigned_abs().saturating_sub(1).min(32);
-    let mut rest = match offset {
-        0 => mask & (1 << base),
-        1.. => mask & (u32::MAX << base),
-        ..0 => mask & (u32::MAX >> (31 - base)),
-    };
-    if offset < 0 {
-        for _ in 0..skip {
-            rest &= (u32::MAX >> 1).checked_shr(rest.leading_zeros()).unwrap_or(0);
-        }
-        bfind_u32(rest)
-    } else {
-        for _ in 0..skip {
-            rest &= rest.wrapping_sub(1);
-        }
-        if rest == 0 { NOT_FOUND } else { rest.trailing_zeros() }
-    }
-}
-
-/// `brev.b32`: bit i of the result is bit 31 - i of a.
-///
-/// # Source
-/// PTX ISA §9.7.1.18.
-#[inline]
-#[must_use]
-pub fn brev_b32(a: u32) -> u32 {
-    a.reverse_bits()
-}
-
-/// `brev.b64`: bit i of the result is bit 63 - i of a.
-///
-/// # Source
-/// PTX ISA §9.7.1.18.
-#[inline]
-#[must_use]
-pub fn brev_b64(a: u64) -> u64 {
-    a.reverse_bits()
-}
-
-/// `bfe.u32`: the field of a that starts at bit b and is c bits long, zero-extended.
-///
-/// Only bits 7..0 of b and c count. What of the field lies above bit 31 reads as zero; an empty field is 0.
-///
-/// # Source
-/// PTX ISA §9.7.1.19.
-#[inline]
-#[must_use]
-pub fn bfe_u32(a: u32, b: u32, c: u32) -> u32 {
-    bfe_u64(u64::from(a), b, c) as u32
-}
-
-/// `bfe.u64`: the field of a that starts at bit b and is c bits long, zero-extended.
-///
-/// Only bits 7..0 of b and c count. What of the field lies above bit 63 reads as zero; an empty field is 0.
-///
-/// # Source
-/// PTX ISA §9.7.1.19.
-#[inline]
-#[must_use]
-pub fn bfe_u64(a: u64, b: u32, c: u32) -> u64 {
-    let (pos, len) = (b & 0xff, c & 0xff);
-    let field = a.checked_shr(pos).unwrap_or(0);
-    if len < 64 { field & ((1 << len) - 1) } else { field }
-}
-
-/// `bfe.s32`: the field of a that starts at bit b and is c bits long, sign-extended.
-///
-/// Only bits 7..0 of b and c count. The sign is the field's highest bit, or bit 31 of a where the field reaches beyond it (also
-/// when it starts beyond it); an empty field is 0.
-///
-/// # Source
-/// PTX ISA §9.7.1.19, by its pseudocode (the sentence that says which bit is the sign is incomplete).
-#[inline]
-#[must_use]
-pub fn bfe_s32(a: i32, b: u32, c: u32) -> i32 {
-    bfe_s64(i64::from(a), b, c) as i32
-}
-
-/// `bfe.s64`: the field of a that starts at bit b and is c bits long, sign-extended.
-///
-/// Only bits 7..0 of b and c count. The sign is the field's highest bit, or bit 63 of a where the field reaches beyond it (also
-/// when it starts beyond it); an empty field is 0.
-///
-/// # Source
-/// PTX ISA §9.7.1.19, by its pseudocode (the sentence that says which bit is the sign is incomplete).
-#[inline]
-#[must_use]
-pub fn bfe_s64(a: i64, b: u32, c: u32) -> i64 {
-    let (pos, len) = (b & 0xff, c & 0xff);
-    let field = a >> pos.min(63);
-    match len {
-        0 => 0,
-        1..64 => field << (64 - len) >> (64 - len),
-        _ => field,
-    }
-}
-
-/// `bfi.b32`: b with the low d bits of a put in from bit c on.
-///
-/// Only bits 7..0 of c and d count. What of the field lies above bit 31 is dropped; an empty field, or one that starts above
-/// bit 31, gives b.
-///
-/// # Source
-/// PTX ISA §9.7.1.20.
-#[inline]
-#[must_use]
-pub fn bfi_b32(a: u32, b: u32, c: u32, d: u32) -> u32 {
-    bfi_b64(u64::from(a), u64::from(b), c, d) as u32
-}
-
-/// `bfi.b64`: b with the low d bits of a put in from bit c on.
-///
-/// Only bits 7..0 of c and d count. What of the field lies above bit 63 is dropped; an empty field, or one that starts above
-/// bit 63, gives b.
-///
-/// # Source
-/// PTX ISA §9.7.1.20.
-#[inline]
-#[must_use]
-pub fn bfi_b64(a: u64, b: u64, c: u32, d: u32) -> u64 {
-    let (pos, len) = (c & 0xff, d & 0xff);
-    let ones = if len < 64 { (1 << len) - 1 } else { u64::MAX };
-    let mask = ones.checked_shl(pos).unwrap_or(0);
-    (b & !mask) | (a.checked_shl(pos).unwrap_or(0) & mask)
-}
-
 /// Byte i of the packed a, zero-extended.
 #[inline]
 fn byte_u32(a: u32, i: u32) -> u32 {
@@ -784,11 +518,12 @@ macro_rules! dot_products {
     ($($mode:literal $name:ident $generic:ident ($($first:literal)?) $elem_a:ident $elem_b:ident;)+) => {$(
         #[doc = concat!("`", $mode, "`: c plus the dot product of the packed elements of a and b, modulo 2^32.")]
         ///
-        /// The elements of a and b are zero- or sign-extended by their own type (the first is a's). Nothing saturates; the type
-        /// of c only documents signedness, so all operands are patterns here.
+        /// The elements of a and b are zero- or sign-extended by their own type (the first is a's). Nothing
+        /// saturates; the type of c only documents signedness, so all operands are patterns here.
         ///
         /// # Source
-        /// PTX ISA §9.7.1.21 (`dp4a`: 4 bytes by 4 bytes) and §9.7.1.22 (`dp2a`: 2 halves of a by the low or high 2 bytes of b).
+        /// PTX ISA §9.7.1.21 (`dp4a`: 4 bytes by 4 bytes) and §9.7.1.22 (`dp2a`: 2 halves of a by the low or high 2
+        /// bytes of b).
         #[inline]
         #[must_use]
         pub fn $name(a: u32, b: u32, c: u32) -> u32 {

@@ -1,15 +1,17 @@
 //! The meaning of one PTX instruction on values: pure scalar functions, each written once.
 //!
-//! Every function is named like the instruction it states (`add_sat_s32` is `add.sat.s32`) and takes and returns plain values:
-//! integers by their PTX type (`.u32` and `.b32` as `u32`, `.s32` as `i32`), `.f32` and `.f64` as Rust floats, `.f16` as its `u16`
-//! bits, `.f16x2` as `u32` bits, predicates as `bool`. A carry flag goes in and comes out as a value.
+//! Every function is named like the instruction it states (`add_sat_s32` is `add.sat.s32`) and takes and returns
+//! plain values: integers by their PTX type (`.u32` and `.b32` as `u32`, `.s32` as `i32`), `.f32` and `.f64` as Rust
+//! floats, `.f16` as its `u16` bits, `.f16x2` as `u32` bits, predicates as `bool`. A carry flag goes in and comes out
+//! as a value.
 //!
-//! **Invariant:** a function depends on nothing but its arguments (no memory, no time, no state), is defined for every argument,
-//! never panics, and gives the same bits on every host.
+//! **Invariant:** a function depends on nothing but its arguments (no memory, no time, no state), is defined for
+//! every argument, and never panics. It gives the same bits on every host, save the last bit of `sin`, `cos`, `lg2`
+//! and `ex2` (see their module).
 //!
-//! What it does not do: it knows no program text, no types beyond the name of the function, no memory and no lanes. `.ftz` and
-//! `.sat` of the float instructions are functions of their own ([`ftz_f32`], [`sat_f32`]...); the caller composes
-//! `sat(ftz(op(ftz(a), ftz(b))))`.
+//! What it does not do: it knows no program text, no types beyond the name of the function, no memory and no lanes.
+//! `.ftz` and `.sat` of the float instructions are functions of their own ([`ftz_f32`], [`sat_f32`]...); the caller
+//! composes `sat(ftz(op(ftz(a), ftz(b))))`.
 //!
 //! Where the manual leaves a value open, the function says which was chosen and why. PTX ISA 6.4, chapter 9.7.
 #![forbid(unsafe_code)]
@@ -33,6 +35,7 @@ macro_rules! per_type {
 
 mod approx;
 mod atom;
+mod bits;
 mod compare;
 mod cvt;
 mod extended;
@@ -40,12 +43,14 @@ mod float;
 mod half;
 mod int;
 mod logic;
+mod matrix;
 mod soft;
 mod video;
 mod warp;
 
 pub use approx::*;
 pub use atom::*;
+pub use bits::*;
 pub use compare::*;
 pub use cvt::*;
 pub use extended::*;
@@ -53,6 +58,7 @@ pub use float::*;
 pub use half::*;
 pub use int::*;
 pub use logic::*;
+pub use matrix::*;
 pub use soft::Rnd;
 pub use video::*;
 pub use warp::*;

@@ -159,7 +159,8 @@ shl! {
 
 macro_rules! shr_unsigned {
     ($($name:ident $ty:ty;)+) => {$(
-        /// `shr` of an unsigned or untyped value: d = a >> n with zeros from the left; a count of the width N or more gives 0.
+        /// `shr` of an unsigned or untyped value: d = a >> n with zeros from the left; a count of the width N or more
+        /// gives 0.
         ///
         /// # Source
         /// PTX ISA §9.7.7.9.
@@ -181,7 +182,8 @@ shr_unsigned! {
 
 macro_rules! shr_signed {
     ($($name:ident $ty:ty;)+) => {$(
-        /// `shr` of a signed value: d = a >> n with the sign bit from the left; a count of the width N or more leaves only signs.
+        /// `shr` of a signed value: d = a >> n with the sign bit from the left; a count of the width N or more leaves
+        /// only signs.
         ///
         /// # Source
         /// PTX ISA §9.7.7.9.
@@ -212,8 +214,8 @@ fn gather(a: u32, b: u32, pick: [u32; 4]) -> u32 {
 
 /// `prmt.b32`: byte i of the result is the byte of {b, a} chosen by nibble i of c.
 ///
-/// Bits 2..0 of a nibble number the byte (0 to 3 in a, 4 to 7 in b); with bit 3 set, all 8 bits become that byte's sign bit.
-/// Bits 31..16 of c are ignored.
+/// Bits 2..0 of a nibble number the byte (0 to 3 in a, 4 to 7 in b); with bit 3 set, all 8 bits become that byte's
+/// sign bit. Bits 31..16 of c are ignored.
 ///
 /// # Source
 /// PTX ISA §9.7.8.6.
@@ -238,7 +240,8 @@ pub fn prmt_f4e_b32(a: u32, b: u32, c: u32) -> u32 {
     gather(a, b, [s, s + 1, s + 2, s + 3])
 }
 
-/// `prmt.b32.b4e` (backward 4 extract): the four bytes of {b, a} from byte c mod 4 downwards, around from byte 0 to byte 7.
+/// `prmt.b32.b4e` (backward 4 extract): the four bytes of {b, a} from byte c mod 4 downwards, around from byte 0 to
+/// byte 7.
 ///
 /// # Source
 /// PTX ISA §9.7.8.6.

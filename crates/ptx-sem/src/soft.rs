@@ -1,13 +1,14 @@
 //! Binary floating point in integer arithmetic: unpack, compute exactly, round once.
 //!
-//! One set of routines serves `.f16`, `.f32` and `.f64`, in all four rounding modes; the format is a parameter. A finite value is a
-//! sign, a `u128` significand and an exponent; what does not fit the significand is kept as a sticky low bit, so that the single
-//! rounding in [`round_pack`] sees the exact value's side of every boundary.
+//! One set of routines serves `.f16`, `.f32` and `.f64`, in all four rounding modes; the format is a parameter. A
+//! finite value is a sign, a `u128` significand and an exponent; what does not fit the significand is kept as a
+//! sticky low bit, so that the single rounding in [`round_pack`] sees the exact value's side of every boundary.
 //!
-//! **Invariant:** results are correctly rounded in every mode: subnormals gradually, overflow to infinity or to the largest finite
-//! value as the mode says, an exact zero sum +0 (-0 under `.rm`).
+//! **Invariant:** results are correctly rounded in every mode: subnormals gradually, overflow to infinity or to the
+//! largest finite value as the mode says, an exact zero sum +0 (-0 under `.rm`).
 //!
-//! It decides no NaN bits: an operation whose result is a NaN returns `None`, and the caller applies the policy of its type.
+//! It decides no NaN bits: an operation whose result is a NaN returns `None`, and the caller applies the policy of
+//! its type.
 
 /// The rounding mode of a float instruction (`.rnd`, `.frnd`).
 ///
@@ -93,7 +94,8 @@ fn unpack(format: Format, bits: u64) -> Unpacked {
 
 /// Rounds (-1)^sign * significand * 2^exponent, not zero, to the format and packs it.
 ///
-/// A significand whose lowest bit is sticky (set for anything nonzero below it) must be wider than the format by 2 bits or more.
+/// A significand whose lowest bit is sticky (set for anything nonzero below it) must be wider than the format by 2
+/// bits or more.
 fn round_pack(format: Format, number: Number, rnd: Rnd) -> u64 {
     let Number { sign, exponent, significand } = number;
     let zeros = significand.leading_zeros();

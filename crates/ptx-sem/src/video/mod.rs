@@ -1,11 +1,12 @@
 //! The video instructions (PTX ISA 6.4 §9.7.14 to §9.7.16; §9.7.18 of today's manual).
 //!
-//! [`scalar`] holds the eight scalar instructions of one form, [`vmad`] the ninth, [`simd`] the fourteen on halves and bytes. An instruction
-//! with its modifiers is a plain configuration value, so one function per family serves every combination; the hot combinations have
-//! functions of their own, tested equal to the general one.
+//! [`scalar`] holds the eight scalar instructions of one form, [`vmad`] the ninth, [`simd`] the fourteen on halves
+//! and bytes. An instruction with its modifiers is a plain configuration value, so one function per family serves
+//! every combination; the hot combinations have functions of their own, tested equal to the general one.
 //!
-//! **Invariant:** intermediate results are exact integers, as the pseudocode of the manual has no narrowing in it; only the last step
-//! keeps 32 bits. Where the manual contradicts itself, the decision and its reason stand at the place that makes it.
+//! **Invariant:** intermediate results are exact integers, as the pseudocode of the manual has no narrowing in it;
+//! only the last step keeps 32 bits. Where the manual contradicts itself, the decision and its reason stand at the
+//! place that makes it.
 
 mod scalar;
 mod simd;

@@ -1,7 +1,8 @@
 //! Scalar video instructions but for `vmad`: `vadd`, `vsub`, `vabsdiff`, `vmin`, `vmax`, `vshl`, `vshr`, `vset`
 //! (PTX ISA 6.4 §9.7.15).
 //!
-//! Stages: extract and extend the operands, one exact operation, clamp (`.sat`), then a second operation with c or a merge into c.
+//! Stages: extract and extend the operands, one exact operation, clamp (`.sat`), then a second operation with c or a
+//! merge into c.
 //!
 //! **Invariant:** the result of the operation is exact until the low 32 bits are written.
 
@@ -97,16 +98,19 @@ impl VideoScalar {
     }
 }
 
-/// The result of a scalar video instruction other than `vmad`; `c` is used by the forms with a second operation or a merge.
+/// The result of a scalar video instruction other than `vmad`; `c` is used by the forms with a second operation or a
+/// merge.
 ///
 /// Readings where the manual is not one thing:
-/// - The intermediate result is exact and stays so through clamp and second operation, though the pseudocode's return type is
-///   narrower than its argument: `vsub.u32.u32.u32.min` of 0 and 1 with c = 5 compares -1, not 2^32-1, with 5; `vshl` of 4 by 32
-///   saturates. c is extended by dtype.
-/// - The clamp comes before the second operation, whose result is not clamped again. With a merge it is to the range of the
-///   byte or half that is written.
-/// - Second operation and merge exclude each other; the pseudocode, read literally, would let the merge overwrite the other.
-/// - In shifts b is unsigned, a selected byte too, and a count of 32 is legal in `.clamp`; the fill follows the sign of a's type.
+/// - The intermediate result is exact and stays so through clamp and second operation, though the pseudocode's return
+///   type is narrower than its argument: `vsub.u32.u32.u32.min` of 0 and 1 with c = 5 compares -1, not 2^32-1, with
+///   5; `vshl` of 4 by 32 saturates. c is extended by dtype.
+/// - The clamp comes before the second operation, whose result is not clamped again. With a merge it is to the range
+///   of the byte or half that is written.
+/// - Second operation and merge exclude each other; the pseudocode, read literally, would let the merge overwrite the
+///   other.
+/// - In shifts b is unsigned, a selected byte too, and a count of 32 is legal in `.clamp`; the fill follows the sign
+///   of a's type.
 ///
 /// # Source
 /// PTX ISA §9.7.15, §9.7.15.1, §9.7.15.2, §9.7.15.4.

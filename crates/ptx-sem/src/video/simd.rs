@@ -1,5 +1,5 @@
-//! SIMD video instructions: `vadd2`, `vsub2`, `vavrg2`, `vabsdiff2`, `vmin2`, `vmax2`, `vset2` on two halves, and the same with 4 on
-//! four bytes (PTX ISA 6.4 §9.7.16).
+//! SIMD video instructions: `vadd2`, `vsub2`, `vavrg2`, `vabsdiff2`, `vmin2`, `vmax2`, `vset2` on two halves, and the
+//! same with 4 on four bytes (PTX ISA 6.4 §9.7.16).
 //!
 //! **Invariant:** a lane result is exact until it is cut to the lane it is written to, or added to c.
 
@@ -58,13 +58,15 @@ pub struct VideoSimd {
     pub atype_signed: bool,
     /// Whether btype is `.s32`: the extension of the elements chosen by `bsel`, from whichever register.
     pub btype_signed: bool,
-    /// `.sat`; the syntax has it without `.add` only, and not for `vset2` and `vset4`, where a 0 or 1 cannot leave any range.
+    /// `.sat`; the syntax has it without `.add` only, and not for `vset2` and `vset4`, where a 0 or 1 cannot leave
+    /// any range.
     pub sat: bool,
     /// `.add`: the masked lanes are summed onto c, instead of being merged into it.
     pub add: bool,
     /// The lanes that are written or summed: bit i is lane i. `.h10` is 0b11, `.b3210` is 0b1111.
     pub mask: u8,
-    /// The element each lane takes as its first operand, lane 0 first (the **last** digit of `.asel`): 0.. from a, then on from b.
+    /// The element each lane takes as its first operand, lane 0 first (the **last** digit of `.asel`): 0.. from a,
+    /// then on from b.
     pub asel: [u8; 4],
     /// The element each lane takes as its second operand, as `asel`.
     pub bsel: [u8; 4],
@@ -73,8 +75,8 @@ pub struct VideoSimd {
 }
 
 impl VideoSimd {
-    /// The operation on unsigned lanes with every default: all lanes, the first operands from a (`.h10`, `.b3210`), the second from b
-    /// (`.h32`, `.b7654`); `vset` tests for equality.
+    /// The operation on unsigned lanes with every default: all lanes, the first operands from a (`.h10`, `.b3210`),
+    /// the second from b (`.h32`, `.b7654`); `vset` tests for equality.
     #[must_use]
     pub const fn new(op: VideoSimdOp, lanes: VideoLanes) -> Self {
         let (mask, bsel) = match lanes {
@@ -100,10 +102,11 @@ impl VideoSimd {
 /// The result of a SIMD video instruction.
 ///
 /// Readings where the manual is not one thing:
-/// - With `.add` the exact lane results are summed, as the pseudocode has it, not cut to the lane first: so `vabsdiff4.s32.s32.s32.add`
-///   sums differences up to 255. dtype has no effect then.
-/// - A merge puts each result, cut to its lane, at its lane, and takes the others from the same lane of **c** (the text of `vset2` and
-///   `vset4` says b; their pseudocode and all the others c). The pseudocode forgets the shift to the lane.
+/// - With `.add` the exact lane results are summed, as the pseudocode has it, not cut to the lane first: so
+///   `vabsdiff4.s32.s32.s32.add` sums differences up to 255. dtype has no effect then.
+/// - A merge puts each result, cut to its lane, at its lane, and takes the others from the same lane of **c** (the
+///   text of `vset2` and `vset4` says b; their pseudocode and all the others c). The pseudocode forgets the shift to
+///   the lane.
 /// - The mean rounds halves away from zero: (s + 1) >> 1 for a sum s of 0 or more, s >> 1 below.
 ///
 /// Elements are numbered modulo twice the number of lanes, mask bits above the lanes are ignored.

@@ -1,6 +1,8 @@
-//! `vmad`: multiply-accumulate of bytes, halves and words with negation, "plus one" and scaling (PTX ISA 6.4 §9.7.15.3).
+//! `vmad`: multiply-accumulate of bytes, halves and words with negation, "plus one" and scaling (PTX ISA 6.4
+//! §9.7.15.3).
 //!
-//! **Invariant:** product and sum are exact in 128 bits; only the low 32 bits of the scaled, clamped value are written.
+//! **Invariant:** product and sum are exact in 128 bits; only the low 32 bits of the scaled, clamped value are
+//! written.
 
 use super::VideoSel;
 
@@ -16,7 +18,8 @@ pub enum VmadScale {
     Shr15,
 }
 
-/// A `vmad` with all its modifiers. Its dtype has no part in the result: the clamp goes by the sign of the final result.
+/// A `vmad` with all its modifiers. Its dtype has no part in the result: the clamp goes by the sign of the final
+/// result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Vmad {
     /// Whether atype is `.s32`.
@@ -43,11 +46,11 @@ pub struct Vmad {
 
 /// `vmad`: the low 32 bits of (a * b + c) >> scale, clamped under `.sat`.
 ///
-/// The product is negated when exactly one of a and b has a minus. The final result is signed when a type is, the product is negated
-/// or c is; c is then sign-, otherwise zero-extended. Readings where the manual is not one thing:
+/// The product is negated when exactly one of a and b has a minus. The final result is signed when a type is, the
+/// product is negated or c is; c is then sign-, otherwise zero-extended. Readings where the manual is not one thing:
 /// - dtype is ignored: the pseudocode does not use it, and the clamp goes by the type of the final result.
-/// - `(u32 * u32) - u32`: the pseudocode complements c in 32 bits and sign-extends it, though the table calls c unsigned; so for c of 2^31
-///   and more a multiple of 2^32 is off, which only `.sat` and scaling can see.
+/// - `(u32 * u32) - u32`: the pseudocode complements c in 32 bits and sign-extends it, though the table calls c
+///   unsigned; so for c of 2^31 and more a multiple of 2^32 is off, which only `.sat` and scaling can see.
 /// - Without scaling all 128 bits are clamped, not the low 64: -(2^32-1)^2 clamps to -2^31.
 /// - With scaling the 64 bits kept are signed when the final result is, as the text says.
 ///

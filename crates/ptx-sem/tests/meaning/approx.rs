@@ -1,5 +1,5 @@
-//! §9.7.3: approximate instructions. The special rows of the manual's tables hold exactly, the others within the manual's bounds of a
-//! reference that this file computes in fixed point, without any floating-point function.
+//! §9.7.3: approximate instructions. The special rows of the manual's tables hold exactly, the others within the
+//! manual's bounds of a reference that this file computes in fixed point, without any floating-point function.
 
 use crate::values::{Random, edges_f32, edges_f64};
 use ptx_sem::*;
@@ -221,7 +221,8 @@ fn approximations_of_doubles_keep_the_upper_word() {
     assert_eq!(rsqrt_approx_f64(f64::from_bits(0xfff0_0000_0000_0001)).to_bits(), 0xfff8_0000_0000_0001);
 }
 
-/// §9.7.3.7 for sm_1x by exact integers: the product cut to 24 bits, the sum by `rustc_apfloat` in 113 bits, then to 24.
+/// §9.7.3.7 for sm_1x by exact integers: the product cut to 24 bits, the sum by `rustc_apfloat` in 113 bits, then to
+/// 24.
 fn mad_trunc(x: u32, y: u32, z: u32) -> u32 {
     use rustc_apfloat::ieee::{Quad, Single};
     use rustc_apfloat::{Float, FloatConvert, Round};

@@ -100,7 +100,8 @@ fn integers_to_floats() {
     assert_eq!(cvt_f16_u32(70000, Rnd::Rz), 0x7bff);
 }
 
-/// The exact value of a float pattern as m * 2^e with a sign, rounded to an integer by the mode; huge values end at 2^100.
+/// The exact value of a float pattern as m * 2^e with a sign, rounded to an integer by the mode; huge values end at
+/// 2^100.
 fn to_integer(negative: bool, magnitude: u64, exponent: i32, rnd: RndInt) -> i128 {
     let m = i128::from(magnitude);
     let rounded = if exponent >= 0 {
@@ -119,7 +120,8 @@ fn to_integer(negative: bool, magnitude: u64, exponent: i32, rnd: RndInt) -> i12
     if negative { -rounded } else { rounded }
 }
 
-/// The parts of a pattern of a format with this many fraction bits, of which `sign` is the sign bit; `None` for a NaN.
+/// The parts of a pattern of a format with this many fraction bits, of which `sign` is the sign bit; `None` for a
+/// NaN.
 fn parts(pattern: u64, sign: u64, fraction_bits: u32, bias: i32) -> Option<(bool, u64, i32)> {
     let magnitude = pattern & (sign - 1);
     let biased = (magnitude >> fraction_bits) as i32;

@@ -3,7 +3,8 @@
 use crate::values::{Random, edges};
 use ptx_sem::*;
 
-/// All functions of one type against exact values of the unsigned patterns; the product is signed or not as the type is.
+/// All functions of one type against exact values of the unsigned patterns; the product is signed or not as the type
+/// is.
 macro_rules! carries {
     ($test:ident $ty:ty, $unsigned:ty: $add_cc:ident $addc_cc:ident $addc:ident $sub_cc:ident $subc_cc:ident $subc:ident
      $mad_lo_cc:ident $mad_hi_cc:ident $madc_lo_cc:ident $madc_hi_cc:ident $madc_lo:ident $madc_hi:ident) => {

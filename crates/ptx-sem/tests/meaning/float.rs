@@ -1,4 +1,5 @@
-//! §9.7.3: IEEE arithmetic in all modes against `rustc_apfloat`, square roots against exact squares, the rest against pseudocode.
+//! §9.7.3: IEEE arithmetic in all modes against `rustc_apfloat`, square roots against exact squares, the rest against
+//! pseudocode.
 
 use crate::oracle::{MODES, bits, float};
 use crate::values::{Random, edges_f32, edges_f64};

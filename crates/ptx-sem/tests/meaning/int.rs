@@ -3,7 +3,8 @@
 use crate::values::edges;
 use ptx_sem::*;
 
-/// Checks a function of two or three operands of one type, for all edge values, against an exact formula cut to the type.
+/// Checks a function of two or three operands of one type, for all edge values, against an exact formula cut to the
+/// type.
 macro_rules! exact {
     ($($name:ident $ty:ty),+ => |$a:ident, $b:ident| $formula:expr) => {$({
         let list = edges(<$ty>::BITS);

@@ -1,5 +1,5 @@
-//! Tests of every meaning function against values that are derived independently: the manual's pseudocode transcribed over 128-bit
-//! integers, its tables and examples, exact comparison, or `rustc_apfloat`.
+//! Tests of every meaning function against values that are derived independently: the manual's pseudocode transcribed
+//! over 128-bit integers, its tables and examples, exact comparison, or `rustc_apfloat`.
 
 mod approx;
 mod atom_warp;
@@ -10,6 +10,7 @@ mod float;
 mod half;
 mod int;
 mod logic;
+mod matrix;
 mod oracle;
 mod values;
 mod video;

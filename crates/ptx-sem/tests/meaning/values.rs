@@ -24,7 +24,8 @@ impl Random {
     }
 }
 
-/// Patterns of 64 bits of which the low 8, 16, 32 or 64 hold the edges of the signed and the unsigned type of that width.
+/// Patterns of 64 bits of which the low 8, 16, 32 or 64 hold the edges of the signed and the unsigned type of that
+/// width.
 pub(crate) fn edges(width: u32) -> Vec<u64> {
     let ones = u64::MAX >> (64 - width);
     let top = 1u64 << (width - 1);

@@ -1,4 +1,5 @@
-//! §9.7.15, §9.7.16: video instructions against the manual's stages in exact integers, and the readings it leaves open.
+//! §9.7.15, §9.7.16: video instructions against the manual's stages in exact integers, and the readings it leaves
+//! open.
 
 use crate::values::{Random, edges};
 use ptx_sem::*;

@@ -1,0 +1,136 @@
+//! One element of `wmma.mma` and `mma`: a row of A times a column of B, plus the element of C (PTX ISA 6.4 §9.7.13).
+//!
+//! Which lanes and registers hold which element, and loads and stores, belong to the machine; rows and columns come
+//! here as slices of equal length (of unequal ones the shorter counts), integer elements extended by their own type.
+//!
+//! **Invariant:** integer results are exact modulo 2^32, or clamped once from the exact sum. Float results have a
+//! rounding that the manual leaves open ("accumulation order, rounding and handling of subnormal inputs is
+//! unspecified", precision "at least single", or half where C and D are); ours: exact products, summed onto c from
+//! the first element to the last in `f64`, rounded once to the type of D; subnormals count.
+
+use crate::float::NAN_F32;
+use crate::half::{f16_of_f64, f64_of_f16};
+
+/// c + the dot product of two vectors of halves, in `f64`.
+#[inline]
+fn dot_f16(c: f64, a: &[u16], b: &[u16]) -> f64 {
+    a.iter().zip(b).fold(c, |sum, (&x, &y)| sum + f64_of_f16(x) * f64_of_f16(y))
+}
+
+/// Rounds the sum to `.f32`.
+#[inline]
+fn to_f32(sum: f64) -> f32 {
+    if sum.is_nan() { NAN_F32 } else { sum as f32 }
+}
+
+/// `.dtype` f32, `.ctype` f32: c + a . b of halves.
+///
+/// # Rounding and NaN
+/// See the module; a NaN result is 0x7fffffff.
+///
+/// # Source
+/// PTX ISA §9.7.13.8, §9.7.13.9.
+#[inline]
+#[must_use]
+pub fn mma_f32_f32(c: f32, a: &[u16], b: &[u16]) -> f32 {
+    to_f32(dot_f16(c.into(), a, b))
+}
+
+/// `.dtype` f32, `.ctype` f16: c + a . b of halves.
+///
+/// # Rounding and NaN
+/// See the module; a NaN result is 0x7fffffff.
+///
+/// # Source
+/// PTX ISA §9.7.13.8, §9.7.13.9.
+#[inline]
+#[must_use]
+pub fn mma_f32_f16(c: u16, a: &[u16], b: &[u16]) -> f32 {
+    to_f32(dot_f16(f64_of_f16(c), a, b))
+}
+
+/// `.dtype` f16, `.ctype` f32: c + a . b of halves.
+///
+/// # Rounding and NaN
+/// See the module; a NaN result is 0x7fff.
+///
+/// # Source
+/// PTX ISA §9.7.13.8.
+#[inline]
+#[must_use]
+pub fn mma_f16_f32(c: f32, a: &[u16], b: &[u16]) -> u16 {
+    f16_of_f64(dot_f16(c.into(), a, b))
+}
+
+/// `.dtype` f16, `.ctype` f16: c + a . b of halves.
+///
+/// # Rounding and NaN
+/// See the module; a NaN result is 0x7fff.
+///
+/// # Source
+/// PTX ISA §9.7.13.8, §9.7.13.9.
+#[inline]
+#[must_use]
+pub fn mma_f16_f16(c: u16, a: &[u16], b: &[u16]) -> u16 {
+    f16_of_f64(dot_f16(f64_of_f16(c), a, b))
+}
+
+/// `.satfinite` of a `.f32` element: infinities become the greatest finite values of their sign, NaN +0.
+///
+/// # Source
+/// PTX ISA §9.7.13.8.
+#[inline]
+#[must_use]
+pub fn satfinite_f32(a: f32) -> f32 {
+    if a.is_nan() { 0.0 } else { a.clamp(f32::MIN, f32::MAX) }
+}
+
+/// `.satfinite` of a `.f16` element (bits): infinities become the greatest finite values of their sign, NaN +0.
+///
+/// # Source
+/// PTX ISA §9.7.13.8.
+#[inline]
+#[must_use]
+pub fn satfinite_f16(a: u16) -> u16 {
+    match a & 0x7fff {
+        ..0x7c00 => a,
+        0x7c00 => a - 1,
+        _ => 0,
+    }
+}
+
+/// c + the exact dot product. The products of 8-bit elements of any slice that fits memory cannot leave 64 bits.
+#[inline]
+fn dot_int(c: i32, a: &[i32], b: &[i32]) -> i64 {
+    a.iter().zip(b).fold(c.into(), |sum: i64, (&x, &y)| sum.wrapping_add(i64::from(x).wrapping_mul(y.into())))
+}
+
+/// Integer `wmma.mma` without `.satfinite`: c + a . b modulo 2^32.
+///
+/// # Source
+/// PTX ISA §9.7.13.8.
+#[inline]
+#[must_use]
+pub fn mma_s32(c: i32, a: &[i32], b: &[i32]) -> i32 {
+    dot_int(c, a, b) as i32
+}
+
+/// Integer `wmma.mma.satfinite`: c + a . b, the exact sum clamped once to -2^31..2^31-1.
+///
+/// # Source
+/// PTX ISA §9.7.13.8.
+#[inline]
+#[must_use]
+pub fn mma_satfinite_s32(c: i32, a: &[i32], b: &[i32]) -> i32 {
+    dot_int(c, a, b).clamp(i32::MIN.into(), i32::MAX.into()) as i32
+}
+
+/// `wmma.mma.xor.popc`: c plus the number of bits in which the row and the column differ, modulo 2^32.
+///
+/// # Source
+/// PTX ISA §9.7.13.8.
+#[inline]
+#[must_use]
+pub fn mma_xor_popc_s32(c: i32, a: &[u32], b: &[u32]) -> i32 {
+    a.iter().zip(b).fold(c, |sum, (&x, &y)| sum.wrapping_add((x ^ y).count_ones().cast_signed()))
+}
