@@ -1,0 +1,228 @@
+//! Bound code: a function of the Program made ready to execute.
+//!
+//! Invariant: block and register numbers are those of `ptx::ir`; a step reads and writes only through [`Exec`]. Bound code is
+//! immutable and shared by all threads of a launch. It is made for one kernel (`.shared` variables have their offsets in that
+//! kernel's CTA) and one memory (`.global` and `.const` variables have their addresses).
+//!
+//! What it does not do: positions, masks of pending lanes, scheduling; these are the warp frame's and the scheduler's.
+
+use crate::lanes::{Lane, LaneMask, Registers};
+use crate::mem::View;
+use crate::trap::Fault;
+use crate::warp::WarpState;
+use ptx::ir::{BlockId, Dst, Guard, Reg};
+
+/// What a step may touch while it executes.
+pub struct Exec<'m> {
+    /// Lanes that execute this instruction (the guard has been applied).
+    pub mask: LaneMask,
+    /// Lanes that are at this instruction, whatever the guard says (`activemask` counts `mask`).
+    pub group: LaneMask,
+    /// Registers of the running activation.
+    pub regs: &'m mut Registers,
+    /// State of the warp that outlives an activation: thread ids, carry flags, identity of warp and CTA, clock.
+    pub warp: &'m mut WarpState,
+    /// Guest memory as this warp sees it.
+    pub mem: &'m mut View,
+    /// Offset of the running activation's frame in each lane's local memory.
+    pub frame: u32,
+}
+
+/// The result of a step. The fault is boxed: it is rare, and the result is returned for every instruction.
+pub type Stepped = Result<(), Box<Fault>>;
+
+/// One bound instruction.
+pub type StepFn = Box<dyn Fn(&mut Exec<'_>) -> Stepped + Send + Sync>;
+
+/// A step with its guard and its place.
+pub struct Step {
+    /// Guard, applied by the interpreter.
+    pub guard: Option<Guard>,
+    /// What it does.
+    pub run: StepFn,
+    /// Place in the text.
+    pub span: ptx::Span,
+    /// `.loc` in force.
+    pub loc: Option<ptx::check::module::Loc>,
+}
+
+/// All code that one kernel can reach.
+pub struct Code {
+    /// By `FuncId` of the program; `None` where the kernel cannot reach it or it has no body.
+    pub functions: Vec<Option<Function>>,
+    /// Bytes of static shared memory; dynamic shared memory starts here, rounded up to 16.
+    pub shared_bytes: u32,
+}
+
+/// A bound function.
+pub struct Function {
+    /// Name.
+    pub name: String,
+    /// Blocks by [`BlockId`].
+    pub blocks: Vec<Block>,
+    /// Registers per class.
+    pub regs: ptx::ir::RegCounts,
+    /// Inputs (device functions): where arguments go.
+    pub params: Vec<ptx::ir::ParamSlot>,
+    /// Returns (device functions): where results are.
+    pub returns: Vec<ptx::ir::ParamSlot>,
+    /// Bytes of local memory per lane and activation.
+    pub frame_bytes: u32,
+    /// Alignment of the frame.
+    pub frame_align: u32,
+}
+
+/// A bound block.
+pub struct Block {
+    /// Straight-line steps.
+    pub steps: Vec<Step>,
+    /// How it ends.
+    pub term: Term,
+    /// Place of the terminator's instruction, if it has one.
+    pub span: ptx::Span,
+    /// `.loc` at the terminator.
+    pub loc: Option<ptx::check::module::Loc>,
+}
+
+/// How a block ends.
+pub enum Term {
+    /// Go on there.
+    Goto(BlockId),
+    /// Two ways.
+    Branch {
+        /// Condition.
+        cond: Guard,
+        /// Where it holds.
+        then: BlockId,
+        /// Where it does not.
+        els: BlockId,
+    },
+    /// `brx.idx`
+    Switch {
+        /// The index of each lane.
+        index: Value32,
+        /// Targets.
+        targets: Vec<BlockId>,
+    },
+    /// `call`
+    Call(Box<Call>),
+    /// A warp-synchronous instruction that combines values of lanes.
+    WarpSync(Box<WarpSync>),
+    /// A warp-synchronous `.aligned` instruction (`wmma`, `mma`): runs when all lanes of the warp that have not exited are here.
+    Aligned {
+        /// What it does, with those lanes as mask.
+        run: StepFn,
+        /// Where it goes on.
+        next: BlockId,
+    },
+    /// `bar`, `barrier`
+    Barrier(Box<Barrier>),
+    /// `ret`
+    Ret,
+    /// `exit`
+    Exit,
+}
+
+/// A 32-bit operand outside a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value32 {
+    /// A register.
+    Reg(Reg),
+    /// The same value in every lane.
+    Imm(u32),
+}
+
+impl Value32 {
+    /// Its value in every lane.
+    pub fn read(self, regs: &Registers) -> Lane<u32> {
+        match self {
+            Value32::Reg(reg) => regs.r32[reg.index as usize],
+            Value32::Imm(value) => Lane::splat(value),
+        }
+    }
+}
+
+/// A bound call. Argument and result places are as in the IR.
+pub struct Call {
+    /// Who is called.
+    pub callee: ptx::ir::Callee,
+    /// If the callee is the machine itself.
+    pub builtin: Option<ptx::ir::Builtin>,
+    /// Arguments.
+    pub args: Vec<ptx::ir::ArgPlace>,
+    /// Results.
+    pub rets: Vec<ptx::ir::ArgPlace>,
+    /// Where it goes on.
+    pub next: BlockId,
+}
+
+/// Inputs of a warp-synchronous instruction, by lane.
+#[derive(Clone, Default)]
+pub struct SyncIn {
+    /// First source, zero-extended (a predicate as 0 or 1).
+    pub a: Lane<u64>,
+    /// Second source.
+    pub b: Lane<u32>,
+    /// Third source.
+    pub c: Lane<u32>,
+}
+
+/// Results of a warp-synchronous instruction, by lane.
+#[derive(Clone, Default)]
+pub struct SyncOut {
+    /// First destination.
+    pub d: Lane<u64>,
+    /// Predicate destination.
+    pub p: LaneMask,
+}
+
+/// A warp-synchronous instruction. Lanes wait until every lane that their member mask names, and that has not exited, waits at
+/// an instruction with the same `key` and an equal member mask (it need not be the same instruction: PTX ISA §9.7.8.5); then
+/// the result is computed for all of them at once.
+pub struct WarpSync {
+    /// Instructions with equal keys (mnemonic and modifiers) meet.
+    pub key: String,
+    /// Member mask, by lane.
+    pub members: Value32,
+    /// Reads the sources of the group (all lanes; those outside are ignored).
+    pub read: Box<dyn Fn(&Registers) -> SyncIn + Send + Sync>,
+    /// Combines: the lanes that take part, their inputs, the result. Lanes outside the mask are neither read nor meaningful.
+    pub combine: Box<dyn Fn(LaneMask, &SyncIn) -> SyncOut + Send + Sync>,
+    /// Writes the results in the lanes of the mask.
+    pub write: Box<dyn Fn(&mut Registers, LaneMask, &SyncOut) + Send + Sync>,
+    /// Where it goes on.
+    pub next: BlockId,
+}
+
+/// What a barrier instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BarrierKind {
+    /// Waits.
+    Sync,
+    /// Arrives without waiting.
+    Arrive,
+    /// Waits, and counts true predicates.
+    Popc,
+    /// Waits; true if all predicates are.
+    And,
+    /// Waits; true if any predicate is.
+    Or,
+}
+
+/// `bar` or `barrier`. PTX ISA §9.7.12.1.
+pub struct Barrier {
+    /// Form.
+    pub kind: BarrierKind,
+    /// `.aligned` (all of `bar`).
+    pub aligned: bool,
+    /// Barrier number.
+    pub id: Value32,
+    /// Number of threads; `None`: all of the CTA.
+    pub count: Option<Value32>,
+    /// Predicate of the reductions: register, and whether negated.
+    pub pred: Option<Guard>,
+    /// Destination of the reductions.
+    pub dst: Dst,
+    /// Where it goes on.
+    pub next: BlockId,
+}
