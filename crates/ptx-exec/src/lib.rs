@@ -9,4 +9,7 @@
 
 pub mod bound;
 pub mod lanes;
+pub mod layout;
+pub mod mem;
 pub mod trap;
+pub mod warp;

@@ -1,0 +1,302 @@
+//! Loads, stores and atomic operations of a warp.
+//!
+//! Lanes act in ascending order; where several store to one address the highest lane's value stays. Orderings become fences of the
+//! host around relaxed accesses: never weaker than asked. What a CTA owns (shared, local) is accessed plainly, because all its
+//! warps run on one thread.
+//!
+//! Invariant: every method checks all lanes of its mask before it accesses memory for any.
+
+use super::view::{Refusal, refuse};
+use super::{Cell, Class, MemoryError, View};
+use crate::lanes::{Lane, LaneMask, lanes_of};
+use crate::trap::{Fault, FaultKind};
+use ptx::isa::{Sem, Space};
+use std::sync::atomic::{Ordering, fence};
+
+/// Bytes of a string that the machine reads at most (formats of `vprintf`, messages of `__assertfail`).
+const STRING_LIMIT: u64 = 1 << 20;
+
+fn before(sem: Sem) {
+    match sem {
+        Sem::Weak | Sem::Volatile | Sem::Relaxed | Sem::Acquire => {}
+        Sem::Release | Sem::AcqRel => fence(Ordering::Release),
+        Sem::Sc => fence(Ordering::SeqCst),
+    }
+}
+
+fn after(sem: Sem) {
+    match sem {
+        Sem::Weak | Sem::Volatile | Sem::Relaxed | Sem::Release => {}
+        Sem::Acquire | Sem::AcqRel => fence(Ordering::Acquire),
+        Sem::Sc => fence(Ordering::SeqCst),
+    }
+}
+
+impl View {
+    /// `ld`: one value for each lane of `mask`; the other lanes of `out` keep theirs.
+    ///
+    /// # Errors
+    /// A fault of the lowest lane at fault, if any: out of bounds or misaligned.
+    #[inline]
+    pub fn load<T: Cell>(
+        &mut self,
+        space: Space,
+        addrs: &Lane<u64>,
+        mask: LaneMask,
+        sem: Sem,
+        out: &mut Lane<T>,
+    ) -> Result<(), Box<Fault>> {
+        self.load_vector(space, addrs, mask, sem, [out])
+    }
+
+    /// `ld.vN`: N values for each lane; the address is a multiple of their size together.
+    ///
+    /// # Errors
+    /// As [`View::load`].
+    #[inline]
+    pub fn load_vector<T: Cell, const N: usize>(
+        &mut self,
+        space: Space,
+        addrs: &Lane<u64>,
+        mask: LaneMask,
+        sem: Sem,
+        out: [&mut Lane<T>; N],
+    ) -> Result<(), Box<Fault>> {
+        if mask == 0 {
+            return Ok(());
+        }
+        let target = self.resolve(space, addrs, mask, N as u64 * T::BYTES, false)?;
+        for (k, out) in out.into_iter().enumerate() {
+            let element = k as u64 * T::BYTES;
+            if let Some(place) = target.same::<T>(element) {
+                out.blend(mask, &Lane::splat(place.load()));
+            } else if target.own && target.is_run() {
+                // SAFETY: windows and parameters are written by no other thread while this warp runs.
+                target.each(element, |lane, place| out.0[lane] = unsafe { place.read() });
+            } else {
+                target.each(element, |lane, place| out.0[lane] = place.load());
+            }
+        }
+        self.note(sem != Sem::Weak, false);
+        after(sem);
+        Ok(())
+    }
+
+    /// `ld` of the same address in all lanes of `mask` (in `.local`, the same offset in each lane's memory).
+    ///
+    /// # Errors
+    /// As [`View::load`].
+    #[inline]
+    pub fn load_at<T: Cell>(
+        &mut self,
+        space: Space,
+        address: u64,
+        mask: LaneMask,
+        sem: Sem,
+        out: &mut Lane<T>,
+    ) -> Result<(), Box<Fault>> {
+        self.load(space, &Lane::splat(address), mask, sem, out)
+    }
+
+    /// `st`: one value for each lane of `mask`.
+    ///
+    /// # Errors
+    /// As [`View::load`]; also for read-only memory.
+    #[inline]
+    pub fn store<T: Cell>(
+        &mut self,
+        space: Space,
+        addrs: &Lane<u64>,
+        mask: LaneMask,
+        sem: Sem,
+        values: &Lane<T>,
+    ) -> Result<(), Box<Fault>> {
+        self.store_vector(space, addrs, mask, sem, [values])
+    }
+
+    /// `st.vN`: N values for each lane; the address is a multiple of their size together.
+    ///
+    /// # Errors
+    /// As [`View::store`].
+    #[inline]
+    pub fn store_vector<T: Cell, const N: usize>(
+        &mut self,
+        space: Space,
+        addrs: &Lane<u64>,
+        mask: LaneMask,
+        sem: Sem,
+        values: [&Lane<T>; N],
+    ) -> Result<(), Box<Fault>> {
+        if mask == 0 {
+            return Ok(());
+        }
+        let target = self.resolve(space, addrs, mask, N as u64 * T::BYTES, true)?;
+        before(sem);
+        for (k, values) in values.into_iter().enumerate() {
+            let element = k as u64 * T::BYTES;
+            if target.own && target.is_run() {
+                // SAFETY: windows are accessed by no other thread while this warp runs.
+                target.each(element, |lane, place| unsafe { place.write(values.0[lane]) });
+            } else {
+                target.each(element, |lane, place| place.store(values.0[lane]));
+            }
+        }
+        if sem == Sem::Sc {
+            fence(Ordering::SeqCst);
+        }
+        let private = target.private;
+        self.note(false, !private);
+        Ok(())
+    }
+
+    /// `st` to the same address in all lanes of `mask` (in `.local`, the same offset in each lane's memory).
+    ///
+    /// # Errors
+    /// As [`View::store`].
+    #[inline]
+    pub fn store_at<T: Cell>(
+        &mut self,
+        space: Space,
+        address: u64,
+        mask: LaneMask,
+        sem: Sem,
+        values: &Lane<T>,
+    ) -> Result<(), Box<Fault>> {
+        self.store(space, &Lane::splat(address), mask, sem, values)
+    }
+
+    /// `atom`, `red`: each lane in turn replaces its cell's value by `f(lane, old)`, atomically; `None` leaves it (a failed
+    /// `cas`). `f` may be called more than once for a lane. Returns the old values.
+    ///
+    /// # Errors
+    /// As [`View::store`].
+    #[inline]
+    pub fn atomic<T: Cell>(
+        &mut self,
+        space: Space,
+        addrs: &Lane<u64>,
+        mask: LaneMask,
+        sem: Sem,
+        f: impl Fn(usize, T) -> Option<T>,
+    ) -> Result<Lane<T>, Box<Fault>> {
+        let mut out = Lane::splat(T::default());
+        if mask == 0 {
+            return Ok(out);
+        }
+        let target = self.resolve(space, addrs, mask, T::BYTES, true)?;
+        let mut changed = false;
+        before(sem);
+        if target.own {
+            target.each(0, |lane, place| {
+                let old = place.load();
+                out.0[lane] = old;
+                if let Some(new) = f(lane, old) {
+                    place.store(new);
+                    changed |= new != old;
+                }
+            });
+        } else if let Some(place) = target.same::<T>(0) {
+            // All lanes at one address: the warp's operations, in order of lanes, become one update.
+            let (first, _) = place.update(|first| {
+                let all = lanes_of(mask).fold((first, false), |(value, wrote), lane| match f(lane, value) {
+                    Some(new) => (new, true),
+                    None => (value, wrote),
+                });
+                all.1.then_some(all.0)
+            });
+            lanes_of(mask).fold(first, |value, lane| {
+                out.0[lane] = value;
+                let new = f(lane, value).unwrap_or(value);
+                changed |= new != value;
+                new
+            });
+        } else {
+            target.each(0, |lane, place| {
+                let (old, new) = place.update(|old| f(lane, old));
+                out.0[lane] = old;
+                changed |= new.is_some_and(|new| new != old);
+            });
+        }
+        after(sem);
+        let private = target.private;
+        self.note(!private, changed && !private);
+        Ok(out)
+    }
+
+    /// `fence`, `membar`: orders this warp's accesses before and after, as strongly as asked or more.
+    pub fn fence(&mut self, sem: Sem) {
+        match sem {
+            Sem::Sc => fence(Ordering::SeqCst),
+            Sem::Weak | Sem::Volatile | Sem::Relaxed | Sem::Acquire | Sem::Release | Sem::AcqRel => {
+                fence(Ordering::AcqRel);
+            }
+        }
+    }
+
+    /// Reads bytes as one lane would.
+    ///
+    /// # Errors
+    /// As [`View::load`].
+    pub fn read_bytes(&mut self, space: Space, lane: usize, address: u64, bytes: u64) -> Result<Vec<u8>, Box<Fault>> {
+        (0..bytes).map(|i| self.read_byte(space, lane, address.wrapping_add(i))).collect()
+    }
+
+    /// Reads bytes up to a zero, as one lane would.
+    ///
+    /// # Errors
+    /// As [`View::load`]; also where no zero comes within a megabyte.
+    pub fn read_c_string(&mut self, space: Space, lane: usize, address: u64) -> Result<Vec<u8>, Box<Fault>> {
+        let mut text = Vec::new();
+        for i in 0..STRING_LIMIT {
+            match self.read_byte(space, lane, address.wrapping_add(i))? {
+                0 => return Ok(text),
+                byte => text.push(byte),
+            }
+        }
+        Err(Fault::new(FaultKind::Unsupported("a string of more than a megabyte".to_owned()), lane))
+    }
+
+    fn read_byte(&mut self, space: Space, lane: usize, address: u64) -> Result<u8, Box<Fault>> {
+        let mut out = Lane::splat(0);
+        self.load_at::<u8>(space, address, 1 << lane, Sem::Weak, &mut out)?;
+        Ok(out.0[lane])
+    }
+
+    /// Copies bytes inside each lane's own local memory: arguments and results of calls.
+    pub(crate) fn copy_local(&mut self, mask: LaneMask, from: u64, to: u64, bytes: u64) -> Result<(), Box<Fault>> {
+        let wide = if (from | to) % 8 == 0 { bytes / 8 * 8 } else { 0 };
+        for at in (0..wide).step_by(8) {
+            let mut value = Lane::<u64>::splat(0);
+            self.load_at(Space::Local, from + at, mask, Sem::Weak, &mut value)?;
+            self.store_at(Space::Local, to + at, mask, Sem::Weak, &value)?;
+        }
+        for at in wide..bytes {
+            let mut value = Lane::<u8>::splat(0);
+            self.load_at(Space::Local, from + at, mask, Sem::Weak, &mut value)?;
+            self.store_at(Space::Local, to + at, mask, Sem::Weak, &value)?;
+        }
+        Ok(())
+    }
+
+    /// `malloc` of one lane; 0 where there is no room.
+    pub fn malloc(&mut self, bytes: u64) -> u64 {
+        self.note(false, true);
+        self.memory().alloc(Class::Global, bytes, 16, "memory from the kernel's `malloc`").unwrap_or(0)
+    }
+
+    /// `free` of one lane; a null pointer is allowed.
+    ///
+    /// # Errors
+    /// A fault where nothing is allocated there.
+    pub fn free(&mut self, lane: usize, address: u64) -> Result<(), Box<Fault>> {
+        self.note(false, true);
+        match self.memory().free(address) {
+            _ if address == 0 => Ok(()),
+            Ok(()) => Ok(()),
+            Err(MemoryError::Reserve | MemoryError::OutOfMemory { .. } | MemoryError::OutOfBounds { .. })
+            | Err(MemoryError::NotAllocated { .. }) => {
+                Err(refuse(Refusal::new(FaultKind::IllegalAddress, lane, address), Space::Generic, 0, true))
+            }
+        }
+    }
+}

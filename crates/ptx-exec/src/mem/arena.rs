@@ -1,0 +1,131 @@
+//! One reserved range of addresses, and the memory behind it.
+//!
+//! Invariants: the range is reserved once and given back only when the arena is dropped; a byte below the committed mark of
+//! its region stays readable and writable until then, whatever is allocated or freed in between. Whoever keeps the arena
+//! alive may therefore access committed bytes, from any thread, as long as racing accesses are atomic.
+//!
+//! What it does not do: it does not know allocations; [`super::heap`] and [`super::Memory`] do.
+
+use ptx::check::module::AddressSize;
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
+use std::ptr::NonNull;
+
+/// Committing and releasing works in steps of this many bytes: a multiple of every page size in use (4, 16 and 64 KiB).
+const PAGE: u64 = 64 * 1024;
+
+#[cfg(target_os = "linux")]
+const DISCARD: rustix::mm::Advice = rustix::mm::Advice::LinuxDontNeed;
+#[cfg(not(target_os = "linux"))]
+const DISCARD: rustix::mm::Advice = rustix::mm::Advice::Normal;
+
+/// A reserved range of addresses.
+pub(super) struct Arena {
+    base: NonNull<u8>,
+    bytes: u64,
+}
+
+// SAFETY: the arena owns its range as a mutex owns its value: the pointer is only used to make places in it, and every
+// access through a place is atomic or made by the one thread that owns the window (see `cell`).
+unsafe impl Send for Arena {}
+// SAFETY: as for `Send`; `&Arena` only commits, releases and names addresses, which the operating system makes thread-safe.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Reserves a range that addresses of this width can name, as large as the system grants. Tries the same addresses in
+    /// the same order each time, so that addresses look alike from run to run.
+    pub(super) fn reserve(size: AddressSize) -> Option<Self> {
+        const GIB: u64 = 1 << 30;
+        // The hints are places that common systems leave free; nothing but the look of addresses depends on them.
+        let (hints, sizes): (&[u64], &[u64]) = match size {
+            AddressSize::Bits64 => (&[0x20_0000_0000, 0x40_0000_0000, 0x60_0000_0000, 0], &[
+                64 * GIB,
+                16 * GIB,
+                4 * GIB,
+                GIB,
+            ]),
+            AddressSize::Bits32 => (
+                &[0x1000_0000, 0x2000_0000, 0x4000_0000, 0x6000_0000, 0x8000_0000, 0xa000_0000, 0xc000_0000],
+                &[GIB, GIB / 2, GIB / 4],
+            ),
+        };
+        let limit = match size {
+            AddressSize::Bits64 => 1 << 47,
+            AddressSize::Bits32 => 1 << 32,
+        };
+        for bytes in sizes {
+            // A hint that is taken makes the system choose; that is good enough if it lies below the limit.
+            let attempts = hints.iter().map(|hint| Self::map(*hint, *bytes));
+            let mut kept = Vec::new();
+            for arena in attempts.flatten() {
+                let start = arena.base();
+                if hints.contains(&start) {
+                    return Some(arena);
+                }
+                kept.push(arena);
+            }
+            if let Some(found) = kept.into_iter().find(|a| a.base() + a.bytes <= limit) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    fn map(hint: u64, bytes: u64) -> Option<Self> {
+        let hint = std::ptr::without_provenance_mut(usize::try_from(hint).ok()?);
+        let length = usize::try_from(bytes).ok()?;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new private mapping without MAP_FIXED replaces no mapping that exists.
+        let base = unsafe { rustix::mm::mmap_anonymous(hint, length, ProtFlags::empty(), flags) }.ok()?;
+        Some(Self { base: NonNull::new(base.cast())?, bytes })
+    }
+
+    /// First address.
+    pub(super) fn base(&self) -> u64 {
+        self.base.as_ptr().expose_provenance() as u64
+    }
+
+    /// Size of the range.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Makes `start..end` (rounded out to pages) readable and writable; new bytes are zero. Says whether the system could.
+    pub(super) fn commit(&self, start: u64, end: u64) -> bool {
+        let start = start / PAGE * PAGE;
+        let end = end.next_multiple_of(PAGE).min(self.base() + self.bytes);
+        if start < self.base() || start >= end {
+            return start == end;
+        }
+        let flags = MprotectFlags::READ | MprotectFlags::WRITE;
+        let at = self.base.as_ptr().with_addr(start as usize).cast();
+        // SAFETY: the pages are in our own mapping (checked above), and gaining rights invalidates no access.
+        unsafe { rustix::mm::mprotect(at, (end - start) as usize, flags) }.is_ok()
+    }
+
+    /// Gives the memory of the whole pages in `start..end` back to the system: they stay mapped and read as zero. Returns
+    /// the part that it did.
+    pub(super) fn release(&self, start: u64, end: u64) -> std::ops::Range<u64> {
+        if !cfg!(target_os = "linux") {
+            return start..start; // elsewhere the advice does not promise zeroes
+        }
+        let first = start.next_multiple_of(PAGE).max(self.base());
+        let last = end.min(self.base() + self.bytes) / PAGE * PAGE;
+        if first >= last {
+            return start..start;
+        }
+        let at = self.base.as_ptr().with_addr(first as usize).cast();
+        // SAFETY: the pages are in our own private mapping (clamped above) and stay mapped; that their bytes become zero is a
+        // store like any other to bytes that only atomics and owned windows look at.
+        match unsafe { rustix::mm::madvise(at, (last - first) as usize, DISCARD) } {
+            Ok(()) => first..last,
+            Err(_) => start..start,
+        }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours alone and nothing can name a place in it after its arena is gone.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes as usize) };
+    }
+}

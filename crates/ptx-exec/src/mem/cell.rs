@@ -1,0 +1,135 @@
+//! What one access reads or writes: 1, 2, 4 or 8 bytes.
+//!
+//! Invariant: a [`Place`] names bytes that are mapped and aligned for its cell. All plain guest accesses are relaxed
+//! atomics of the access's size, so that racy guests are not undefined in the host. (Races of different sizes on the same
+//! bytes are outside what Rust's model describes; on the hardware that we run on they are ordinary accesses of both sizes.)
+
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// A value that one access moves: `u8`, `u16`, `u32` or `u64`.
+pub trait Cell: sealed::Raw {}
+
+mod sealed {
+    /// Raw accesses of one width.
+    pub trait Raw: Copy + Default + PartialEq + Send + Sync + 'static {
+        /// Width in bytes.
+        const BYTES: u64;
+        /// The atomic of that width.
+        type Atomic;
+        /// Relaxed load.
+        fn load(cell: &Self::Atomic) -> Self;
+        /// Relaxed store.
+        fn store(cell: &Self::Atomic, value: Self);
+        /// Relaxed compare and exchange; the error is the value found.
+        fn replace(cell: &Self::Atomic, old: Self, new: Self) -> Result<Self, Self>;
+        /// Zero-extended.
+        fn widen(self) -> u64;
+        /// The low bits.
+        fn narrow(bits: u64) -> Self;
+    }
+}
+pub(super) use sealed::Raw;
+
+macro_rules! cells {
+    ($($int:ty, $atomic:ty;)*) => {$(
+        impl Cell for $int {}
+        impl Raw for $int {
+            const BYTES: u64 = size_of::<$int>() as u64;
+            type Atomic = $atomic;
+            #[inline(always)]
+            fn load(cell: &$atomic) -> Self { cell.load(Relaxed) }
+            #[inline(always)]
+            fn store(cell: &$atomic, value: Self) { cell.store(value, Relaxed) }
+            #[inline(always)]
+            fn replace(cell: &$atomic, old: Self, new: Self) -> Result<Self, Self> {
+                cell.compare_exchange_weak(old, new, Relaxed, Relaxed)
+            }
+            #[inline(always)]
+            fn widen(self) -> u64 { u64::from(self) }
+            #[inline(always)]
+            fn narrow(bits: u64) -> Self { bits as $int }
+        }
+    )*};
+}
+cells! {
+    u8, AtomicU8;
+    u16, AtomicU16;
+    u32, AtomicU32;
+    u64, AtomicU64;
+}
+
+/// A mapped, aligned cell of guest memory.
+#[derive(Clone, Copy)]
+pub(super) struct Place<T> {
+    address: usize,
+    cell: PhantomData<T>,
+}
+
+impl<T: Cell> Place<T> {
+    /// Names the cell at `address`.
+    ///
+    /// # Safety
+    /// `address` is a multiple of the cell's size; its bytes are committed in an arena that outlives every use of the place.
+    #[inline(always)]
+    pub(super) unsafe fn new(address: u64) -> Self {
+        debug_assert!(address.is_multiple_of(T::BYTES));
+        Self { address: address as usize, cell: PhantomData }
+    }
+
+    #[inline(always)]
+    fn atomic<'a>(self) -> &'a T::Atomic {
+        let at: *const T::Atomic = std::ptr::with_exposed_provenance(self.address);
+        // SAFETY: whoever made the place promised that it is mapped (its arena exposed its provenance) and aligned, and that
+        // the arena outlives the use, which ends in the function that called; all shared accesses are atomic.
+        unsafe { &*at }
+    }
+
+    /// Relaxed load.
+    #[inline(always)]
+    pub(super) fn load(self) -> T {
+        T::load(self.atomic())
+    }
+
+    /// Relaxed store.
+    #[inline(always)]
+    pub(super) fn store(self, value: T) {
+        T::store(self.atomic(), value);
+    }
+
+    /// Atomic update by relaxed compare and exchange: `f` may be called more than once, `None` leaves the cell as it is.
+    /// Returns the old value and what was written.
+    #[inline(always)]
+    pub(super) fn update(self, f: impl Fn(T) -> Option<T>) -> (T, Option<T>) {
+        let mut old = self.load();
+        loop {
+            let Some(new) = f(old) else { return (old, None) };
+            match T::replace(self.atomic(), old, new) {
+                Ok(_) => return (old, Some(new)),
+                Err(found) => old = found,
+            }
+        }
+    }
+
+    /// A plain load.
+    ///
+    /// # Safety
+    /// No other thread writes the cell meanwhile: it lies in a window of the calling thread, or nobody writes there.
+    #[inline(always)]
+    pub(super) unsafe fn read(self) -> T {
+        let at: *const T = std::ptr::with_exposed_provenance(self.address);
+        // SAFETY: mapped and aligned by the promise of `new`, not written meanwhile by ours.
+        unsafe { at.read() }
+    }
+
+    /// A plain store.
+    ///
+    /// # Safety
+    /// No other thread accesses the cell meanwhile: it lies in a window of the calling thread.
+    #[inline(always)]
+    pub(super) unsafe fn write(self, value: T) {
+        let at: *mut T = std::ptr::with_exposed_provenance_mut(self.address);
+        // SAFETY: mapped and aligned by the promise of `new`, not accessed meanwhile by ours.
+        unsafe { at.write(value) }
+    }
+}

@@ -1,0 +1,491 @@
+//! The guest's memory: one reserved range of addresses, and what warps and hosts may do with it.
+//!
+//! A device address is a real address inside the range. The range is cut into regions, so that `isspacep` and `cvta` are
+//! range arithmetic:
+//!
+//! | region | what lies there |
+//! | --- | --- |
+//! | functions | nothing, ever: addresses of functions are numbers in it |
+//! | constant | `.const` variables |
+//! | parameters | parameter buffers of launches |
+//! | shared | one window for each resident CTA |
+//! | local | one window for each resident warp, its lanes one after another |
+//! | heap | `.global` variables, buffers, the guest's `malloc` |
+//!
+//! Invariants: every guest access is checked against the exact bounds of a live allocation or of a window that the warp
+//! owns, so no guest address reaches anything else; allocations lie at least 256 bytes apart; memory that was handed out
+//! stays mapped as long as its [`Memory`] lives, so a racing `free` can change what a check answers but never makes an access
+//! unsafe. New allocations and windows are zero, which makes runs repeatable (the manual leaves their contents undefined).
+//!
+//! What it does not do: no model of caches, no detection of races.
+
+mod access;
+mod arena;
+mod cell;
+mod heap;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use cell::Cell;
+pub use view::{Activity, View};
+
+use arena::Arena;
+use cell::Place;
+use heap::Heap;
+use ptx::check::module::AddressSize;
+use ptx::isa::Space;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Distance between the addresses of two functions.
+const FUNCTION_STEP: u64 = 16;
+/// Size of the region of function addresses in bytes.
+const FUNCTION_BYTES: u64 = 1 << 20;
+
+/// Why the host's request for memory failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemoryError {
+    /// The system would not reserve a range of addresses.
+    Reserve,
+    /// No room for that many bytes.
+    OutOfMemory {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// No allocation starts there.
+    NotAllocated {
+        /// The address.
+        address: u64,
+    },
+    /// The bytes are not inside one allocation.
+    OutOfBounds {
+        /// First address.
+        address: u64,
+        /// How many bytes.
+        bytes: u64,
+        /// The nearest allocation, in prose.
+        nearest: String,
+    },
+}
+
+impl std::fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            MemoryError::Reserve => write!(f, "the system reserves no address range for device memory"),
+            MemoryError::OutOfMemory { bytes } => write!(f, "no room for {bytes} bytes of device memory"),
+            MemoryError::NotAllocated { address } => write!(f, "no allocation starts at {address:#x}"),
+            MemoryError::OutOfBounds { address, bytes, nearest } => {
+                write!(f, "{bytes} bytes at {address:#x} are not inside one allocation ({nearest})")
+            }
+        }
+    }
+}
+
+impl std::error::Error for MemoryError {}
+
+/// What an allocation is, which decides who may reach it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// `.global` and generic accesses, reading and writing.
+    Global,
+    /// `.const` and generic accesses, reading.
+    Const,
+    /// A parameter buffer: `.param` accesses of its launch.
+    Param,
+}
+
+/// Guest memory of one machine. Its methods are the host's side; warps use a [`View`].
+pub struct Memory {
+    arena: Arena,
+    regions: Regions,
+    address_size: AddressSize,
+    tables: Mutex<Tables>,
+    /// Counts frees: a [`View`] forgets what it looked up when this changes.
+    frees: AtomicU64,
+}
+
+/// Bounds of the regions.
+#[derive(Clone, Debug)]
+struct Regions {
+    functions: Range<u64>,
+    constant: Range<u64>,
+    params: Range<u64>,
+    shared: Range<u64>,
+    local: Range<u64>,
+    heap: Range<u64>,
+}
+
+/// What is allocated where.
+struct Tables {
+    constant: Heap,
+    params: Heap,
+    shared: Heap,
+    local: Heap,
+    heap: Heap,
+    /// By first address. Windows are not in it.
+    live: BTreeMap<u64, Allocation>,
+    /// Function addresses handed out.
+    functions: u64,
+}
+
+/// A live allocation.
+#[derive(Clone, Debug)]
+struct Allocation {
+    bytes: u64,
+    class: Class,
+    name: Arc<str>,
+}
+
+/// Which addresses a lookup found, and what they are.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    start: u64,
+    bytes: u64,
+    class: Class,
+}
+
+impl Memory {
+    /// Reserves the range.
+    ///
+    /// # Errors
+    /// [`MemoryError::Reserve`] where the system has no range that addresses of this width can name.
+    pub fn new(address_size: AddressSize) -> Result<Arc<Self>, MemoryError> {
+        let arena = Arena::reserve(address_size).ok_or(MemoryError::Reserve)?;
+        let (base, bytes) = (arena.base(), arena.bytes());
+        let small = (bytes / 64).min(64 << 20);
+        let mut at = base;
+        let mut next = |bytes: u64| {
+            let start = at;
+            at += bytes;
+            start..at
+        };
+        let regions = Regions {
+            functions: next(FUNCTION_BYTES),
+            constant: next(small),
+            params: next(small),
+            shared: next(bytes / 16),
+            local: next(bytes / 4),
+            heap: next(bytes - bytes / 16 - bytes / 4 - 2 * small - FUNCTION_BYTES),
+        };
+        let tables = Tables {
+            constant: Heap::new(regions.constant.clone()),
+            params: Heap::new(regions.params.clone()),
+            shared: Heap::new(regions.shared.clone()),
+            local: Heap::new(regions.local.clone()),
+            heap: Heap::new(regions.heap.clone()),
+            live: BTreeMap::new(),
+            functions: 0,
+        };
+        Ok(Arc::new(Self { arena, regions, address_size, tables: Mutex::new(tables), frees: AtomicU64::new(0) }))
+    }
+
+    /// Width of its addresses.
+    pub fn address_size(&self) -> AddressSize {
+        self.address_size
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        // The tables are consistent between statements that can panic, and none can.
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Allocates zeroed bytes and gives them a name for reports (such as "global variable `x`").
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfMemory`].
+    pub fn alloc(&self, class: Class, bytes: u64, align: u64, name: &str) -> Result<u64, MemoryError> {
+        let full = MemoryError::OutOfMemory { bytes };
+        let mut tables = self.tables();
+        let heap = tables.heap_of(class);
+        let mark = heap.mark();
+        let start = heap.take(bytes, align.max(1)).ok_or_else(|| full.clone())?;
+        let end = heap.mark();
+        if end > mark && !self.arena.commit(mark, end) {
+            tables.heap_of(class).undo(start, bytes, mark);
+            return Err(full);
+        }
+        // What was used before must read as zero again; beyond the old mark it still does.
+        self.zero(start, bytes.min(mark.saturating_sub(start)));
+        tables.live.insert(start, Allocation { bytes, class, name: name.into() });
+        Ok(start)
+    }
+
+    /// Frees what [`Memory::alloc`] returned.
+    ///
+    /// # Errors
+    /// [`MemoryError::NotAllocated`].
+    pub fn free(&self, address: u64) -> Result<(), MemoryError> {
+        let mut tables = self.tables();
+        let gone = tables.live.remove(&address).ok_or(MemoryError::NotAllocated { address })?;
+        self.frees.fetch_add(1, Ordering::Release);
+        tables.heap_of(gone.class).give(address, gone.bytes);
+        if gone.bytes >= 1 << 20 {
+            self.arena.release(address, address + gone.bytes);
+        }
+        Ok(())
+    }
+
+    /// Changes the name of an allocation, for reports.
+    pub fn rename(&self, address: u64, name: &str) {
+        if let Some(allocation) = self.tables().live.get_mut(&address) {
+            allocation.name = name.into();
+        }
+    }
+
+    /// Copies bytes of the host to an address. Racing guest accesses see each byte old or new.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfBounds`].
+    pub fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
+        self.inside(address, from.len() as u64)?;
+        self.put(address, from.len() as u64, |at, out: &mut [u8; 8]| {
+            let from = &from[at as usize..];
+            let n = from.len().min(8);
+            out[..n].copy_from_slice(&from[..n]);
+        });
+        Ok(())
+    }
+
+    /// Copies bytes at an address to the host.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfBounds`].
+    pub fn read(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
+        self.inside(address, to.len() as u64)?;
+        let (head, middle, tail) = split(address, to.len() as u64);
+        for at in head.chain(tail) {
+            to[at as usize] = self.checked_place::<u8>(address + at).load();
+        }
+        for at in middle.step_by(8) {
+            let value = self.checked_place::<u64>(address + at).load();
+            to[at as usize..at as usize + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        Ok(())
+    }
+
+    /// Sets bytes.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfBounds`].
+    pub fn fill(&self, address: u64, byte: u8, bytes: u64) -> Result<(), MemoryError> {
+        self.inside(address, bytes)?;
+        self.put(address, bytes, |_, out| *out = [byte; 8]);
+        Ok(())
+    }
+
+    /// The allocation that an address is nearest to, in prose: its name, its range, and how far the address is from it.
+    pub fn nearest(&self, address: u64) -> String {
+        let tables = self.tables();
+        let before = tables.live.range(..=address).next_back();
+        let after = tables.live.range(address..).next();
+        let distance = |(start, a): (&u64, &Allocation)| {
+            if address < *start { start - address } else { (address - start).saturating_sub(a.bytes) }
+        };
+        let nearest = match (before, after) {
+            (Some(b), Some(a)) => Some(if distance(a) < distance(b) { a } else { b }),
+            (b, a) => b.or(a),
+        };
+        let Some((start, allocation)) = nearest else { return "nothing is allocated".to_owned() };
+        let what = format!("{}, {} bytes at {start:#x}", allocation.name, allocation.bytes);
+        if address < *start {
+            format!("{what}; the address is {} bytes before it", start - address)
+        } else if address - start < allocation.bytes {
+            format!("{what}; the address is {} bytes into it", address - start)
+        } else {
+            format!("{what}; the address is {} bytes past its end", address - start - allocation.bytes)
+        }
+    }
+
+    /// The allocation that holds an address: its first address and size.
+    pub fn allocation_at(&self, address: u64) -> Option<Range<u64>> {
+        self.find(address).map(|e| e.start..e.start + e.bytes)
+    }
+
+    /// The state space of a generic address; `Global` for whatever lies in no other space's region.
+    pub fn space_of(&self, address: u64) -> Space {
+        let regions = &self.regions;
+        if regions.shared.contains(&address) {
+            Space::Shared
+        } else if regions.local.contains(&address) {
+            Space::Local
+        } else if regions.constant.contains(&address) {
+            Space::Const
+        } else if regions.params.contains(&address) {
+            Space::Param
+        } else {
+            Space::Global
+        }
+    }
+
+    /// Sets aside addresses for the functions of a module. Returns the first; [`Memory::function_address`] the others.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfMemory`] after 65536 functions.
+    pub fn reserve_functions(&self, count: u32) -> Result<u64, MemoryError> {
+        let mut tables = self.tables();
+        let bytes = FUNCTION_STEP * u64::from(count);
+        let first = self.regions.functions.start + FUNCTION_STEP * (tables.functions + 1);
+        if first + bytes > self.regions.functions.end {
+            return Err(MemoryError::OutOfMemory { bytes });
+        }
+        tables.functions += u64::from(count);
+        Ok(first)
+    }
+
+    /// The address of function `index` of a module whose first one is at `first`.
+    pub fn function_address(first: u64, index: u32) -> u64 {
+        first + FUNCTION_STEP * u64::from(index)
+    }
+
+    /// The inverse of [`Memory::function_address`], for a module with `count` functions.
+    pub fn function_at(first: u64, count: u32, address: u64) -> Option<u32> {
+        let offset = address.checked_sub(first)?;
+        let index = offset / FUNCTION_STEP;
+        (offset % FUNCTION_STEP == 0 && index < u64::from(count)).then_some(index as u32)
+    }
+
+    /// A window in the shared region. Its bytes are what its last owner left: [`Window::clear`].
+    pub(crate) fn shared_window(self: &Arc<Self>, bytes: u64) -> Result<Window, MemoryError> {
+        self.window(WindowKind::Shared, bytes)
+    }
+
+    /// A window in the local region, as [`Memory::shared_window`].
+    pub(crate) fn local_window(self: &Arc<Self>, bytes: u64) -> Result<Window, MemoryError> {
+        self.window(WindowKind::Local, bytes)
+    }
+
+    fn window(self: &Arc<Self>, kind: WindowKind, bytes: u64) -> Result<Window, MemoryError> {
+        let full = MemoryError::OutOfMemory { bytes };
+        let mut tables = self.tables();
+        let heap = tables.window_heap(kind);
+        let mark = heap.mark();
+        let start = heap.take(bytes, 1).ok_or_else(|| full.clone())?;
+        let end = heap.mark();
+        if end > mark && !self.arena.commit(mark, end) {
+            tables.window_heap(kind).undo(start, bytes, mark);
+            return Err(full);
+        }
+        Ok(Window { memory: Arc::clone(self), kind, start, bytes })
+    }
+
+    /// The live allocation that holds an address.
+    fn find(&self, address: u64) -> Option<Extent> {
+        let tables = self.tables();
+        let (start, a) = tables.live.range(..=address).next_back()?;
+        (address - start < a.bytes).then_some(Extent { start: *start, bytes: a.bytes, class: a.class })
+    }
+
+    fn inside(&self, address: u64, bytes: u64) -> Result<(), MemoryError> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        match self.find(address) {
+            Some(e) if bytes <= e.bytes - (address - e.start) => Ok(()),
+            _ => Err(MemoryError::OutOfBounds { address, bytes, nearest: self.nearest(address) }),
+        }
+    }
+
+    /// A place that the caller has checked to be inside an allocation or a window, and aligned.
+    #[inline(always)]
+    fn checked_place<T: Cell>(&self, address: u64) -> Place<T> {
+        debug_assert!(address >= self.regions.constant.start && address < self.regions.heap.end);
+        // SAFETY: private to this module; all callers pass addresses inside an allocation or a window, all of which are
+        // committed, and walk them in aligned steps (`split`); `self` outlives the use of the place.
+        unsafe { Place::new(address) }
+    }
+
+    /// Stores bytes that `next` delivers, eight at a time where the alignment allows.
+    fn put(&self, address: u64, bytes: u64, mut next: impl FnMut(u64, &mut [u8; 8])) {
+        let (head, middle, tail) = split(address, bytes);
+        let mut buffer = [0; 8];
+        for at in head.chain(tail) {
+            next(at, &mut buffer);
+            self.checked_place::<u8>(address + at).store(buffer[0]);
+        }
+        for at in middle.step_by(8) {
+            next(at, &mut buffer);
+            self.checked_place::<u64>(address + at).store(u64::from_le_bytes(buffer));
+        }
+    }
+
+    /// Makes bytes of an allocation or window zero.
+    fn zero(&self, start: u64, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let end = start + bytes;
+        let released = if bytes >= 1 << 20 { self.arena.release(start, end) } else { start..start };
+        self.put(start, released.start - start, |_, out| *out = [0; 8]);
+        self.put(released.end, end - released.end, |_, out| *out = [0; 8]);
+    }
+}
+
+/// Offsets of a range that must go byte by byte, those that go in whole words of eight, and the rest.
+fn split(address: u64, bytes: u64) -> (Range<u64>, Range<u64>, Range<u64>) {
+    let head = (address.wrapping_neg() % 8).min(bytes);
+    let middle = (bytes - head) / 8 * 8;
+    (0..head, head..head + middle, head + middle..bytes)
+}
+
+impl Tables {
+    fn heap_of(&mut self, class: Class) -> &mut Heap {
+        match class {
+            Class::Global => &mut self.heap,
+            Class::Const => &mut self.constant,
+            Class::Param => &mut self.params,
+        }
+    }
+
+    fn window_heap(&mut self, kind: WindowKind) -> &mut Heap {
+        match kind {
+            WindowKind::Shared => &mut self.shared,
+            WindowKind::Local => &mut self.local,
+        }
+    }
+}
+
+/// Which region a window lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WindowKind {
+    Shared,
+    Local,
+}
+
+/// A range of addresses that one CTA owns: only its own thread accesses it. Not zeroed when taken: [`Window::clear`].
+pub(crate) struct Window {
+    memory: Arc<Memory>,
+    kind: WindowKind,
+    start: u64,
+    bytes: u64,
+}
+
+impl Window {
+    /// First address.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Size in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Zeroes a part of it.
+    pub(crate) fn clear(&mut self, part: Range<u64>) {
+        let end = part.end.min(self.bytes);
+        let start = part.start.min(end);
+        self.memory.zero(self.start + start, end - start);
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        if self.bytes >= 1 << 20 {
+            self.memory.arena.release(self.start, self.start + self.bytes);
+        }
+        self.memory.tables().window_heap(self.kind).give(self.start, self.bytes);
+    }
+}

@@ -1,0 +1,452 @@
+//! Guest memory as one warp sees it: which addresses it may reach, and where they are.
+//!
+//! A `.shared` address is an offset in the CTA's window, a `.local` one an offset in the lane's local memory, a `.param` one an
+//! offset in the launch's parameter buffer; `.global`, `.const` and generic addresses are real addresses. A generic address
+//! reaches the warp's own windows and everything that is allocated; another CTA's window or another lane's local memory is out of
+//! bounds.
+//!
+//! Invariant: [`Target`] holds only cells that were checked, all lanes before any is accessed: an instruction that faults has
+//! changed nothing.
+
+use super::{Cell, Class, Extent, Memory, Place};
+use crate::lanes::{FULL, LANES, Lane, LaneMask, lanes_of};
+use crate::trap::{Fault, FaultAccess, FaultKind};
+use ptx::isa::Space;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What a warp did to memory since somebody last asked: how the scheduler tells loops that wait from loops that work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// It looked for what others write: a load that is not weak, an atomic operation.
+    pub watched: bool,
+    /// It changed what others can see.
+    pub changed: bool,
+}
+
+/// How many extents a view remembers in front of its longer list.
+const RECENT: usize = 4;
+/// How many extents a view remembers at all.
+const KNOWN: usize = 1024;
+
+const NOWHERE: Extent = Extent { start: 0, bytes: 0, class: Class::Global };
+
+/// A range of addresses.
+#[derive(Clone, Copy, Debug, Default)]
+struct Range {
+    start: u64,
+    bytes: u64,
+}
+
+/// Local memory of a warp's lanes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Local {
+    /// Address of lane 0's.
+    start: u64,
+    /// From lane to lane.
+    stride: u64,
+    /// Bytes in use of each lane: up to the end of the running activation's frame.
+    top: u64,
+}
+
+/// Guest memory as one warp sees it.
+pub struct View {
+    memory: Arc<Memory>,
+    shared: Range,
+    params: Range,
+    local: Local,
+    recent: [Extent; RECENT],
+    oldest: usize,
+    known: Vec<Extent>,
+    frees: u64,
+    activity: Activity,
+}
+
+/// Why a lane's access is refused.
+pub(super) struct Refusal {
+    kind: FaultKind,
+    lane: usize,
+    address: u64,
+}
+
+/// The checked cells of an access.
+pub(super) struct Target<'a> {
+    cells: Cells,
+    addrs: &'a Lane<u64>,
+    mask: LaneMask,
+    /// Size of one lane's access.
+    bytes: u64,
+    /// Whether the cells belong to this warp's CTA alone.
+    pub(super) own: bool,
+    /// Whether they lie in local memory.
+    pub(super) private: bool,
+}
+
+/// Where the cells are.
+enum Cells {
+    /// One after another from there; all lanes.
+    Run(u64),
+    /// All at one address.
+    Same(u64),
+    /// Each lane's address and that.
+    Shifted(u64),
+    /// Each lane's address, its lane number times the second, and the first.
+    Strided(u64, u64),
+    /// Listed.
+    Each(Box<Lane<u64>>),
+}
+
+impl Target<'_> {
+    /// Calls `f` with the cell of each lane, lowest lane first. `element` is the offset of the cell in the lane's access.
+    #[inline(always)]
+    pub(super) fn each<T: Cell>(&self, element: u64, mut f: impl FnMut(usize, Place<T>)) {
+        debug_assert!(element + T::BYTES <= self.bytes);
+        // SAFETY: `resolve` checked `bytes` bytes from each lane's address to lie in an allocation or window, which are
+        // committed while the view keeps the memory alive, and to be a multiple of `bytes`; the element lies inside them.
+        let at = |address: u64| unsafe { Place::new(address + element) };
+        match &self.cells {
+            Cells::Run(base) => {
+                for lane in 0..LANES {
+                    f(lane, at(base + lane as u64 * self.bytes));
+                }
+            }
+            Cells::Same(base) => lanes_of(self.mask).for_each(|lane| f(lane, at(*base))),
+            Cells::Shifted(delta) if self.mask == FULL => {
+                for lane in 0..LANES {
+                    f(lane, at(self.addrs.0[lane].wrapping_add(*delta)));
+                }
+            }
+            Cells::Shifted(delta) => {
+                lanes_of(self.mask).for_each(|lane| f(lane, at(self.addrs.0[lane].wrapping_add(*delta))));
+            }
+            Cells::Strided(base, stride) => lanes_of(self.mask)
+                .for_each(|lane| f(lane, at(self.addrs.0[lane].wrapping_add(base + lane as u64 * stride)))),
+            Cells::Each(list) => lanes_of(self.mask).for_each(|lane| f(lane, at(list.0[lane]))),
+        }
+    }
+
+    /// The one address, if all lanes have the same.
+    pub(super) fn same<T: Cell>(&self, element: u64) -> Option<Place<T>> {
+        debug_assert!(element + T::BYTES <= self.bytes);
+        match self.cells {
+            // SAFETY: as in `each`.
+            Cells::Same(base) => Some(unsafe { Place::new(base + element) }),
+            _ => None,
+        }
+    }
+
+    /// Whether the cells follow each other in memory, for all lanes.
+    pub(super) fn is_run(&self) -> bool {
+        matches!(self.cells, Cells::Run(_))
+    }
+}
+
+impl View {
+    /// A view without windows: it reaches what is allocated.
+    pub fn new(memory: &Arc<Memory>) -> Self {
+        Self {
+            memory: Arc::clone(memory),
+            shared: Range::default(),
+            params: Range::default(),
+            local: Local::default(),
+            recent: [NOWHERE; RECENT],
+            oldest: 0,
+            known: Vec::new(),
+            frees: 0,
+            activity: Activity::default(),
+        }
+    }
+
+    /// The memory that this is a view of.
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    pub(crate) fn set_shared(&mut self, start: u64, bytes: u64) {
+        self.shared = Range { start, bytes };
+    }
+
+    pub(crate) fn set_params(&mut self, start: u64, bytes: u64) {
+        self.params = Range { start, bytes };
+    }
+
+    pub(crate) fn set_local(&mut self, start: u64, stride: u64) {
+        self.local = Local { start, stride, top: 0 };
+    }
+
+    /// Sets how many bytes of each lane's local memory are in use.
+    pub(crate) fn set_local_top(&mut self, top: u64) {
+        debug_assert!(top <= self.local.stride);
+        self.local.top = top;
+    }
+
+    /// Returns what happened since the last call, and forgets it.
+    #[inline(always)]
+    pub(crate) fn take_activity(&mut self) -> Activity {
+        std::mem::take(&mut self.activity)
+    }
+
+    pub(super) fn note(&mut self, watched: bool, changed: bool) {
+        self.activity.watched |= watched;
+        self.activity.changed |= changed;
+    }
+
+    /// Lanes of `mask` whose generic address lies in the space's region: `isspacep`. Whatever lies in no other region is global.
+    pub fn isspacep(&self, space: Space, addrs: &Lane<u64>, mask: LaneMask) -> LaneMask {
+        lanes_of(mask).filter(|lane| self.memory.space_of(addrs.0[*lane]) == space).fold(0, |m, lane| m | 1 << lane)
+    }
+
+    /// Generic addresses of addresses of a space: `cvta`.
+    pub fn cvta(&self, space: Space, addrs: &Lane<u64>) -> Lane<u64> {
+        Lane(std::array::from_fn(|lane| addrs.0[lane].wrapping_add(self.origin(space, lane))))
+    }
+
+    /// Addresses in a space of generic addresses: `cvta.to`. Outside the space's region the result is as undefined as the manual says,
+    /// and an access through it is refused.
+    pub fn cvta_to(&self, space: Space, addrs: &Lane<u64>) -> Lane<u64> {
+        Lane(std::array::from_fn(|lane| addrs.0[lane].wrapping_sub(self.origin(space, lane))))
+    }
+
+    /// The generic address of address 0 of a space, for one lane.
+    pub fn origin(&self, space: Space, lane: usize) -> u64 {
+        match space {
+            Space::Shared => self.shared.start,
+            Space::Local => self.local.start + lane as u64 * self.local.stride,
+            Space::Param => self.params.start,
+            Space::Generic | Space::Global | Space::Const | Space::Reg | Space::Sreg | Space::Tex => 0,
+        }
+    }
+
+    /// Prose about where an address of a space is: its nearest allocation, or the bounds of its window.
+    pub fn nearest(&self, space: Space, lane: usize, address: u64) -> String {
+        let window = |what: &str, bytes: u64| match address.checked_sub(bytes) {
+            Some(past) => format!("{what}, {bytes} bytes; the address is {past} bytes past its end"),
+            None => format!("{what}, {bytes} bytes; the address is {address} bytes into it"),
+        };
+        let space = match space {
+            Space::Generic => self.memory.space_of(address),
+            other => return match other {
+                Space::Shared => window("shared memory of the CTA", self.shared.bytes),
+                Space::Local => window("local memory of the thread", self.local.top),
+                Space::Param => window("parameters of the kernel", self.params.bytes),
+                _ => self.memory.nearest(address),
+            },
+        };
+        let offset = address.wrapping_sub(self.origin(space, lane));
+        match space {
+            Space::Shared if offset < 1 << 31 => self.nearest(space, lane, offset),
+            Space::Local if offset < self.local.stride => self.nearest(space, lane, offset),
+            Space::Param if offset < 1 << 31 => self.nearest(space, lane, offset),
+            Space::Shared => "shared memory of another CTA".to_owned(),
+            Space::Local => "local memory of another thread".to_owned(),
+            _ => self.memory.nearest(address),
+        }
+    }
+
+    /// Checks an access of `bytes` bytes (a power of two, and the alignment) in each lane of `mask`.
+    #[inline]
+    pub(super) fn resolve<'a>(
+        &mut self,
+        space: Space,
+        addrs: &'a Lane<u64>,
+        mask: LaneMask,
+        bytes: u64,
+        write: bool,
+    ) -> Result<Target<'a>, Box<Fault>> {
+        let first = addrs.0[mask.trailing_zeros() as usize % LANES];
+        let target = |cells, own| Target { cells, addrs, mask, bytes, own, private: space == Space::Local };
+        // The range that all lanes are likely to hit: where an address in it starts, its size, and how far its bytes are.
+        let (start, length, delta, own) = match space {
+            Space::Shared => (0, self.shared.bytes, self.shared.start, true),
+            Space::Param if !write => (0, self.params.bytes, self.params.start, true),
+            Space::Generic if self.in_shared(first) => (self.shared.start, self.shared.bytes, 0, true),
+            Space::Local => (0, self.local.top, 0, true),
+            Space::Global | Space::Const | Space::Generic => match self.extent(first) {
+                Some(e) if permits(space, e.class, write) => (e.start, e.bytes, 0, false),
+                _ => (0, 0, 0, false),
+            },
+            Space::Param | Space::Reg | Space::Sreg | Space::Tex => (0, 0, 0, false),
+        };
+        if length >= bytes {
+            let (low, limit) = (bytes - 1, length - bytes);
+            let local = space == Space::Local;
+            if mask == FULL && !local {
+                let last = (LANES as u64 - 1) * bytes;
+                let mut strange = 0;
+                for lane in 0..LANES {
+                    strange |= addrs.0[lane].wrapping_sub(lane as u64 * bytes) ^ first;
+                }
+                let from = first.wrapping_sub(start);
+                if strange == 0 && first & low == 0 && from <= limit && last <= limit - from {
+                    return Ok(target(Cells::Run(first.wrapping_add(delta)), own));
+                }
+            }
+            let (mut outside, mut bits, mut differ) = (false, 0, 0);
+            let mut look = |address: u64| {
+                outside |= address.wrapping_sub(start) > limit;
+                bits |= address;
+                differ |= address ^ first;
+            };
+            if mask == FULL {
+                addrs.0.iter().for_each(|address| look(*address));
+            } else {
+                lanes_of(mask).for_each(|lane| look(addrs.0[lane]));
+            }
+            if !outside && bits & low == 0 {
+                let cells = if local {
+                    Cells::Strided(self.local.start, self.local.stride)
+                } else if differ == 0 {
+                    Cells::Same(first.wrapping_add(delta))
+                } else {
+                    Cells::Shifted(delta)
+                };
+                return Ok(target(cells, own));
+            }
+        }
+        if space == Space::Generic && self.all_in_own_local(addrs, mask, bytes) {
+            return Ok(Target { private: true, ..target(Cells::Shifted(0), true) });
+        }
+        match self.resolve_each(space, addrs, mask, bytes, write) {
+            Ok((list, own)) => Ok(target(Cells::Each(list), own)),
+            Err(r) => Err(refuse(r, space, bytes, write)),
+        }
+    }
+
+    /// Whether each lane's generic access lies in its own local memory, aligned.
+    fn all_in_own_local(&self, addrs: &Lane<u64>, mask: LaneMask, bytes: u64) -> bool {
+        let Some(limit) = self.local.top.checked_sub(bytes) else { return false };
+        lanes_of(mask).all(|lane| {
+            let address = addrs.0[lane];
+            address % bytes == 0 && address.wrapping_sub(self.origin(Space::Local, lane)) <= limit
+        })
+    }
+
+    /// As [`View::resolve`], lane by lane.
+    #[cold]
+    #[inline(never)]
+    fn resolve_each(
+        &mut self,
+        space: Space,
+        addrs: &Lane<u64>,
+        mask: LaneMask,
+        bytes: u64,
+        write: bool,
+    ) -> Result<(Box<Lane<u64>>, bool), Refusal> {
+        let mut list = Box::new(Lane::splat(0));
+        let mut all_own = true;
+        for lane in lanes_of(mask) {
+            let address = addrs.0[lane];
+            let (at, own) = self
+                .locate(space, lane, address, bytes, write)
+                .map_err(|kind| Refusal { kind, lane, address })?;
+            list.0[lane] = at;
+            all_own &= own;
+        }
+        Ok((list, all_own))
+    }
+
+    /// The real address of one lane's access, and whether only this CTA reaches it.
+    pub(super) fn locate(
+        &mut self,
+        space: Space,
+        lane: usize,
+        address: u64,
+        bytes: u64,
+        write: bool,
+    ) -> Result<(u64, bool), FaultKind> {
+        if address % bytes != 0 {
+            return Err(FaultKind::Misaligned);
+        }
+        let inside = |start: u64, length: u64, origin: u64| {
+            let offset = address.wrapping_sub(start);
+            let fits = length >= bytes && offset <= length - bytes;
+            if fits { Ok((origin + offset, true)) } else { Err(FaultKind::IllegalAddress) }
+        };
+        match space {
+            Space::Shared => inside(0, self.shared.bytes, self.shared.start),
+            Space::Local => inside(0, self.local.top, self.origin(Space::Local, lane)),
+            Space::Param if write => Err(FaultKind::ReadOnly),
+            Space::Param => inside(0, self.params.bytes, self.params.start),
+            Space::Generic if self.memory.regions.shared.contains(&address) => {
+                inside(self.shared.start, self.shared.bytes, self.shared.start)
+            }
+            Space::Generic if self.memory.regions.local.contains(&address) => {
+                let origin = self.origin(Space::Local, lane);
+                inside(origin, self.local.top, origin)
+            }
+            Space::Generic if self.memory.regions.params.contains(&address) => {
+                let found = inside(self.params.start, self.params.bytes, self.params.start);
+                if write && found.is_ok() { Err(FaultKind::ReadOnly) } else { found }
+            }
+            Space::Generic | Space::Global | Space::Const => match self.extent(address) {
+                Some(e) if bytes > e.bytes || address - e.start > e.bytes - bytes => Err(FaultKind::IllegalAddress),
+                Some(e) if permits(space, e.class, write) => Ok((address, false)),
+                Some(e) if write && permits(space, e.class, false) => Err(FaultKind::ReadOnly),
+                _ => Err(FaultKind::IllegalAddress),
+            },
+            Space::Reg | Space::Sreg | Space::Tex => Err(FaultKind::IllegalAddress),
+        }
+    }
+
+    #[inline(always)]
+    fn in_shared(&self, address: u64) -> bool {
+        address.wrapping_sub(self.shared.start) < self.shared.bytes
+    }
+
+    /// The allocation that holds an address.
+    #[inline]
+    fn extent(&mut self, address: u64) -> Option<Extent> {
+        let frees = self.memory.frees.load(Ordering::Acquire);
+        if frees != self.frees {
+            self.frees = frees;
+            self.recent = [NOWHERE; RECENT];
+            self.known.clear();
+        }
+        let holds = |e: &Extent| address.wrapping_sub(e.start) < e.bytes;
+        match self.recent.iter().find(|e| holds(e)) {
+            Some(found) => Some(*found),
+            None => self.extent_slow(address),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn extent_slow(&mut self, address: u64) -> Option<Extent> {
+        let place = self.known.partition_point(|e| e.start <= address);
+        let known = place.checked_sub(1).map(|i| self.known[i]).filter(|e| address - e.start < e.bytes);
+        let found = match known {
+            Some(e) => e,
+            None => {
+                let e = self.memory.find(address)?;
+                if self.known.len() < KNOWN {
+                    self.known.insert(place, e);
+                }
+                e
+            }
+        };
+        self.recent[self.oldest] = found;
+        self.oldest = (self.oldest + 1) % RECENT;
+        Some(found)
+    }
+}
+
+/// Whether an instruction of that space may reach allocations of that class.
+fn permits(space: Space, class: Class, write: bool) -> bool {
+    match (space, class) {
+        (Space::Global | Space::Generic, Class::Global) => true,
+        (Space::Const | Space::Generic, Class::Const) => !write,
+        _ => false,
+    }
+}
+
+#[cold]
+pub(super) fn refuse(refusal: Refusal, space: Space, bytes: u64, write: bool) -> Box<Fault> {
+    let access = FaultAccess { address: refusal.address, bytes: bytes as u32, space, write };
+    Box::new(Fault { kind: refusal.kind, lane: refusal.lane as u8, access: Some(access) })
+}
+
+impl Refusal {
+    pub(super) fn new(kind: FaultKind, lane: usize, address: u64) -> Self {
+        Self { kind, lane, address }
+    }
+}

@@ -1,0 +1,122 @@
+//! All state of a warp.
+//!
+//! [`WarpState`] is what a step sees of it besides registers and memory: who the threads are, carry flags, clocks.
+//!
+//! Invariant: bit *i* of every mask belongs to lane *i*; lanes that do not exist (the last warp of a CTA may be partial) or have
+//! exited are never in the mask of a step.
+
+use crate::lanes::{LANES, Lane, LaneMask};
+
+/// Facts about the launch, the same for all its warps. PTX ISA ch. 10.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GridShape {
+    /// `%ntid`: threads of a CTA in each dimension.
+    pub ntid: [u32; 3],
+    /// `%nctaid`: CTAs in each dimension.
+    pub nctaid: [u32; 3],
+    /// `%gridid`: a number of its own for each launch.
+    pub gridid: u64,
+    /// `%nsmid`: how many values `%smid` has (the OS threads of the launch).
+    pub nsmid: u32,
+    /// `%dynamic_smem_size` in bytes.
+    pub dynamic_shared: u32,
+    /// `%total_smem_size` in bytes: static and dynamic, a multiple of 256.
+    pub total_shared: u32,
+    /// `%envreg0` to `%envreg31`.
+    pub envreg: [u32; 32],
+}
+
+impl GridShape {
+    /// Threads of a CTA.
+    pub fn threads(&self) -> u32 {
+        self.ntid.iter().product()
+    }
+
+    /// `%nwarpid`: warps of a CTA.
+    pub fn warps(&self) -> u32 {
+        self.threads().div_ceil(LANES as u32)
+    }
+}
+
+/// State of a warp that outlives an activation.
+#[derive(Clone, Debug)]
+pub struct WarpState {
+    /// Facts about the launch.
+    pub grid: std::sync::Arc<GridShape>,
+    /// `%tid.x`, `%tid.y`, `%tid.z` of each lane.
+    pub tid: [Lane<u32>; 3],
+    /// `%ctaid`
+    pub ctaid: [u32; 3],
+    /// `%warpid`: the warp's number in its CTA.
+    pub warpid: u32,
+    /// `%smid`: the OS thread that runs it.
+    pub smid: u32,
+    /// Lanes that exist and have not exited.
+    pub live: LaneMask,
+    /// The carry flag of each lane: `CC.CF`.
+    pub carry: LaneMask,
+    /// What [`WarpState::read_clock`] counts.
+    pub(crate) clock: u64,
+    /// A step asks the scheduler to run somebody else after this block.
+    pub(crate) wants_yield: bool,
+}
+
+impl WarpState {
+    /// Warp `warpid` of the CTA `ctaid`, with all its threads live and its clock at zero.
+    pub fn new(grid: std::sync::Arc<GridShape>, ctaid: [u32; 3], warpid: u32) -> Self {
+        let mut state = Self {
+            grid,
+            tid: [Lane::splat(0); 3],
+            ctaid,
+            warpid,
+            smid: 0,
+            live: 0,
+            carry: 0,
+            clock: 0,
+            wants_yield: false,
+        };
+        state.start(ctaid, warpid);
+        state
+    }
+
+    /// Makes it that warp, as [`WarpState::new`].
+    pub(crate) fn start(&mut self, ctaid: [u32; 3], warpid: u32) {
+        let [nx, ny, _] = self.grid.ntid;
+        let count = self.grid.threads();
+        self.live = 0;
+        for lane in 0..LANES {
+            let linear = warpid * LANES as u32 + lane as u32;
+            if linear < count {
+                self.live |= 1 << lane;
+            }
+            let tid = [linear % nx, linear / nx % ny, linear / nx / ny];
+            for (axis, value) in tid.into_iter().enumerate() {
+                self.tid[axis].0[lane] = value;
+            }
+        }
+        (self.ctaid, self.warpid) = (ctaid, warpid);
+        (self.carry, self.clock, self.wants_yield) = (0, 0, false);
+    }
+
+    /// `%clock64`: instructions that the warp has executed; each reading moves it, so that no two are equal.
+    pub fn read_clock(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// `%globaltimer`: the clock, one nanosecond a tick. It is no clock of the wall, so that runs can be repeated.
+    pub fn read_globaltimer(&mut self) -> u64 {
+        self.read_clock()
+    }
+
+    /// `nanosleep`: the clock moves on, and others run.
+    pub fn sleep(&mut self, nanoseconds: u32) {
+        self.clock += u64::from(nanoseconds);
+        self.wants_yield = true;
+    }
+
+    /// `%tid` of a lane.
+    pub fn tid_of(&self, lane: usize) -> [u32; 3] {
+        [self.tid[0].0[lane], self.tid[1].0[lane], self.tid[2].0[lane]]
+    }
+}
