@@ -8,8 +8,12 @@
 //! [`mem`] owns; nothing that a program does makes this crate panic: it traps ([`trap`]) or finishes.
 
 pub mod bound;
+mod call;
+mod frame;
+mod interp;
 pub mod lanes;
 pub mod layout;
 pub mod mem;
+mod printf;
 pub mod trap;
 pub mod warp;

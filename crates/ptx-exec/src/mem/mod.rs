@@ -347,12 +347,12 @@ impl Memory {
         (offset % FUNCTION_STEP == 0 && index < u64::from(count)).then_some(index as u32)
     }
 
-    /// A window in the shared region. Its bytes are what its last owner left: [`Window::clear`].
+    /// A zeroed window in the shared region.
     pub(crate) fn shared_window(self: &Arc<Self>, bytes: u64) -> Result<Window, MemoryError> {
         self.window(WindowKind::Shared, bytes)
     }
 
-    /// A window in the local region, as [`Memory::shared_window`].
+    /// A zeroed window in the local region.
     pub(crate) fn local_window(self: &Arc<Self>, bytes: u64) -> Result<Window, MemoryError> {
         self.window(WindowKind::Local, bytes)
     }
@@ -368,6 +368,7 @@ impl Memory {
             tables.window_heap(kind).undo(start, bytes, mark);
             return Err(full);
         }
+        self.zero(start, bytes.min(mark.saturating_sub(start)));
         Ok(Window { memory: Arc::clone(self), kind, start, bytes })
     }
 
@@ -454,7 +455,7 @@ enum WindowKind {
     Local,
 }
 
-/// A range of addresses that one CTA owns: only its own thread accesses it. Not zeroed when taken: [`Window::clear`].
+/// A range of addresses that one CTA owns: only its own thread accesses it.
 pub(crate) struct Window {
     memory: Arc<Memory>,
     kind: WindowKind,

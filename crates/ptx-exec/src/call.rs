@@ -1,0 +1,283 @@
+//! Calls: arguments and results, calls through addresses, and the functions that the machine itself implements.
+//!
+//! Invariant: an indirect call reaches only functions of the program that have bound code and that its target list, where
+//! it has one, names; anything else is a fault.
+
+use crate::bound::{Call, Function};
+use crate::frame::{Current, WarpFrame};
+use crate::interp::World;
+use crate::lanes::{FULL, Lane, LaneMask, Registers, lanes_of};
+use crate::mem::Memory;
+use crate::printf;
+use crate::trap::{Fault, FaultKind};
+use ptx::check::module::AddressSize;
+use ptx::ir::{ArgPlace, Builtin, Callee, ParamPlace, ParamSlot, Reg, RegClass};
+use ptx::isa::{Sem, Space};
+
+/// What became of a call.
+pub(crate) enum Called {
+    /// It is over.
+    Done,
+    /// All lanes are in one activation.
+    Entered(u32),
+    /// Lanes called different functions; they are in the list of groups.
+    Scattered,
+}
+
+/// Carries out a call.
+///
+/// # Errors
+/// Faults of the call, of copying arguments, and of the machine's own functions.
+pub(crate) fn call(
+    frame: &mut WarpFrame,
+    world: &World<'_>,
+    current: &Current,
+    call: &Call,
+) -> Result<Called, Box<Fault>> {
+    if let Some(builtin) = call.builtin {
+        return run_builtin(frame, world, current, call, builtin).map(|()| Called::Done);
+    }
+    match &call.callee {
+        Callee::Direct(func) => enter(frame, world, current, call, func.0, current.mask).map(Called::Entered),
+        Callee::Indirect { address, allowed } => {
+            let addresses = register(&frame.acts[current.act as usize].regs, *address);
+            let mut rest = current.mask;
+            let mut entered = Vec::new();
+            while rest != 0 {
+                let lane = rest.trailing_zeros() as usize;
+                let target = addresses.0[lane];
+                let group = lanes_of(rest).filter(|l| addresses.0[*l] == target).fold(0, |m, l| m | 1 << l);
+                let count = world.code.functions.len() as u32;
+                let func = Memory::function_at(world.functions, count, target)
+                    .filter(|func| allowed.as_ref().is_none_or(|list| list.iter().any(|f| f.0 == *func)))
+                    .ok_or_else(|| Fault::new(FaultKind::BadCall, lane))?;
+                entered.push((enter(frame, world, current, call, func, group)?, group));
+                rest &= !group;
+            }
+            match entered[..] {
+                [(act, _)] => Ok(Called::Entered(act)),
+                _ => {
+                    for (act, group) in entered {
+                        frame.push_ready(act, 0, group);
+                    }
+                    Ok(Called::Scattered)
+                }
+            }
+        }
+    }
+}
+
+/// Lanes enter a function; their arguments go with them.
+fn enter(
+    frame: &mut WarpFrame,
+    world: &World<'_>,
+    current: &Current,
+    call: &Call,
+    func: u32,
+    mask: LaneMask,
+) -> Result<u32, Box<Fault>> {
+    let missing = || Fault::new(FaultKind::BadCall, mask.trailing_zeros() as usize);
+    let function = world.code.functions.get(func as usize).and_then(Option::as_ref).ok_or_else(missing)?;
+    if function.params.len() != call.args.len() || function.returns.len() < call.rets.len() {
+        return Err(missing());
+    }
+    let act = frame.enter(current.act, current.block, func, function, mask)?;
+    // The callee's frame lies above the caller's: with its top both are in bounds.
+    frame.view.set_local_top(frame.acts[act as usize].top);
+    for (arg, slot) in call.args.iter().zip(&function.params) {
+        pass(frame, mask, (current.act, *arg), (act, *slot))?;
+    }
+    Ok(act)
+}
+
+/// Copies results to where the caller wants them.
+///
+/// # Errors
+/// Faults of local memory.
+pub(crate) fn give_results(
+    frame: &mut WarpFrame,
+    current: &Current,
+    parent: u32,
+    function: &Function,
+    call: &Call,
+) -> Result<(), Box<Fault>> {
+    for (ret, slot) in call.rets.iter().zip(&function.returns) {
+        let to = match *ret {
+            ArgPlace::Frame { offset, bytes } => {
+                ParamSlot { place: ParamPlace::Frame(offset), bytes: bytes.min(slot.bytes), align: 1 }
+            }
+            ArgPlace::Reg(reg) => ParamSlot { place: ParamPlace::Reg(reg), ..*slot },
+            ArgPlace::Imm(_) | ArgPlace::None => continue,
+        };
+        let from = match slot.place {
+            ParamPlace::Reg(reg) => ArgPlace::Reg(reg),
+            ParamPlace::Frame(offset) | ParamPlace::Kernel(offset) => ArgPlace::Frame { offset, bytes: slot.bytes },
+        };
+        pass(frame, current.mask, (current.act, from), (parent, to))?;
+    }
+    Ok(())
+}
+
+/// Copies one argument from a place of one activation to a place of another.
+fn pass(
+    frame: &mut WarpFrame,
+    mask: LaneMask,
+    (from, arg): (u32, ArgPlace),
+    (to, slot): (u32, ParamSlot),
+) -> Result<(), Box<Fault>> {
+    let source = frame.acts[from as usize].frame;
+    let target = frame.acts[to as usize].frame;
+    match (arg, slot.place) {
+        (ArgPlace::None, _) => Ok(()),
+        (ArgPlace::Frame { offset, bytes }, ParamPlace::Frame(at) | ParamPlace::Kernel(at)) => frame.view.copy_local(
+            mask,
+            source + u64::from(offset),
+            target + u64::from(at),
+            u64::from(bytes.min(slot.bytes)),
+        ),
+        (_, ParamPlace::Reg(reg)) => {
+            let value = argument(frame, from, arg, slot.bytes, mask)?;
+            set_register(&mut frame.acts[to as usize].regs, reg, mask, &value);
+            Ok(())
+        }
+        (_, ParamPlace::Frame(at) | ParamPlace::Kernel(at)) => {
+            let value = argument(frame, from, arg, slot.bytes, mask)?;
+            store_bytes(frame, target + u64::from(at), slot.bytes, mask, &value)
+        }
+    }
+}
+
+/// The value of an argument, zero-extended. `bytes` is how much of a frame is read: 1 to 8.
+fn argument(
+    frame: &mut WarpFrame,
+    act: u32,
+    arg: ArgPlace,
+    bytes: u32,
+    mask: LaneMask,
+) -> Result<Lane<u64>, Box<Fault>> {
+    match arg {
+        ArgPlace::None => Ok(Lane::splat(0)),
+        ArgPlace::Imm(bits) => Ok(Lane::splat(bits)),
+        ArgPlace::Reg(reg) => Ok(register(&frame.acts[act as usize].regs, reg)),
+        ArgPlace::Frame { offset, bytes: size } => {
+            let base = frame.acts[act as usize].frame + u64::from(offset);
+            let mut value = Lane::splat(0u64);
+            for at in 0..u64::from(bytes.min(size).min(8)) {
+                let mut byte = Lane::splat(0u8);
+                frame.view.load_at(Space::Local, base + at, mask, Sem::Weak, &mut byte)?;
+                for (value, byte) in value.0.iter_mut().zip(byte.0) {
+                    *value |= u64::from(byte) << (8 * at);
+                }
+            }
+            Ok(value)
+        }
+    }
+}
+
+fn store_bytes(
+    frame: &mut WarpFrame,
+    base: u64,
+    bytes: u32,
+    mask: LaneMask,
+    value: &Lane<u64>,
+) -> Result<(), Box<Fault>> {
+    for at in 0..u64::from(bytes.min(8)) {
+        let byte = Lane(value.0.map(|v| (v >> (8 * at)) as u8));
+        frame.view.store_at(Space::Local, base + at, mask, Sem::Weak, &byte)?;
+    }
+    Ok(())
+}
+
+/// A register, zero-extended; a predicate as 0 or 1.
+fn register(regs: &Registers, reg: Reg) -> Lane<u64> {
+    let index = reg.index as usize;
+    match reg.class {
+        RegClass::Pred => Lane(std::array::from_fn(|lane| u64::from(regs.pred[index] >> lane & 1))),
+        RegClass::R16 => Lane(regs.r16[index].0.map(u64::from)),
+        RegClass::R32 => Lane(regs.r32[index].0.map(u64::from)),
+        RegClass::R64 => regs.r64[index],
+    }
+}
+
+fn set_register(regs: &mut Registers, reg: Reg, mask: LaneMask, value: &Lane<u64>) {
+    let index = reg.index as usize;
+    match reg.class {
+        RegClass::Pred => {
+            let bits = lanes_of(FULL).filter(|lane| value.0[*lane] & 1 != 0).fold(0, |m: LaneMask, lane| m | 1 << lane);
+            regs.pred[index] = regs.pred[index] & !mask | bits & mask;
+        }
+        RegClass::R16 => regs.r16[index].blend(mask, &Lane(value.0.map(|v| v as u16))),
+        RegClass::R32 => regs.r32[index].blend(mask, &Lane(value.0.map(|v| v as u32))),
+        RegClass::R64 => regs.r64[index].blend(mask, value),
+    }
+}
+
+/// Carries out a function that the machine implements. Lanes act in ascending order.
+fn run_builtin(
+    frame: &mut WarpFrame,
+    world: &World<'_>,
+    current: &Current,
+    call: &Call,
+    builtin: Builtin,
+) -> Result<(), Box<Fault>> {
+    let pointer = match world.address_size {
+        AddressSize::Bits32 => 4,
+        AddressSize::Bits64 => 8,
+    };
+    let arg = |frame: &mut WarpFrame, index: usize, bytes: u32| {
+        let place = call.args.get(index).copied().unwrap_or(ArgPlace::None);
+        argument(frame, current.act, place, bytes, current.mask)
+    };
+    let mut result = Lane::splat(0u64);
+    match builtin {
+        Builtin::Vprintf => {
+            let (format, values) = (arg(frame, 0, pointer)?, arg(frame, 1, pointer)?);
+            for lane in lanes_of(current.mask) {
+                let text = frame.view.read_c_string(Space::Generic, lane, format.0[lane])?;
+                let written = printf::format(&mut frame.view, lane, &text, values.0[lane], pointer)?;
+                frame.output.extend_from_slice(&written.text);
+                result.0[lane] = u64::from(written.arguments);
+            }
+        }
+        Builtin::Malloc => {
+            let bytes = arg(frame, 0, pointer)?;
+            for lane in lanes_of(current.mask) {
+                result.0[lane] = frame.view.malloc(bytes.0[lane]);
+            }
+        }
+        Builtin::Free => {
+            let address = arg(frame, 0, pointer)?;
+            for lane in lanes_of(current.mask) {
+                frame.view.free(lane, address.0[lane])?;
+            }
+        }
+        Builtin::AssertFail => {
+            let (message, file) = (arg(frame, 0, pointer)?, arg(frame, 1, pointer)?);
+            let (line, function) = (arg(frame, 2, 4)?, arg(frame, 3, pointer)?);
+            let lane = current.mask.trailing_zeros() as usize;
+            let mut text = |address: &Lane<u64>| {
+                let bytes = frame.view.read_c_string(Space::Generic, lane, address.0[lane]);
+                bytes.map_or_else(|_| "?".to_owned(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
+            };
+            let (message, file, function) = (text(&message), text(&file), text(&function));
+            let line = line.0[lane];
+            let whole = format!("{file}:{line}: {function}: assertion `{message}` failed");
+            return Err(Fault::new(FaultKind::Assert(whole), lane));
+        }
+    }
+    if let Some(ret) = call.rets.first() {
+        let bytes = match builtin {
+            Builtin::Malloc => pointer,
+            Builtin::Vprintf | Builtin::Free | Builtin::AssertFail => 4,
+        };
+        let base = frame.acts[current.act as usize].frame;
+        match *ret {
+            ArgPlace::Reg(reg) => set_register(&mut frame.acts[current.act as usize].regs, reg, current.mask, &result),
+            ArgPlace::Frame { offset, bytes: size } => {
+                store_bytes(frame, base + u64::from(offset), size.min(bytes), current.mask, &result)?;
+            }
+            ArgPlace::Imm(_) | ArgPlace::None => {}
+        }
+    }
+    Ok(())
+}

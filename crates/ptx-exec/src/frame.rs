@@ -1,0 +1,377 @@
+//! Where the lanes of a warp are: groups of lanes over a tree of activations.
+//!
+//! A **group** is a set of lanes that are at the same block of the same activation. An **activation** is one running function
+//! with registers for all 32 lanes and a frame in local memory; it is known by its parent, the block of the parent that called,
+//! and the function, so that lanes that make the same call at different times meet again in one activation.
+//!
+//! The **order of positions** is that of reverse postorder, along the path of calls: a callee of block 3 comes before block 5 of
+//! the caller and after block 3. The interpreter runs the lowest group, so groups meet where post-dominators would bring
+//! them together.
+//!
+//! Invariants: the groups' masks are disjoint, and together with the running group's they are the live lanes; no two ready
+//! groups are at the same position; an activation's `lanes` are those that run in it or in its callees, and it is
+//! recycled when there are none.
+
+use crate::bound::{BarrierKind, SyncIn};
+use crate::lanes::{LaneMask, Registers};
+use crate::mem::{View, Window};
+use crate::trap::{Fault, FaultKind};
+use crate::warp::WarpState;
+use ptx::ir::RegCounts;
+use std::cmp::Ordering;
+
+/// No parent.
+pub(crate) const ROOT: u32 = u32::MAX;
+/// Calls may nest this deep. Chosen: well beyond what a GPU's stack allows; bounds the memory for registers.
+pub(crate) const DEPTH_LIMIT: u32 = 4096;
+
+/// A running function.
+#[derive(Default)]
+pub(crate) struct Activation {
+    /// `FuncId`.
+    pub(crate) function: u32,
+    /// The caller's activation, or [`ROOT`].
+    pub(crate) parent: u32,
+    /// The block of the caller that ends with the call.
+    pub(crate) site: u32,
+    /// Nesting of calls; 0 for the kernel.
+    pub(crate) depth: u32,
+    /// Lanes in it or in what it calls.
+    pub(crate) lanes: LaneMask,
+    /// Registers.
+    pub(crate) regs: Registers,
+    /// Offset of its frame in each lane's local memory.
+    pub(crate) frame: u64,
+    /// End of its frame.
+    pub(crate) top: u64,
+}
+
+/// A set of lanes at one position.
+pub(crate) struct Group {
+    /// Activation.
+    pub(crate) act: u32,
+    /// Block: what runs next, or, for a group that waits, the block whose terminator it waits at.
+    pub(crate) block: u32,
+    /// Lanes.
+    pub(crate) mask: LaneMask,
+    /// When it last ran or came to be: the smallest has waited longest.
+    pub(crate) age: u64,
+    /// What it waits for.
+    pub(crate) wait: Wait,
+}
+
+/// What a group waits for.
+pub(crate) enum Wait {
+    /// Nothing.
+    Ready,
+    /// The other members of a warp-synchronous instruction.
+    Sync {
+        /// Member mask as the lanes gave it.
+        members: LaneMask,
+        /// Sources of its lanes.
+        inputs: Box<SyncIn>,
+    },
+    /// All live lanes of the warp, at an `.aligned` warp instruction.
+    Aligned,
+    /// A barrier of the CTA.
+    Barrier(BarrierWait),
+}
+
+/// A group's part in a barrier.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BarrierWait {
+    /// Form.
+    pub(crate) kind: BarrierKind,
+    /// Barrier number, not yet checked.
+    pub(crate) id: u32,
+    /// Thread count, not yet checked.
+    pub(crate) count: Option<u32>,
+    /// Lanes whose predicate is true.
+    pub(crate) truths: LaneMask,
+    /// Whether the warp's arrival has been reported.
+    pub(crate) arrived: bool,
+}
+
+/// The group that runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Current {
+    /// Activation.
+    pub(crate) act: u32,
+    /// Block.
+    pub(crate) block: u32,
+    /// Lanes.
+    pub(crate) mask: LaneMask,
+    /// From this block on (of this activation) another group may have to run first.
+    pub(crate) limit: u32,
+    /// As in [`Group`].
+    pub(crate) age: u64,
+}
+
+/// The whole state of a warp.
+pub(crate) struct WarpFrame {
+    /// Identity, flags, clock.
+    pub(crate) state: WarpState,
+    /// Memory.
+    pub(crate) view: View,
+    /// Activations; those without lanes are free.
+    pub(crate) acts: Vec<Activation>,
+    free: Vec<u32>,
+    /// All groups but the running one.
+    pub(crate) groups: Vec<Group>,
+    ages: u64,
+    /// What is left of the lowest group's turn.
+    pub(crate) turn: i64,
+    /// Local memory of its lanes.
+    local: Option<Window>,
+    /// Bytes of each lane's local memory.
+    stack: u64,
+    /// How much of it was ever in use since it was last cleared.
+    used: u64,
+    /// Steps executed by the warp.
+    pub(crate) steps: u64,
+    /// The same, counted for each lane.
+    pub(crate) lane_steps: u64,
+    /// What it printed and nobody has taken yet.
+    pub(crate) output: Vec<u8>,
+}
+
+impl WarpFrame {
+    /// A warp that is nowhere yet. `local` is memory for 32 lanes, if the kernel needs any.
+    pub(crate) fn new(state: WarpState, mut view: View, local: Option<Window>) -> Self {
+        let stack = local.as_ref().map_or(0, |w| w.bytes() / crate::lanes::LANES as u64);
+        if let Some(window) = &local {
+            view.set_local(window.start(), stack);
+        }
+        Self {
+            state,
+            view,
+            acts: Vec::new(),
+            free: Vec::new(),
+            groups: Vec::new(),
+            ages: 0,
+            turn: 0,
+            local,
+            stack,
+            used: 0,
+            steps: 0,
+            lane_steps: 0,
+            output: Vec::new(),
+        }
+    }
+
+    /// Puts all its threads at the start of the kernel, as warp `warpid` of that CTA.
+    pub(crate) fn start(&mut self, ctaid: [u32; 3], warpid: u32, kernel: u32, function: &crate::bound::Function) {
+        self.state.start(ctaid, warpid);
+        self.groups.clear();
+        self.free.clear();
+        for (index, act) in self.acts.iter_mut().enumerate() {
+            act.lanes = 0;
+            self.free.push(index as u32);
+        }
+        self.ages = 0;
+        self.turn = crate::interp::TURN;
+        (self.steps, self.lane_steps) = (0, 0);
+        self.output.clear();
+        if let Some(window) = &mut self.local {
+            for lane in 0..crate::lanes::LANES as u64 {
+                window.clear(lane * self.stack..lane * self.stack + self.used);
+            }
+        }
+        self.used = 0;
+        let mask = self.state.live;
+        let frame = u64::from(function.frame_bytes);
+        let act = self.new_activation(function.regs);
+        let root = &mut self.acts[act as usize];
+        (root.function, root.parent, root.site, root.depth) = (kernel, ROOT, 0, 0);
+        (root.lanes, root.frame, root.top) = (mask, 0, frame);
+        self.used = frame;
+        self.push_ready(act, 0, mask);
+    }
+
+    /// Bytes of each lane's local memory.
+    pub(crate) fn stack(&self) -> u64 {
+        self.stack
+    }
+
+    /// The next age.
+    pub(crate) fn next_age(&mut self) -> u64 {
+        self.ages += 1;
+        self.ages
+    }
+
+    fn new_activation(&mut self, regs: RegCounts) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.acts.push(Activation::default());
+            self.acts.len() as u32 - 1
+        });
+        self.acts[index as usize].regs.reset(regs);
+        index
+    }
+
+    /// Lanes enter a function called at the end of `site` of `parent`. Lanes that make a call which others have made, and are
+    /// still in, join their activation.
+    ///
+    /// # Errors
+    /// A fault where the frame does not fit into local memory, or calls nest too deep.
+    pub(crate) fn enter(
+        &mut self,
+        parent: u32,
+        site: u32,
+        callee: u32,
+        function: &crate::bound::Function,
+        mask: LaneMask,
+    ) -> Result<u32, Box<Fault>> {
+        let caller = &self.acts[parent as usize];
+        let (depth, frame) = (caller.depth + 1, caller.top.next_multiple_of(u64::from(function.frame_align.max(1))));
+        if caller.lanes != mask {
+            let same = |a: &Activation| {
+                a.lanes != 0 && (a.parent, a.site, a.function, a.depth) == (parent, site, callee, depth)
+            };
+            if let Some(index) = self.acts.iter().position(same) {
+                self.acts[index].lanes |= mask;
+                return Ok(index as u32);
+            }
+        }
+        let top = frame + u64::from(function.frame_bytes);
+        if top > self.stack || depth > DEPTH_LIMIT {
+            return Err(Fault::new(FaultKind::StackOverflow, mask.trailing_zeros() as usize));
+        }
+        let index = self.new_activation(function.regs);
+        let act = &mut self.acts[index as usize];
+        (act.function, act.parent, act.site, act.depth) = (callee, parent, site, depth);
+        (act.lanes, act.frame, act.top) = (mask, frame, top);
+        self.used = self.used.max(top);
+        Ok(index)
+    }
+
+    /// Lanes leave an activation for its parent.
+    pub(crate) fn leave(&mut self, act: u32, mask: LaneMask) {
+        let gone = &mut self.acts[act as usize];
+        gone.lanes &= !mask;
+        if gone.lanes == 0 {
+            self.free.push(act);
+        }
+    }
+
+    /// Lanes exit: they leave all activations they are in.
+    pub(crate) fn exit(&mut self, act: u32, mask: LaneMask) {
+        self.state.live &= !mask;
+        let mut at = act;
+        while at != ROOT {
+            let parent = self.acts[at as usize].parent;
+            self.leave(at, mask);
+            at = parent;
+        }
+    }
+
+    /// Adds a ready group, or adds the lanes to the one that is there.
+    pub(crate) fn push_ready(&mut self, act: u32, block: u32, mask: LaneMask) {
+        let age = self.next_age();
+        self.push_ready_aged(act, block, mask, age);
+    }
+
+    /// As [`WarpFrame::push_ready`], with an age.
+    pub(crate) fn push_ready_aged(&mut self, act: u32, block: u32, mask: LaneMask, age: u64) {
+        if let Some(group) = self.ready_at(act, block) {
+            group.mask |= mask;
+            group.age = group.age.min(age);
+        } else {
+            self.groups.push(Group { act, block, mask, age, wait: Wait::Ready });
+        }
+    }
+
+    fn ready_at(&mut self, act: u32, block: u32) -> Option<&mut Group> {
+        self.groups.iter_mut().find(|g| g.act == act && g.block == block && matches!(g.wait, Wait::Ready))
+    }
+
+    /// Whether a ready group is at that position.
+    pub(crate) fn someone_at(&mut self, act: u32, block: u32) -> bool {
+        self.ready_at(act, block).is_some()
+    }
+
+    /// Parks a group.
+    pub(crate) fn park(&mut self, act: u32, block: u32, mask: LaneMask, wait: Wait) {
+        let age = self.next_age();
+        self.groups.push(Group { act, block, mask, age, wait });
+    }
+
+    fn ready(&self) -> impl Iterator<Item = (usize, &Group)> {
+        self.groups.iter().enumerate().filter(|(_, g)| matches!(g.wait, Wait::Ready))
+    }
+
+    /// Whether another group could run.
+    pub(crate) fn has_ready(&self) -> bool {
+        self.ready().next().is_some()
+    }
+
+    /// Takes the lowest ready group.
+    pub(crate) fn take_lowest(&mut self) -> Option<Current> {
+        let lowest = self
+            .ready()
+            .min_by(|(_, a), (_, b)| self.order((a.act, a.block), (b.act, b.block)))
+            .map(|(index, _)| index)?;
+        let mut current = self.take(lowest);
+        current.limit = self.limit(current.act, current.block);
+        Some(current)
+    }
+
+    /// Takes the ready group that has waited longest. It has no limit.
+    pub(crate) fn take_oldest(&mut self) -> Option<Current> {
+        let oldest = self.ready().min_by_key(|(_, g)| g.age).map(|(index, _)| index)?;
+        Some(self.take(oldest))
+    }
+
+    fn take(&mut self, index: usize) -> Current {
+        let Group { act, block, mask, age, wait: _ } = self.groups.swap_remove(index);
+        Current { act, block, mask, limit: u32::MAX, age }
+    }
+
+    /// Lifts two positions to their lowest common activation: the block of each there, and the activation below it on the way
+    /// to the position.
+    fn lift(&self, mut a: (u32, u32), mut b: (u32, u32)) -> ((u32, Option<u32>), (u32, Option<u32>)) {
+        let up = |p: (u32, u32)| {
+            let act = &self.acts[p.0 as usize];
+            (act.parent, act.site)
+        };
+        let depth = |p: (u32, u32)| self.acts[p.0 as usize].depth;
+        let (mut below_a, mut below_b) = (None, None);
+        while a.0 != b.0 {
+            let (da, db) = (depth(a), depth(b));
+            if da >= db {
+                below_a = Some(a.0);
+                a = up(a);
+            }
+            if db >= da {
+                below_b = Some(b.0);
+                b = up(b);
+            }
+        }
+        ((a.1, below_a), (b.1, below_b))
+    }
+
+    /// The order of positions.
+    fn order(&self, a: (u32, u32), b: (u32, u32)) -> Ordering {
+        let (a, b) = self.lift(a, b);
+        // In different callees of one block any order will do, if it is always the same.
+        let key = |(block, below): (u32, Option<u32>)| (block, below.map(|act| (self.acts[act as usize].function, act)));
+        key(a).cmp(&key(b))
+    }
+
+    /// The first block of `act` that a group at `block` must not run before the others have: see [`Current::limit`].
+    pub(crate) fn limit(&self, act: u32, block: u32) -> u32 {
+        let limit_by = |g: &Group| {
+            if g.act == act {
+                return g.block;
+            }
+            match self.lift((act, block), (g.act, g.block)) {
+                // They are in a call from this activation: its block may still run, what follows must wait.
+                ((_, None), (there, _)) => there + 1,
+                ((_, Some(_)), _) => match self.order((act, block), (g.act, g.block)) {
+                    Ordering::Less => u32::MAX,
+                    Ordering::Equal | Ordering::Greater => 0,
+                },
+            }
+        };
+        self.ready().map(|(_, g)| limit_by(g)).min().unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,741 @@
+//! Runs a warp until it must stop, and says why.
+//!
+//! **Convergence policy.** The group of lanes at the lowest position runs (`frame` says what lowest means); groups that meet at a
+//! position become one. This reconverges lanes where post-dominators would, also in irreducible graphs.
+//!
+//! **Progress.** Every ready group gets its turn: back edges and calls have a price, a high one where the loop looked at what
+//! others write and changed nothing (it spins), and when the lowest group has spent its turn while others are ready, the one that
+//! has waited longest runs for a while. When the warp has spent its slice it yields to the other warps. So a lane may wait for
+//! another lane of its warp, and a warp for another warp.
+//!
+//! Invariants: a step never sees a lane that has exited; the guest's mistakes come back as faults with their place; nothing here
+//! panics or runs forever.
+
+use crate::bound::{Block, Code, Exec, Function, StepFn, Term, Value32, WarpSync};
+use crate::frame::{BarrierWait, Current, Group, ROOT, Wait, WarpFrame};
+use crate::lanes::{LANES, Lane, LaneMask, Registers, lanes_of};
+use crate::mem::Activity;
+use crate::trap::{Fault, FaultKind};
+use ptx::ir::{BlockId, Guard};
+
+/// Blocks that a group out of turn may run before the lowest group runs again.
+const EXTRA_BLOCKS: u32 = 64;
+/// What the lowest group may spend while others are ready.
+pub(crate) const TURN: i64 = 1 << 16;
+/// What a warp may spend before it yields.
+pub(crate) const SLICE: i64 = 1 << 13;
+
+/// Prices of one turn of a loop: of the group's turn, and of the warp's slice. Chosen so that a spinning group gives way after
+/// 16 iterations and a spinning warp after 32, while loops that only compute are hardly ever disturbed.
+#[derive(Clone, Copy)]
+struct Price {
+    turn: i64,
+    slice: i64,
+}
+
+fn price(activity: Activity) -> Price {
+    match activity {
+        Activity { watched: true, changed: false } => Price { turn: TURN / 16, slice: SLICE / 32 },
+        Activity { watched: true, changed: true } => Price { turn: TURN / 128, slice: SLICE / 128 },
+        Activity { watched: false, changed: _ } => Price { turn: 1, slice: 1 },
+    }
+}
+
+/// How long a warp may run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    /// See [`SLICE`].
+    pub(crate) slice: i64,
+    /// See [`TURN`].
+    pub(crate) turn: i64,
+    /// Steps; when they are used up the warp traps.
+    pub(crate) steps: u64,
+}
+
+/// Why a warp stopped.
+pub(crate) enum Stop {
+    /// All its lanes have arrived at a barrier. Those that wait are released by [`release`].
+    Arrived(BarrierWait, Arrival),
+    /// It waits for a barrier at which it has arrived.
+    Waiting,
+    /// It has spent its slice, or slept. `idle`: it did nothing but look at memory.
+    Yielded {
+        /// Whether it only waited for memory to change.
+        idle: bool,
+    },
+    /// All lanes have exited.
+    Exited,
+    /// Its lanes wait for each other.
+    Stuck,
+    /// A lane is at fault.
+    Trapped(Box<Stopped>),
+}
+
+/// Which lanes take part in a warp's arrival at a barrier.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// Lanes that wait.
+    pub(crate) waiting: LaneMask,
+}
+
+/// A fault and its place.
+#[derive(Debug)]
+pub(crate) struct Stopped {
+    pub(crate) fault: Box<Fault>,
+    pub(crate) function: u32,
+    pub(crate) span: ptx::Span,
+    pub(crate) loc: Option<ptx::check::module::Loc>,
+}
+
+/// What happens to the running group after a block.
+enum Next {
+    /// It goes on there.
+    Block(BlockId),
+    /// It goes on there, in another activation.
+    Moved {
+        act: u32,
+        block: u32,
+    },
+    /// Its lanes are in the list of groups now, or gone.
+    Split,
+    /// A lane is at fault.
+    Failed(Box<Fault>),
+}
+
+/// Everything of a launch that a running warp looks at.
+pub(crate) struct World<'a> {
+    /// Bound code.
+    pub(crate) code: &'a Code,
+    /// Address of the module's first function.
+    pub(crate) functions: u64,
+    /// Width of addresses.
+    pub(crate) address_size: ptx::check::module::AddressSize,
+}
+
+impl World<'_> {
+    fn function(&self, index: u32) -> Option<&Function> {
+        self.code.functions.get(index as usize)?.as_ref()
+    }
+
+    fn block(&self, function: u32, block: u32) -> Option<&Block> {
+        self.function(function)?.blocks.get(block as usize)
+    }
+}
+
+/// Runs a warp.
+pub(crate) fn run(frame: &mut WarpFrame, world: &World<'_>, budget: Budget) -> Stop {
+    let mut run = Run { frame, world, slice: budget.slice, turn: budget.turn, spent: 0, idle: 0, steps: budget.steps };
+    let _ = run.frame.view.take_activity();
+    loop {
+        let Some(current) = run.pick() else {
+            match run.settle() {
+                Some(stop) => return stop,
+                None => continue,
+            }
+        };
+        if let Some(stop) = run.group(current) {
+            return stop;
+        }
+    }
+}
+
+struct Run<'a> {
+    frame: &'a mut WarpFrame,
+    world: &'a World<'a>,
+    slice: i64,
+    turn: i64,
+    /// What was spent of the slice.
+    spent: i64,
+    /// How much of that was spent spinning.
+    idle: i64,
+    steps: u64,
+}
+
+/// A group out of turn: how many blocks it may still run.
+type Extra = Option<u32>;
+
+impl Run<'_> {
+    /// The group to run: the lowest, or, when the lowest has spent its turn, the one that has waited longest.
+    fn pick(&mut self) -> Option<(Current, Extra)> {
+        if self.frame.turn < 0 {
+            self.frame.turn = self.turn;
+            let mut oldest = self.frame.take_oldest()?;
+            oldest.age = self.frame.next_age();
+            return Some((oldest, Some(EXTRA_BLOCKS)));
+        }
+        let mut lowest = self.frame.take_lowest()?;
+        lowest.age = self.frame.next_age();
+        Some((lowest, None))
+    }
+
+    /// Runs a group until it ends, gives way, or the warp must stop.
+    fn group(&mut self, (mut current, mut extra): (Current, Extra)) -> Option<Stop> {
+        let world = self.world;
+        loop {
+            let act = &self.frame.acts[current.act as usize];
+            let (index, top) = (act.function, act.top);
+            let Some(function) = world.function(index) else {
+                return Some(bug(index, current.mask));
+            };
+            self.frame.view.set_local_top(top);
+            // One activation: block to block.
+            let (block, next) = loop {
+                let Some(block) = function.blocks.get(current.block as usize) else {
+                    return Some(bug(index, current.mask));
+                };
+                if let Err(stop) = self.steps(&current, block, index) {
+                    return Some(stop);
+                }
+                let next = self.terminator(&mut current, function, block);
+                let Next::Block(BlockId(next)) = next else { break (block, next) };
+                let back = next <= current.block;
+                current.block = next;
+                if back && let Some(stop) = self.charge(extra.is_some()) {
+                    self.give_way(&current);
+                    return stop;
+                }
+                if let Some(left) = &mut extra {
+                    *left = left.saturating_sub(1);
+                    if *left == 0 || self.frame.someone_at(current.act, next) {
+                        self.give_way(&current);
+                        return None;
+                    }
+                } else if next >= current.limit {
+                    self.give_way(&current);
+                    return None;
+                }
+                if self.frame.state.wants_yield {
+                    self.give_way(&current);
+                    return Some(self.slept());
+                }
+            };
+            match next {
+                Next::Block(_) => {}
+                Next::Moved { act, block } => {
+                    (current.act, current.block) = (act, block);
+                    let stop = self.charge(extra.is_some());
+                    let over = match &mut extra {
+                        Some(left) => {
+                            *left = left.saturating_sub(1);
+                            *left == 0 || self.frame.someone_at(act, block)
+                        }
+                        None => self.frame.has_ready(),
+                    };
+                    if stop.is_some() || over || self.frame.state.wants_yield {
+                        self.give_way(&current);
+                        return match stop {
+                            Some(stop) => stop,
+                            None if self.frame.state.wants_yield => Some(self.slept()),
+                            None => None,
+                        };
+                    }
+                }
+                Next::Split => return None,
+                Next::Failed(fault) => return Some(stopped(fault, index, block.span, block.loc)),
+            }
+        }
+    }
+
+    fn give_way(&mut self, current: &Current) {
+        self.frame.push_ready_aged(current.act, current.block, current.mask, current.age);
+    }
+
+    /// The steps of a block.
+    #[inline(always)]
+    fn steps(&mut self, current: &Current, block: &Block, function: u32) -> Result<(), Stop> {
+        let frame = &mut *self.frame;
+        let count = block.steps.len() as u64 + 1;
+        if self.steps < count {
+            let fault = Fault::new(FaultKind::StepLimit, current.mask.trailing_zeros() as usize);
+            return Err(stopped(fault, function, block.span, block.loc));
+        }
+        self.steps -= count;
+        frame.steps += count;
+        frame.lane_steps += count * u64::from(current.mask.count_ones());
+        frame.state.clock += count;
+        let act = &mut frame.acts[current.act as usize];
+        let mut exec = Exec {
+            mask: current.mask,
+            group: current.mask,
+            regs: &mut act.regs,
+            warp: &mut frame.state,
+            mem: &mut frame.view,
+            frame: act.frame as u32,
+        };
+        for step in &block.steps {
+            if let Some(guard) = step.guard {
+                exec.mask = current.mask & truths(guard, exec.regs);
+                if exec.mask == 0 {
+                    continue;
+                }
+            } else {
+                exec.mask = current.mask;
+            }
+            if let Err(fault) = (step.run)(&mut exec) {
+                return Err(stopped(fault, function, step.span, step.loc));
+            }
+        }
+        Ok(())
+    }
+
+    /// Charges a back edge or call. Says whether the group must give way: `Some(None)` to another group, `Some(Some(_))` to
+    /// other warps.
+    fn charge(&mut self, extra: bool) -> Option<Option<Stop>> {
+        let activity = self.frame.view.take_activity();
+        let price = price(activity);
+        self.spent += price.slice;
+        if activity.watched && !activity.changed {
+            self.idle += price.slice;
+        }
+        if self.spent >= self.slice {
+            return Some(Some(self.yielded()));
+        }
+        if extra {
+            return None;
+        }
+        self.frame.turn -= price.turn;
+        if self.frame.turn < 0 {
+            if self.frame.has_ready() {
+                return Some(None);
+            }
+            self.frame.turn = self.turn;
+        }
+        None
+    }
+
+    fn yielded(&self) -> Stop {
+        Stop::Yielded { idle: 2 * self.idle > self.spent }
+    }
+
+    fn slept(&mut self) -> Stop {
+        self.frame.state.wants_yield = false;
+        Stop::Yielded { idle: true }
+    }
+
+    /// Carries out a block's terminator.
+    #[inline(always)]
+    fn terminator(&mut self, current: &mut Current, function: &Function, block: &Block) -> Next {
+        match &block.term {
+            Term::Goto(next) => Next::Block(*next),
+            Term::Branch { cond, then, els } => {
+                let regs = &self.frame.acts[current.act as usize].regs;
+                let taken = current.mask & truths(*cond, regs);
+                if taken == current.mask {
+                    Next::Block(*then)
+                } else if taken == 0 {
+                    Next::Block(*els)
+                } else if then == els {
+                    Next::Block(*then)
+                } else {
+                    // The lower one goes on; the other waits.
+                    let rest = current.mask & !taken;
+                    let (low, low_mask, high, high_mask) =
+                        if then < els { (then, taken, els, rest) } else { (els, rest, then, taken) };
+                    self.frame.push_ready(current.act, high.0, high_mask);
+                    current.mask = low_mask;
+                    current.limit = current.limit.min(high.0);
+                    Next::Block(*low)
+                }
+            }
+            Term::Switch { index, targets } => self.switch(current, *index, targets),
+            Term::Call(call) => self.call(current, function, call),
+            Term::WarpSync(sync) => self.warp_sync(current, sync),
+            Term::Aligned { run, next } => self.aligned(current, run, *next),
+            Term::Barrier(barrier) => {
+                self.barrier(current, barrier);
+                Next::Split
+            }
+            Term::Ret => self.ret(current, function),
+            Term::Exit => {
+                self.exit(current.act, current.mask);
+                Next::Split
+            }
+        }
+    }
+
+    fn switch(&mut self, current: &mut Current, index: Value32, targets: &[BlockId]) -> Next {
+        let index = index.read(&self.frame.acts[current.act as usize].regs);
+        for lane in lanes_of(current.mask) {
+            if index.0[lane] as usize >= targets.len() {
+                return Next::Failed(Fault::new(FaultKind::BadBranchIndex, lane));
+            }
+        }
+        let first = index.0[current.mask.trailing_zeros() as usize];
+        let same = equal_lanes(current.mask, |lane| index.0[lane] == first);
+        if same == current.mask {
+            return Next::Block(targets[first as usize]);
+        }
+        for lane in lanes_of(current.mask) {
+            self.frame.push_ready(current.act, targets[index.0[lane] as usize].0, 1 << lane);
+        }
+        Next::Split
+    }
+
+    fn ret(&mut self, current: &Current, function: &Function) -> Next {
+        let act = &self.frame.acts[current.act as usize];
+        let (parent, site) = (act.parent, act.site);
+        if parent == ROOT {
+            self.exit(current.act, current.mask);
+            return Next::Split;
+        }
+        let caller = self.frame.acts[parent as usize].function;
+        let Some(Block { term: Term::Call(call), .. }) = self.world.block(caller, site) else {
+            return Next::Failed(Fault::new(FaultKind::BadCall, current.mask.trailing_zeros() as usize));
+        };
+        match crate::call::give_results(self.frame, current, parent, function, call) {
+            Ok(()) => {
+                self.frame.leave(current.act, current.mask);
+                Next::Moved { act: parent, block: call.next.0 }
+            }
+            Err(fault) => Next::Failed(fault),
+        }
+    }
+
+    /// Lanes exit; others may have waited for nobody but them.
+    fn exit(&mut self, act: u32, mask: LaneMask) {
+        self.frame.exit(act, mask);
+        while let Some(index) = self.complete_sync() {
+            self.finish_sync(index);
+        }
+    }
+
+    fn call(&mut self, current: &mut Current, _function: &Function, call: &crate::bound::Call) -> Next {
+        use crate::call::Called;
+        match crate::call::call(self.frame, self.world, current, call) {
+            Ok(Called::Done) => Next::Block(call.next),
+            Ok(Called::Entered(act)) => Next::Moved { act, block: 0 },
+            Ok(Called::Scattered) => Next::Split,
+            Err(fault) => Next::Failed(fault),
+        }
+    }
+
+    fn aligned(&mut self, current: &Current, run: &StepFn, next: BlockId) -> Next {
+        if current.mask != self.frame.state.live {
+            self.frame.park(current.act, current.block, current.mask, Wait::Aligned);
+            return Next::Split;
+        }
+        match self.run_aligned(current.act, current.mask, run) {
+            Ok(()) => Next::Block(next),
+            Err(fault) => Next::Failed(fault),
+        }
+    }
+
+    fn run_aligned(&mut self, act: u32, mask: LaneMask, run: &StepFn) -> Result<(), Box<Fault>> {
+        let frame = &mut *self.frame;
+        let act = &mut frame.acts[act as usize];
+        run(&mut Exec {
+            mask,
+            group: mask,
+            regs: &mut act.regs,
+            warp: &mut frame.state,
+            mem: &mut frame.view,
+            frame: act.frame as u32,
+        })
+    }
+
+    fn warp_sync(&mut self, current: &mut Current, sync: &WarpSync) -> Next {
+        let regs = &self.frame.acts[current.act as usize].regs;
+        let members = sync.members.read(regs);
+        let inputs = (sync.read)(regs);
+        let live = self.frame.state.live;
+        let mut rest = current.mask;
+        let mut parked: LaneMask = 0;
+        // Usually one round: one member mask, all of whose live lanes are here.
+        while rest != 0 {
+            let lane = rest.trailing_zeros() as usize;
+            let mask = members.0[lane];
+            let group = equal_lanes(rest, |lane| members.0[lane] == mask);
+            if let Some(outside) = lanes_of(group & !mask).next() {
+                return Next::Failed(Fault::new(FaultKind::BadMemberMask, outside));
+            }
+            if group == mask & live {
+                let out = (sync.combine)(group, &inputs);
+                (sync.write)(&mut self.frame.acts[current.act as usize].regs, group, &out);
+            } else {
+                let wait = Wait::Sync { members: mask, inputs: Box::new(inputs.clone()) };
+                self.frame.park(current.act, current.block, group, wait);
+                parked |= group;
+            }
+            rest &= !group;
+        }
+        if parked == 0 {
+            return Next::Block(sync.next);
+        }
+        if parked != current.mask {
+            self.frame.push_ready(current.act, sync.next.0, current.mask & !parked);
+        }
+        while let Some(index) = self.complete_sync() {
+            self.finish_sync(index);
+        }
+        Next::Split
+    }
+
+    /// The warp-synchronous instruction that a parked group waits at.
+    fn sync_of(&self, group: &Group) -> Option<&WarpSync> {
+        match &self.world.block(self.frame.acts[group.act as usize].function, group.block)?.term {
+            Term::WarpSync(sync) => Some(sync),
+            _ => None,
+        }
+    }
+
+    /// A parked group of which all members are there.
+    fn complete_sync(&self) -> Option<usize> {
+        let live = self.frame.state.live;
+        self.frame.groups.iter().position(|g| match g.wait {
+            Wait::Sync { members, .. } => self.companions(g, members) == members & live,
+            _ => false,
+        })
+    }
+
+    /// The lanes that wait at an instruction with the key of `group` and the same member mask.
+    fn companions(&self, group: &Group, members: LaneMask) -> LaneMask {
+        let Some(sync) = self.sync_of(group) else { return 0 };
+        let same = |g: &&Group| {
+            matches!(g.wait, Wait::Sync { members: m, .. } if m == members)
+                && self.sync_of(g).is_some_and(|s| s.key == sync.key)
+        };
+        self.frame.groups.iter().filter(same).fold(0, |mask, g| mask | g.mask)
+    }
+
+    /// Computes the result of a warp-synchronous instruction for all its lanes, and makes them ready.
+    fn finish_sync(&mut self, index: usize) {
+        let group = &self.frame.groups[index];
+        let Wait::Sync { members, .. } = group.wait else { return };
+        let lanes = self.companions(group, members);
+        let (mut inputs, mut list) = (crate::bound::SyncIn::default(), Vec::new());
+        let mut at = 0;
+        while at < self.frame.groups.len() {
+            let group = &self.frame.groups[at];
+            if group.mask & lanes == 0 {
+                at += 1;
+                continue;
+            }
+            let group = self.frame.groups.swap_remove(at);
+            if let Wait::Sync { inputs: theirs, .. } = &group.wait {
+                inputs.a.blend(group.mask, &theirs.a);
+                inputs.b.blend(group.mask, &theirs.b);
+                inputs.c.blend(group.mask, &theirs.c);
+            }
+            list.push(group);
+        }
+        let world = self.world;
+        let mut out = None;
+        for group in list {
+            let function = self.frame.acts[group.act as usize].function;
+            let Some(Block { term: Term::WarpSync(sync), .. }) = world.block(function, group.block) else { continue };
+            let out = out.get_or_insert_with(|| (sync.combine)(lanes, &inputs));
+            (sync.write)(&mut self.frame.acts[group.act as usize].regs, group.mask, out);
+            self.frame.push_ready(group.act, sync.next.0, group.mask);
+        }
+    }
+
+    /// Parks lanes at a barrier of the CTA, by barrier number and count. Whether the warp arrives is seen when nobody is ready.
+    fn barrier(&mut self, current: &Current, barrier: &crate::bound::Barrier) {
+        let regs = &self.frame.acts[current.act as usize].regs;
+        let id = barrier.id.read(regs);
+        let count = barrier.count.map(|count| count.read(regs));
+        let truths = barrier.pred.map_or(0, |pred| truths(pred, regs));
+        let mut rest = current.mask;
+        while rest != 0 {
+            let first = rest.trailing_zeros() as usize;
+            let count_of = |lane: usize| count.as_ref().map(|c| c.0[lane]);
+            let same = |lane: usize| id.0[lane] == id.0[first] && count_of(lane) == count_of(first);
+            let group = equal_lanes(rest, same);
+            let wait = BarrierWait {
+                kind: barrier.kind,
+                id: id.0[first],
+                count: count_of(first),
+                truths: truths & group,
+                arrived: false,
+            };
+            self.frame.park(current.act, current.block, group, Wait::Barrier(wait));
+            rest &= !group;
+        }
+    }
+
+    /// Nobody is ready: why.
+    fn settle(&mut self) -> Option<Stop> {
+        if self.frame.groups.is_empty() {
+            return Some(Stop::Exited);
+        }
+        if self.frame.groups.iter().any(|g| matches!(g.wait, Wait::Barrier(BarrierWait { arrived: true, .. }))) {
+            return Some(Stop::Waiting);
+        }
+        if self.frame.groups.iter().all(|g| matches!(g.wait, Wait::Barrier(_))) {
+            return Some(self.arrive());
+        }
+        if self.frame.groups.iter().all(|g| matches!(g.wait, Wait::Aligned)) {
+            return self.settle_aligned();
+        }
+        Some(Stop::Stuck)
+    }
+
+    /// All live lanes wait at aligned warp instructions.
+    fn settle_aligned(&mut self) -> Option<Stop> {
+        let (act, at) = (self.frame.groups[0].act, self.frame.groups[0].block);
+        if self.frame.groups.iter().any(|g| (g.act, g.block) != (act, at)) {
+            return Some(Stop::Stuck);
+        }
+        self.frame.groups.clear();
+        let function = self.frame.acts[act as usize].function;
+        let (world, live) = (self.world, self.frame.state.live);
+        let Some(Block { term: Term::Aligned { run, next }, span, loc, .. }) = world.block(function, at) else {
+            return Some(bug(function, live));
+        };
+        self.frame.view.set_local_top(self.frame.acts[act as usize].top);
+        match self.run_aligned(act, live, run) {
+            Ok(()) => {
+                self.frame.push_ready(act, next.0, live);
+                None
+            }
+            Err(fault) => Some(stopped(fault, function, *span, *loc)),
+        }
+    }
+
+    /// All live lanes wait at barriers: the warp arrives, if they agree.
+    fn arrive(&mut self) -> Stop {
+        let frame = &mut *self.frame;
+        let Some(Group { wait: Wait::Barrier(first), .. }) = frame.groups.first() else { return Stop::Stuck };
+        let first = *first;
+        let place = (frame.groups[0].act, frame.groups[0].block);
+        let mut all = BarrierWait { truths: 0, ..first };
+        let (mut waiting, mut aligned, mut places) = (0, false, 1);
+        let mut odd = None;
+        for group in &frame.groups {
+            let Wait::Barrier(wait) = group.wait else { continue };
+            let lane = group.mask.trailing_zeros() as usize;
+            let function = frame.acts[group.act as usize].function;
+            let barrier = match self.world.block(function, group.block).map(|b| &b.term) {
+                Some(Term::Barrier(barrier)) => barrier,
+                _ => return bug(function, group.mask),
+            };
+            aligned |= barrier.aligned;
+            if (group.act, group.block) != place {
+                places += 1;
+            }
+            let why = if wait.id > 15 {
+                Some(format!("barrier {} does not exist (0 to 15)", wait.id))
+            } else if wait.count.is_some_and(|c| c == 0 || c % LANES as u32 != 0) {
+                Some(format!("a thread count of {} is not a positive multiple of 32", wait.count.unwrap_or(0)))
+            } else if places > 1 && aligned {
+                Some("lanes of one warp reach an aligned barrier through different instructions".to_owned())
+            } else if wait.id != first.id && aligned {
+                Some("lanes of one warp name different barriers".to_owned())
+            } else if wait.count != first.count && wait.id == first.id {
+                Some("lanes of one warp give different thread counts".to_owned())
+            } else if is_reduction(wait.kind) != is_reduction(first.kind)
+                || is_reduction(first.kind) && wait.kind != first.kind
+            {
+                Some("lanes of one warp mix reductions with other forms".to_owned())
+            } else {
+                None
+            };
+            if let Some(why) = why {
+                odd = Some((FaultKind::BadBarrier(why), lane, group.act, group.block));
+                break;
+            }
+            if wait.id != first.id {
+                return Stop::Stuck;
+            }
+            all.truths |= wait.truths;
+            if wait.kind != crate::bound::BarrierKind::Arrive {
+                waiting |= group.mask;
+                all.kind = wait.kind;
+            }
+        }
+        if let Some((kind, lane, act, block)) = odd {
+            let function = frame.acts[act as usize].function;
+            return match self.world.block(function, block) {
+                Some(block) => stopped(Fault::new(kind, lane), function, block.span, block.loc),
+                None => bug(function, 1 << lane),
+            };
+        }
+        // Those that only arrive go on; the others wait for the CTA.
+        for group in std::mem::take(&mut frame.groups) {
+            match group.wait {
+                Wait::Barrier(wait) if wait.kind == crate::bound::BarrierKind::Arrive => {
+                    let function = frame.acts[group.act as usize].function;
+                    if let Some(Term::Barrier(b)) = self.world.block(function, group.block).map(|b| &b.term) {
+                        frame.push_ready(group.act, b.next.0, group.mask);
+                    }
+                }
+                Wait::Barrier(wait) => {
+                    let wait = Wait::Barrier(BarrierWait { arrived: true, ..wait });
+                    frame.groups.push(Group { wait, ..group });
+                }
+                wait => frame.groups.push(Group { wait, ..group }),
+            }
+        }
+        Stop::Arrived(all, Arrival { waiting })
+    }
+}
+
+/// What a barrier's reduction found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reduced {
+    /// Number of true predicates.
+    pub(crate) popc: u32,
+    /// Whether all are true.
+    pub(crate) all: bool,
+}
+
+/// Lets the lanes that wait at the completed barrier go on.
+pub(crate) fn release(frame: &mut WarpFrame, world: &World<'_>, reduced: Reduced) {
+    use crate::bound::BarrierKind;
+    for group in std::mem::take(&mut frame.groups) {
+        let Wait::Barrier(BarrierWait { arrived: true, .. }) = group.wait else {
+            frame.groups.push(group);
+            continue;
+        };
+        let act = &mut frame.acts[group.act as usize];
+        let Some(Term::Barrier(barrier)) = world.block(act.function, group.block).map(|b| &b.term) else { continue };
+        if let ptx::ir::Dst::Reg(reg) = barrier.dst {
+            let index = reg.index as usize;
+            let truth = match barrier.kind {
+                BarrierKind::And => reduced.all,
+                BarrierKind::Or => reduced.popc != 0,
+                BarrierKind::Sync | BarrierKind::Arrive | BarrierKind::Popc => false,
+            };
+            match barrier.kind {
+                BarrierKind::Popc => act.regs.r32[index].blend(group.mask, &Lane::splat(reduced.popc)),
+                BarrierKind::And | BarrierKind::Or if truth => act.regs.pred[index] |= group.mask,
+                BarrierKind::And | BarrierKind::Or => act.regs.pred[index] &= !group.mask,
+                BarrierKind::Sync | BarrierKind::Arrive => {}
+            }
+        }
+        frame.push_ready(group.act, barrier.next.0, group.mask);
+    }
+}
+
+/// Whether the barrier form combines predicates.
+pub(crate) fn is_reduction(kind: crate::bound::BarrierKind) -> bool {
+    use crate::bound::BarrierKind;
+    match kind {
+        BarrierKind::Sync | BarrierKind::Arrive => false,
+        BarrierKind::Popc | BarrierKind::And | BarrierKind::Or => true,
+    }
+}
+
+/// The lanes of `mask` for which `is` holds.
+fn equal_lanes(mask: LaneMask, is: impl Fn(usize) -> bool) -> LaneMask {
+    lanes_of(mask).filter(|lane| is(*lane)).fold(0, |m, lane| m | 1 << lane)
+}
+
+/// Lanes where a guard holds.
+#[inline(always)]
+fn truths(guard: Guard, regs: &Registers) -> LaneMask {
+    let value = regs.pred[guard.pred.index as usize];
+    if guard.negated { !value } else { value }
+}
+
+#[cold]
+fn stopped(fault: Box<Fault>, function: u32, span: ptx::Span, loc: Option<ptx::check::module::Loc>) -> Stop {
+    Stop::Trapped(Box::new(Stopped { fault, function, span, loc }))
+}
+
+/// Unreachable by what lowering and binding guarantee; a trap all the same, because nothing may panic.
+#[cold]
+fn bug(function: u32, mask: LaneMask) -> Stop {
+    let kind = FaultKind::Unsupported("ptxvm bug: a position outside the bound code".to_owned());
+    stopped(Fault::new(kind, mask.trailing_zeros() as usize), function, ptx::Span::default(), None)
+}
