@@ -107,7 +107,7 @@ pub(crate) fn give_results(
                 ParamSlot { place: ParamPlace::Frame(offset), bytes: bytes.min(slot.bytes), align: 1 }
             }
             ArgPlace::Reg(reg) => ParamSlot { place: ParamPlace::Reg(reg), ..*slot },
-            ArgPlace::Imm(_) | ArgPlace::None => continue,
+            ArgPlace::KernelParam { .. } | ArgPlace::Imm(_) | ArgPlace::None => continue,
         };
         let from = match slot.place {
             ParamPlace::Reg(reg) => ArgPlace::Reg(reg),
@@ -129,12 +129,16 @@ fn pass(
     let target = frame.acts[to as usize].frame;
     match (arg, slot.place) {
         (ArgPlace::None, _) => Ok(()),
-        (ArgPlace::Frame { offset, bytes }, ParamPlace::Frame(at) | ParamPlace::Kernel(at)) => frame.view.copy_local(
-            mask,
-            source + u64::from(offset),
-            target + u64::from(at),
-            u64::from(bytes.min(slot.bytes)),
-        ),
+        (
+            ArgPlace::Frame { offset, bytes } | ArgPlace::KernelParam { offset, bytes },
+            ParamPlace::Frame(at) | ParamPlace::Kernel(at),
+        ) => {
+            let from = match arg {
+                ArgPlace::KernelParam { .. } => (Space::Param, u64::from(offset)),
+                _ => (Space::Local, source + u64::from(offset)),
+            };
+            frame.view.copy_to_local(mask, from, target + u64::from(at), u64::from(bytes.min(slot.bytes)))
+        }
         (_, ParamPlace::Reg(reg)) => {
             let value = argument(frame, from, arg, slot.bytes, mask)?;
             set_register(&mut frame.acts[to as usize].regs, reg, mask, &value);
@@ -159,12 +163,15 @@ fn argument(
         ArgPlace::None => Ok(Lane::splat(0)),
         ArgPlace::Imm(bits) => Ok(Lane::splat(bits)),
         ArgPlace::Reg(reg) => Ok(register(&frame.acts[act as usize].regs, reg)),
-        ArgPlace::Frame { offset, bytes: size } => {
-            let base = frame.acts[act as usize].frame + u64::from(offset);
+        ArgPlace::Frame { offset, bytes: size } | ArgPlace::KernelParam { offset, bytes: size } => {
+            let (space, base) = match arg {
+                ArgPlace::KernelParam { .. } => (Space::Param, u64::from(offset)),
+                _ => (Space::Local, frame.acts[act as usize].frame + u64::from(offset)),
+            };
             let mut value = Lane::splat(0u64);
             for at in 0..u64::from(bytes.min(size).min(8)) {
                 let mut byte = Lane::splat(0u8);
-                frame.view.load_at(Space::Local, base + at, mask, Sem::Weak, &mut byte)?;
+                frame.view.load_at(space, base + at, mask, Sem::Weak, &mut byte)?;
                 for (value, byte) in value.0.iter_mut().zip(byte.0) {
                     *value |= u64::from(byte) << (8 * at);
                 }
@@ -276,7 +283,7 @@ fn run_builtin(
             ArgPlace::Frame { offset, bytes: size } => {
                 store_bytes(frame, base + u64::from(offset), size.min(bytes), current.mask, &result)?;
             }
-            ArgPlace::Imm(_) | ArgPlace::None => {}
+            ArgPlace::KernelParam { .. } | ArgPlace::Imm(_) | ArgPlace::None => {}
         }
     }
     Ok(())

@@ -262,17 +262,23 @@ impl View {
         Ok(out.0[lane])
     }
 
-    /// Copies bytes inside each lane's own local memory: arguments and results of calls.
-    pub(crate) fn copy_local(&mut self, mask: LaneMask, from: u64, to: u64, bytes: u64) -> Result<(), Box<Fault>> {
+    /// Copies bytes from a space to each lane's own local memory: arguments and results of calls.
+    pub(crate) fn copy_to_local(
+        &mut self,
+        mask: LaneMask,
+        (space, from): (Space, u64),
+        to: u64,
+        bytes: u64,
+    ) -> Result<(), Box<Fault>> {
         let wide = if (from | to) % 8 == 0 { bytes / 8 * 8 } else { 0 };
         for at in (0..wide).step_by(8) {
             let mut value = Lane::<u64>::splat(0);
-            self.load_at(Space::Local, from + at, mask, Sem::Weak, &mut value)?;
+            self.load_at(space, from + at, mask, Sem::Weak, &mut value)?;
             self.store_at(Space::Local, to + at, mask, Sem::Weak, &value)?;
         }
         for at in wide..bytes {
             let mut value = Lane::<u8>::splat(0);
-            self.load_at(Space::Local, from + at, mask, Sem::Weak, &mut value)?;
+            self.load_at(space, from + at, mask, Sem::Weak, &mut value)?;
             self.store_at(Space::Local, to + at, mask, Sem::Weak, &value)?;
         }
         Ok(())
