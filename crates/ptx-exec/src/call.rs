@@ -111,7 +111,9 @@ pub(crate) fn give_results(
         };
         let from = match slot.place {
             ParamPlace::Reg(reg) => ArgPlace::Reg(reg),
-            ParamPlace::Frame(offset) | ParamPlace::Kernel(offset) => ArgPlace::Frame { offset, bytes: slot.bytes },
+            ParamPlace::Frame(offset) | ParamPlace::Kernel(offset) => {
+                ArgPlace::Frame { offset, bytes: slot.bytes }
+            }
         };
         pass(frame, current.mask, (current.act, from), (parent, to))?;
     }
@@ -210,7 +212,9 @@ fn set_register(regs: &mut Registers, reg: Reg, mask: LaneMask, value: &Lane<u64
     let index = reg.index as usize;
     match reg.class {
         RegClass::Pred => {
-            let bits = lanes_of(FULL).filter(|lane| value.0[*lane] & 1 != 0).fold(0, |m: LaneMask, lane| m | 1 << lane);
+            let bits = lanes_of(FULL)
+                .filter(|lane| value.0[*lane] & 1 != 0)
+                .fold(0, |m: LaneMask, lane| m | 1 << lane);
             regs.pred[index] = regs.pred[index] & !mask | bits & mask;
         }
         RegClass::R16 => regs.r16[index].blend(mask, &Lane(value.0.map(|v| v as u16))),
@@ -279,7 +283,9 @@ fn run_builtin(
         };
         let base = frame.acts[current.act as usize].frame;
         match *ret {
-            ArgPlace::Reg(reg) => set_register(&mut frame.acts[current.act as usize].regs, reg, current.mask, &result),
+            ArgPlace::Reg(reg) => {
+                set_register(&mut frame.acts[current.act as usize].regs, reg, current.mask, &result)
+            }
             ArgPlace::Frame { offset, bytes: size } => {
                 store_bytes(frame, base + u64::from(offset), size.min(bytes), current.mask, &result)?;
             }

@@ -160,7 +160,13 @@ impl WarpFrame {
     }
 
     /// Puts all its threads at the start of the kernel, as warp `warpid` of that CTA.
-    pub(crate) fn start(&mut self, ctaid: [u32; 3], warpid: u32, kernel: u32, function: &crate::bound::Function) {
+    pub(crate) fn start(
+        &mut self,
+        ctaid: [u32; 3],
+        warpid: u32,
+        kernel: u32,
+        function: &crate::bound::Function,
+    ) {
         self.state.start(ctaid, warpid);
         self.groups.clear();
         self.free.clear();
@@ -186,11 +192,6 @@ impl WarpFrame {
         (root.lanes, root.frame, root.top) = (mask, 0, frame);
         self.used = frame;
         self.push_ready(act, 0, mask);
-    }
-
-    /// Bytes of each lane's local memory.
-    pub(crate) fn stack(&self) -> u64 {
-        self.stack
     }
 
     /// The next age.
@@ -222,7 +223,8 @@ impl WarpFrame {
         mask: LaneMask,
     ) -> Result<u32, Box<Fault>> {
         let caller = &self.acts[parent as usize];
-        let (depth, frame) = (caller.depth + 1, caller.top.next_multiple_of(u64::from(function.frame_align.max(1))));
+        let (depth, frame) =
+            (caller.depth + 1, caller.top.next_multiple_of(u64::from(function.frame_align.max(1))));
         if caller.lanes != mask {
             let same = |a: &Activation| {
                 a.lanes != 0 && (a.parent, a.site, a.function, a.depth) == (parent, site, callee, depth)
@@ -353,7 +355,9 @@ impl WarpFrame {
     fn order(&self, a: (u32, u32), b: (u32, u32)) -> Ordering {
         let (a, b) = self.lift(a, b);
         // In different callees of one block any order will do, if it is always the same.
-        let key = |(block, below): (u32, Option<u32>)| (block, below.map(|act| (self.acts[act as usize].function, act)));
+        let key = |(block, below): (u32, Option<u32>)| {
+            (block, below.map(|act| (self.acts[act as usize].function, act)))
+        };
         key(a).cmp(&key(b))
     }
 

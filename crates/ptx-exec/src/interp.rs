@@ -92,10 +92,7 @@ enum Next {
     /// It goes on there.
     Block(BlockId),
     /// It goes on there, in another activation.
-    Moved {
-        act: u32,
-        block: u32,
-    },
+    Moved { act: u32, block: u32 },
     /// Its lanes are in the list of groups now, or gone.
     Split,
     /// A lane is at fault.
@@ -110,21 +107,29 @@ pub(crate) struct World<'a> {
     pub(crate) functions: u64,
     /// Width of addresses.
     pub(crate) address_size: ptx::check::module::AddressSize,
+    /// The PTX text.
+    pub(crate) source: &'a ptx::check::module::Source,
 }
 
 impl World<'_> {
-    fn function(&self, index: u32) -> Option<&Function> {
+    pub(crate) fn function(&self, index: u32) -> Option<&Function> {
         self.code.functions.get(index as usize)?.as_ref()
     }
 
-    fn block(&self, function: u32, block: u32) -> Option<&Block> {
+    pub(crate) fn block(&self, function: u32, block: u32) -> Option<&Block> {
         self.function(function)?.blocks.get(block as usize)
+    }
+
+    /// An instruction and its line, for reports.
+    pub(crate) fn place(&self, span: ptx::Span) -> String {
+        format!("`{}` (line {})", span.text(&self.source.text), self.source.line(span))
     }
 }
 
 /// Runs a warp.
 pub(crate) fn run(frame: &mut WarpFrame, world: &World<'_>, budget: Budget) -> Stop {
-    let mut run = Run { frame, world, slice: budget.slice, turn: budget.turn, spent: 0, idle: 0, steps: budget.steps };
+    let mut run =
+        Run { frame, world, slice: budget.slice, turn: budget.turn, spent: 0, idle: 0, steps: budget.steps };
     let _ = run.frame.view.take_activity();
     loop {
         let Some(current) = run.pick() else {
@@ -522,7 +527,9 @@ impl Run<'_> {
         let mut out = None;
         for group in list {
             let function = self.frame.acts[group.act as usize].function;
-            let Some(Block { term: Term::WarpSync(sync), .. }) = world.block(function, group.block) else { continue };
+            let Some(Block { term: Term::WarpSync(sync), .. }) = world.block(function, group.block) else {
+                continue;
+            };
             let out = out.get_or_insert_with(|| (sync.combine)(lanes, &inputs));
             (sync.write)(&mut self.frame.acts[group.act as usize].regs, group.mask, out);
             self.frame.push_ready(group.act, sync.next.0, group.mask);
@@ -558,7 +565,12 @@ impl Run<'_> {
         if self.frame.groups.is_empty() {
             return Some(Stop::Exited);
         }
-        if self.frame.groups.iter().any(|g| matches!(g.wait, Wait::Barrier(BarrierWait { arrived: true, .. }))) {
+        if self
+            .frame
+            .groups
+            .iter()
+            .any(|g| matches!(g.wait, Wait::Barrier(BarrierWait { arrived: true, .. })))
+        {
             return Some(Stop::Waiting);
         }
         if self.frame.groups.iter().all(|g| matches!(g.wait, Wait::Barrier(_))) {
@@ -579,7 +591,8 @@ impl Run<'_> {
         self.frame.groups.clear();
         let function = self.frame.acts[act as usize].function;
         let (world, live) = (self.world, self.frame.state.live);
-        let Some(Block { term: Term::Aligned { run, next }, span, loc, .. }) = world.block(function, at) else {
+        let Some(Block { term: Term::Aligned { run, next }, span, loc, .. }) = world.block(function, at)
+        else {
             return Some(bug(function, live));
         };
         self.frame.view.set_local_top(self.frame.acts[act as usize].top);
@@ -616,7 +629,10 @@ impl Run<'_> {
             let why = if wait.id > 15 {
                 Some(format!("barrier {} does not exist (0 to 15)", wait.id))
             } else if wait.count.is_some_and(|c| c == 0 || c % LANES as u32 != 0) {
-                Some(format!("a thread count of {} is not a positive multiple of 32", wait.count.unwrap_or(0)))
+                Some(format!(
+                    "a thread count of {} is not a positive multiple of 32",
+                    wait.count.unwrap_or(0)
+                ))
             } else if places > 1 && aligned {
                 Some("lanes of one warp reach an aligned barrier through different instructions".to_owned())
             } else if wait.id != first.id && aligned {
@@ -688,8 +704,10 @@ pub(crate) fn release(frame: &mut WarpFrame, world: &World<'_>, reduced: Reduced
             continue;
         };
         let act = &mut frame.acts[group.act as usize];
-        let Some(Term::Barrier(barrier)) = world.block(act.function, group.block).map(|b| &b.term) else { continue };
-        if let ptx::ir::Dst::Reg(reg) = barrier.dst {
+        let Some(Term::Barrier(barrier)) = world.block(act.function, group.block).map(|b| &b.term) else {
+            continue;
+        };
+        if let Some(reg) = barrier.dst.reg() {
             let index = reg.index as usize;
             let truth = match barrier.kind {
                 BarrierKind::And => reduced.all,

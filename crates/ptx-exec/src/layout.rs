@@ -4,6 +4,9 @@
 //! window for `.shared`.
 
 use ptx::check::module::{FuncId, VarId};
+use ptx::ir::{Addr, Base, Callee, Program, Src, Terminator};
+use ptx::isa::Space;
+use std::collections::BTreeSet;
 
 /// Addresses of a program's variables and functions, for one kernel.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +15,7 @@ pub struct Layout {
     pub variables: Vec<u64>,
     /// By [`FuncId`].
     pub functions: Vec<u64>,
-    /// Bytes of the kernel's static `.shared` variables; dynamic shared memory starts there, rounded up to 16.
+    /// Bytes of the kernel's static `.shared` variables, rounded up to where dynamic shared memory starts.
     pub shared_bytes: u32,
 }
 
@@ -26,4 +29,70 @@ impl Layout {
     pub fn function(&self, func: FuncId) -> u64 {
         self.functions[func.0 as usize]
     }
+}
+
+impl Layout {
+    /// Places the `.shared` variables that `kernel` can reach, one after another in the order of the text. `variables` holds the addresses
+    /// of all others, `functions` those of functions. Unsized (dynamic) variables all start at the end of the sized ones, rounded up to
+    /// their alignment and at least to 16.
+    pub fn for_kernel(
+        program: &Program,
+        kernel: FuncId,
+        mut variables: Vec<u64>,
+        functions: Vec<u64>,
+    ) -> Self {
+        let used = used_variables(program, kernel);
+        let shared = || {
+            program
+                .variables
+                .iter()
+                .enumerate()
+                .filter(|(id, v)| v.space == Space::Shared && used.contains(&(*id as u32)))
+        };
+        let mut end = 0u64;
+        for (id, variable) in shared().filter(|(_, v)| v.bytes != 0) {
+            let start = end.next_multiple_of(u64::from(variable.align.max(1)));
+            variables[id] = start;
+            end = start + variable.bytes;
+        }
+        let align = shared().map(|(_, v)| u64::from(v.align)).max().unwrap_or(1).max(16);
+        let end = end.next_multiple_of(align);
+        for (id, _) in shared().filter(|(_, v)| v.bytes == 0) {
+            variables[id] = end;
+        }
+        // What does not fit a window is refused at launch; the number only has to stay large.
+        Self { variables, functions, shared_bytes: u32::try_from(end).unwrap_or(u32::MAX) }
+    }
+}
+
+/// Variables that the functions reachable from `kernel` name.
+fn used_variables(program: &Program, kernel: FuncId) -> BTreeSet<u32> {
+    let mut seen = BTreeSet::new();
+    let mut used = BTreeSet::new();
+    let mut queue = vec![kernel];
+    while let Some(id) = queue.pop() {
+        let Some(function) = program.functions.get(id.0 as usize) else { continue };
+        if !seen.insert(id) {
+            continue;
+        }
+        for block in &function.blocks {
+            for inst in block.insts.iter().chain(block.term.inst()) {
+                for src in &inst.srcs {
+                    if let Src::Addr(Addr { base: Base::Var(var), .. }) = src {
+                        used.insert(var.0);
+                    }
+                }
+            }
+            if let Terminator::Call(call) = &block.term {
+                match &call.callee {
+                    Callee::Direct(callee) => queue.push(*callee),
+                    Callee::Indirect { allowed: Some(allowed), .. } => queue.extend(allowed),
+                    Callee::Indirect { allowed: None, .. } => {
+                        queue.extend((0..program.functions.len() as u32).map(FuncId));
+                    }
+                }
+            }
+        }
+    }
+    used
 }

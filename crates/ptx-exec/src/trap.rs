@@ -160,7 +160,14 @@ impl std::fmt::Display for Trap {
         writeln!(f, "  thread:      ({tx},{ty},{tz}), warp {}, lane {}", self.warp, self.lane)?;
         if let Some(access) = &self.access {
             let verb = if access.write { "write" } else { "read" };
-            writeln!(f, "  address:     {:#x} ({} of {} bytes, .{})", access.address, verb, access.bytes, access.space.name())?;
+            writeln!(
+                f,
+                "  address:     {:#x} ({} of {} bytes, .{})",
+                access.address,
+                verb,
+                access.bytes,
+                access.space.name()
+            )?;
         }
         if let Some(nearest) = &self.nearest {
             writeln!(f, "  nearest:     {nearest}")?;

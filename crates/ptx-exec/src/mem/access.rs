@@ -7,7 +7,7 @@
 //! Invariant: every method checks all lanes of its mask before it accesses memory for any.
 
 use super::view::{Refusal, refuse};
-use super::{Cell, Class, MemoryError, View};
+use super::{Cell, Class, View};
 use crate::lanes::{Lane, LaneMask, lanes_of};
 use crate::trap::{Fault, FaultKind};
 use ptx::isa::{Sem, Space};
@@ -237,7 +237,13 @@ impl View {
     ///
     /// # Errors
     /// As [`View::load`].
-    pub fn read_bytes(&mut self, space: Space, lane: usize, address: u64, bytes: u64) -> Result<Vec<u8>, Box<Fault>> {
+    pub fn read_bytes(
+        &mut self,
+        space: Space,
+        lane: usize,
+        address: u64,
+        bytes: u64,
+    ) -> Result<Vec<u8>, Box<Fault>> {
         (0..bytes).map(|i| self.read_byte(space, lane, address.wrapping_add(i))).collect()
     }
 
@@ -287,22 +293,17 @@ impl View {
     /// `malloc` of one lane; 0 where there is no room.
     pub fn malloc(&mut self, bytes: u64) -> u64 {
         self.note(false, true);
-        self.memory().alloc(Class::Global, bytes, 16, "memory from the kernel's `malloc`").unwrap_or(0)
+        self.memory().alloc(Class::Malloc, bytes, 16, "memory from the kernel's `malloc`").unwrap_or(0)
     }
 
     /// `free` of one lane; a null pointer is allowed.
     ///
     /// # Errors
-    /// A fault where nothing is allocated there.
+    /// A fault where `malloc` returned no such address, or it is freed already.
     pub fn free(&mut self, lane: usize, address: u64) -> Result<(), Box<Fault>> {
         self.note(false, true);
-        match self.memory().free(address) {
-            _ if address == 0 => Ok(()),
-            Ok(()) => Ok(()),
-            Err(MemoryError::Reserve | MemoryError::OutOfMemory { .. } | MemoryError::OutOfBounds { .. })
-            | Err(MemoryError::NotAllocated { .. }) => {
-                Err(refuse(Refusal::new(FaultKind::IllegalAddress, lane, address), Space::Generic, 0, true))
-            }
-        }
+        let freed = address == 0 || self.memory().free_if(address, |class| class == Class::Malloc).is_ok();
+        let refusal = Refusal::new(FaultKind::IllegalAddress, lane, address);
+        if freed { Ok(()) } else { Err(refuse(refusal, Space::Generic, 0, true)) }
     }
 }

@@ -37,12 +37,9 @@ impl Arena {
         const GIB: u64 = 1 << 30;
         // The hints are places that common systems leave free; nothing but the look of addresses depends on them.
         let (hints, sizes): (&[u64], &[u64]) = match size {
-            AddressSize::Bits64 => (&[0x20_0000_0000, 0x40_0000_0000, 0x60_0000_0000, 0], &[
-                64 * GIB,
-                16 * GIB,
-                4 * GIB,
-                GIB,
-            ]),
+            AddressSize::Bits64 => {
+                (&[0x20_0000_0000, 0x40_0000_0000, 0x60_0000_0000, 0], &[64 * GIB, 16 * GIB, 4 * GIB, GIB])
+            }
             AddressSize::Bits32 => (
                 &[0x1000_0000, 0x2000_0000, 0x4000_0000, 0x6000_0000, 0x8000_0000, 0xa000_0000, 0xc000_0000],
                 &[GIB, GIB / 2, GIB / 4],

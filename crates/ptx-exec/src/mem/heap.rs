@@ -15,19 +15,13 @@ pub(super) struct Heap {
     free: BTreeMap<u64, u64>,
     /// End of what was ever handed out.
     mark: u64,
-    region: std::ops::Range<u64>,
 }
 
 impl Heap {
     /// A region of which everything is free.
     pub(super) fn new(region: std::ops::Range<u64>) -> Self {
         let start = region.start.next_multiple_of(GAP);
-        Self { free: BTreeMap::from([(start, region.end)]), mark: start, region }
-    }
-
-    /// The region.
-    pub(super) fn region(&self) -> std::ops::Range<u64> {
-        self.region.clone()
+        Self { free: BTreeMap::from([(start, region.end)]), mark: start }
     }
 
     /// End of what was ever handed out.

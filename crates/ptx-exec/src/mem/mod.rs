@@ -93,6 +93,8 @@ pub enum Class {
     Global,
     /// `.const` and generic accesses, reading.
     Const,
+    /// From the guest's `malloc`: as `Global`, and the guest may free it.
+    Malloc,
     /// A parameter buffer: `.param` accesses of its launch.
     Param,
 }
@@ -103,6 +105,8 @@ pub struct Memory {
     regions: Regions,
     address_size: AddressSize,
     tables: Mutex<Tables>,
+    /// Counts launches.
+    launches: AtomicU64,
     /// Counts frees: a [`View`] forgets what it looked up when this changes.
     frees: AtomicU64,
 }
@@ -179,7 +183,8 @@ impl Memory {
             live: BTreeMap::new(),
             functions: 0,
         };
-        Ok(Arc::new(Self { arena, regions, address_size, tables: Mutex::new(tables), frees: AtomicU64::new(0) }))
+        let (launches, frees) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Arc::new(Self { arena, regions, address_size, tables: Mutex::new(tables), launches, frees }))
     }
 
     /// Width of its addresses.
@@ -218,7 +223,15 @@ impl Memory {
     /// # Errors
     /// [`MemoryError::NotAllocated`].
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
+        self.free_if(address, |_| true)
+    }
+
+    /// Frees an allocation of an allowed class.
+    fn free_if(&self, address: u64, allowed: impl Fn(Class) -> bool) -> Result<(), MemoryError> {
         let mut tables = self.tables();
+        if !tables.live.get(&address).is_some_and(|a| allowed(a.class)) {
+            return Err(MemoryError::NotAllocated { address });
+        }
         let gone = tables.live.remove(&address).ok_or(MemoryError::NotAllocated { address })?;
         self.frees.fetch_add(1, Ordering::Release);
         tables.heap_of(gone.class).give(address, gone.bytes);
@@ -347,6 +360,11 @@ impl Memory {
         (offset % FUNCTION_STEP == 0 && index < u64::from(count)).then_some(index as u32)
     }
 
+    /// A number of its own for each launch on this memory, from 1: `%gridid`.
+    pub(crate) fn next_launch(&self) -> u64 {
+        self.launches.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// A zeroed window in the shared region.
     pub(crate) fn shared_window(self: &Arc<Self>, bytes: u64) -> Result<Window, MemoryError> {
         self.window(WindowKind::Shared, bytes)
@@ -434,7 +452,7 @@ fn split(address: u64, bytes: u64) -> (Range<u64>, Range<u64>, Range<u64>) {
 impl Tables {
     fn heap_of(&mut self, class: Class) -> &mut Heap {
         match class {
-            Class::Global => &mut self.heap,
+            Class::Global | Class::Malloc => &mut self.heap,
             Class::Const => &mut self.constant,
             Class::Param => &mut self.params,
         }

@@ -193,7 +193,9 @@ impl View {
 
     /// Lanes of `mask` whose generic address lies in the space's region: `isspacep`. Whatever lies in no other region is global.
     pub fn isspacep(&self, space: Space, addrs: &Lane<u64>, mask: LaneMask) -> LaneMask {
-        lanes_of(mask).filter(|lane| self.memory.space_of(addrs.0[*lane]) == space).fold(0, |m, lane| m | 1 << lane)
+        lanes_of(mask)
+            .filter(|lane| self.memory.space_of(addrs.0[*lane]) == space)
+            .fold(0, |m, lane| m | 1 << lane)
     }
 
     /// Generic addresses of addresses of a space: `cvta`.
@@ -225,12 +227,14 @@ impl View {
         };
         let space = match space {
             Space::Generic => self.memory.space_of(address),
-            other => return match other {
-                Space::Shared => window("shared memory of the CTA", self.shared.bytes),
-                Space::Local => window("local memory of the thread", self.local.top),
-                Space::Param => window("parameters of the kernel", self.params.bytes),
-                _ => self.memory.nearest(address),
-            },
+            other => {
+                return match other {
+                    Space::Shared => window("shared memory of the CTA", self.shared.bytes),
+                    Space::Local => window("local memory of the thread", self.local.top),
+                    Space::Param => window("parameters of the kernel", self.params.bytes),
+                    _ => self.memory.nearest(address),
+                };
+            }
         };
         let offset = address.wrapping_sub(self.origin(space, lane));
         match space {
@@ -336,9 +340,11 @@ impl View {
         let mut all_own = true;
         for lane in lanes_of(mask) {
             let address = addrs.0[lane];
-            let (at, own) = self
-                .locate(space, lane, address, bytes, write)
-                .map_err(|kind| Refusal { kind, lane, address })?;
+            let (at, own) = self.locate(space, lane, address, bytes, write).map_err(|kind| Refusal {
+                kind,
+                lane,
+                address,
+            })?;
             list.0[lane] = at;
             all_own &= own;
         }
@@ -379,7 +385,9 @@ impl View {
                 if write && found.is_ok() { Err(FaultKind::ReadOnly) } else { found }
             }
             Space::Generic | Space::Global | Space::Const => match self.extent(address) {
-                Some(e) if bytes > e.bytes || address - e.start > e.bytes - bytes => Err(FaultKind::IllegalAddress),
+                Some(e) if bytes > e.bytes || address - e.start > e.bytes - bytes => {
+                    Err(FaultKind::IllegalAddress)
+                }
                 Some(e) if permits(space, e.class, write) => Ok((address, false)),
                 Some(e) if write && permits(space, e.class, false) => Err(FaultKind::ReadOnly),
                 _ => Err(FaultKind::IllegalAddress),
@@ -433,7 +441,7 @@ impl View {
 /// Whether an instruction of that space may reach allocations of that class.
 fn permits(space: Space, class: Class, write: bool) -> bool {
     match (space, class) {
-        (Space::Global | Space::Generic, Class::Global) => true,
+        (Space::Global | Space::Generic, Class::Global | Class::Malloc) => true,
         (Space::Const | Space::Generic, Class::Const) => !write,
         _ => false,
     }

@@ -1,0 +1,531 @@
+//! Loading a program and launching its kernels: what the rest of the world uses of this crate.
+//!
+//! [`LoadedModule::load`] places the variables of a program in a [`Memory`]; [`LoadedModule::kernel`] binds a kernel; a
+//! [`Kernel`] is launched any number of times, from any thread.
+//!
+//! Invariant: a launch returns only when no thread runs guest code any more. Variables keep their contents from launch to launch and
+//! are freed with the module.
+
+use crate::bound::{Code, Term};
+use crate::frame::DEPTH_LIMIT;
+use crate::interp::World;
+use crate::layout::Layout;
+use crate::mem::{Class, Memory, MemoryError};
+use crate::sched::{GridRun, GridTrap, Outcome, run_grid};
+use crate::trap::Trap;
+use crate::warp::GridShape;
+use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
+use ptx::ir::{Callee, Program};
+use ptx::isa::Space;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// Local memory of a thread where calls may nest without bound, in bytes. Chosen: 64 times the default of CUDA.
+const STACK_BYTES: u64 = 64 << 10;
+/// Shared memory of a CTA, static and dynamic: the most that any GPU of today gives (sm_90).
+const SHARED_LIMIT: u64 = 227 << 10;
+/// Threads of a CTA. CUDA's limit since sm_20.
+const CTA_THREADS: u64 = 1024;
+
+/// Why a program could not be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// An external variable that nothing defines.
+    Undefined {
+        /// Its name.
+        name: String,
+        /// Its line.
+        line: u32,
+    },
+    /// The program's addresses have another width than the memory's.
+    AddressSize {
+        /// The program's.
+        program: AddressSize,
+        /// The memory's.
+        memory: AddressSize,
+    },
+    /// The initial contents of a variable hold an address that does not exist before a launch (of shared memory).
+    Initialiser {
+        /// The variable.
+        name: String,
+        /// Its line.
+        line: u32,
+    },
+    /// No memory.
+    Memory(MemoryError),
+}
+
+impl From<MemoryError> for LoadError {
+    fn from(error: MemoryError) -> Self {
+        LoadError::Memory(error)
+    }
+}
+
+impl std::fmt::Display for LoadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LoadError::Undefined { name, line } => {
+                write!(f, "external variable `{name}` (line {line}) is defined nowhere")
+            }
+            LoadError::AddressSize { program, memory } => {
+                let bits = |size: &AddressSize| size.bytes() * 8;
+                write!(
+                    f,
+                    "the module has {}-bit addresses, the device {}-bit ones",
+                    bits(program),
+                    bits(memory)
+                )
+            }
+            LoadError::Initialiser { name, line } => {
+                write!(f, "the initialiser of `{name}` (line {line}) needs the address of a shared variable")
+            }
+            LoadError::Memory(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// A program with its variables in memory.
+pub struct LoadedModule {
+    program: Arc<Program>,
+    memory: Arc<Memory>,
+    /// By `VarId`: the address, for variables that are placed once per module.
+    variables: Vec<Option<u64>>,
+    functions: u64,
+}
+
+impl LoadedModule {
+    /// Places and initialises the `.global` and `.const` variables of a program.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn load(memory: &Arc<Memory>, program: Arc<Program>) -> Result<Arc<Self>, LoadError> {
+        if program.address_size != memory.address_size() {
+            return Err(LoadError::AddressSize {
+                program: program.address_size,
+                memory: memory.address_size(),
+            });
+        }
+        let functions = memory.reserve_functions(program.functions.len() as u32)?;
+        let variables = vec![None; program.variables.len()];
+        let mut module = Self { program, memory: Arc::clone(memory), variables, functions };
+        module.place()?;
+        module.initialise()?;
+        Ok(Arc::new(module))
+    }
+
+    fn place(&mut self) -> Result<(), LoadError> {
+        for (id, variable) in self.program.variables.iter().enumerate() {
+            let (class, space) = match variable.space {
+                Space::Global | Space::Tex => (Class::Global, "global"),
+                Space::Const => (Class::Const, "constant"),
+                Space::Generic | Space::Reg | Space::Sreg | Space::Local | Space::Param | Space::Shared => {
+                    continue;
+                }
+            };
+            if variable.linkage == Linkage::Extern {
+                return Err(LoadError::Undefined { name: variable.name.clone(), line: self.line(variable) });
+            }
+            let name = format!("{space} variable `{}`", variable.name);
+            let address = self.memory.alloc(class, variable.bytes, u64::from(variable.align), &name)?;
+            self.variables[id] = Some(address);
+        }
+        Ok(())
+    }
+
+    fn initialise(&self) -> Result<(), LoadError> {
+        for (variable, address) in self.program.variables.iter().zip(&self.variables) {
+            let (Some(init), Some(address)) = (&variable.init, address) else { continue };
+            let mut bytes = init.bytes.clone();
+            bytes.truncate(usize::try_from(variable.bytes).unwrap_or(usize::MAX));
+            for reloc in &init.relocs {
+                let Some(value) = self.symbol_address(reloc) else {
+                    return Err(LoadError::Initialiser {
+                        name: variable.name.clone(),
+                        line: self.line(variable),
+                    });
+                };
+                let value = value.to_le_bytes();
+                let start = usize::try_from(reloc.offset).unwrap_or(usize::MAX);
+                let target = bytes.get_mut(start..).unwrap_or_default();
+                let n = target.len().min(usize::from(reloc.bytes).min(8));
+                target[..n].copy_from_slice(&value[..n]);
+            }
+            self.memory.write(*address, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Generic addresses and addresses in their own space are the same for what is placed once per module.
+    fn symbol_address(&self, reloc: &Reloc) -> Option<u64> {
+        let base = match reloc.symbol {
+            Symbol::Var(VarId(id)) => self.variables.get(id as usize).copied().flatten()?,
+            Symbol::Func(FuncId(id)) => Memory::function_address(self.functions, id),
+        };
+        Some(base.wrapping_add_signed(reloc.addend))
+    }
+
+    fn line(&self, variable: &Variable) -> u32 {
+        self.program.source.line(variable.span)
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// The memory that its variables are in.
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// The address of a `.global` or `.const` variable; `None` for those of other spaces.
+    pub fn variable(&self, var: VarId) -> Option<u64> {
+        self.variables.get(var.0 as usize).copied().flatten()
+    }
+
+    /// The functions that are kernels with a body.
+    pub fn kernels(&self) -> impl Iterator<Item = (FuncId, &ptx::ir::Function)> {
+        let all = self.program.functions.iter().enumerate();
+        all.filter(|(_, f)| f.kind == FunctionKind::Entry && !f.blocks.is_empty())
+            .map(|(id, f)| (FuncId(id as u32), f))
+    }
+
+    /// Where everything is for a kernel: what binding needs.
+    pub fn layout(&self, kernel: FuncId) -> Layout {
+        let variables = self.variables.iter().map(|address| address.unwrap_or(0)).collect();
+        let functions = 0..self.program.functions.len() as u32;
+        let functions = functions.map(|id| Memory::function_address(self.functions, id)).collect();
+        Layout::for_kernel(&self.program, kernel, variables, functions)
+    }
+}
+
+impl Drop for LoadedModule {
+    fn drop(&mut self) {
+        for address in self.variables.iter().flatten() {
+            // The program may have freed it (`free` of a variable's address); then it is gone already.
+            let _already_gone = self.memory.free(*address);
+        }
+    }
+}
+
+/// A kernel, ready to be launched.
+pub struct Kernel {
+    module: Arc<LoadedModule>,
+    kernel: FuncId,
+    code: Code,
+    stack_bytes: u64,
+}
+
+/// How to launch a kernel.
+#[derive(Clone, Debug)]
+pub struct LaunchConfig {
+    /// CTAs in each dimension.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in each dimension.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+    /// The parameter buffer.
+    pub params: Vec<u8>,
+    /// OS threads; `None`: as many as there are cores.
+    pub threads: Option<u32>,
+    /// Schedule seed; 0 is the natural order.
+    pub seed: u64,
+    /// Steps of warps, all together; the launch traps beyond.
+    pub max_steps: Option<u64>,
+    /// Time; the launch traps beyond.
+    pub timeout: Option<Duration>,
+    /// The launch traps soon after this becomes true.
+    pub cancel: Option<Arc<AtomicBool>>,
+}
+
+impl LaunchConfig {
+    /// A launch without parameters, limits or dynamic shared memory.
+    pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
+        Self {
+            grid,
+            block,
+            dynamic_shared: 0,
+            params: Vec::new(),
+            threads: None,
+            seed: 0,
+            max_steps: None,
+            timeout: None,
+            cancel: None,
+        }
+    }
+}
+
+/// What a launch did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LaunchReport {
+    /// Instructions that warps executed.
+    pub steps: u64,
+    /// The same, counted for each lane that was there.
+    pub thread_instructions: u64,
+    /// What the kernel printed, in order of CTA numbers.
+    pub output: Vec<u8>,
+    /// From the first CTA's start to the last one's end.
+    pub elapsed: Duration,
+    /// OS threads.
+    pub threads: u32,
+}
+
+/// Why a launch failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaunchError {
+    /// The launch does not fit the kernel or the machine; says why.
+    Invalid(String),
+    /// No memory for the launch.
+    Memory(MemoryError),
+    /// The program is at fault; with what it did until then.
+    Trap(Box<Trap>, LaunchReport),
+}
+
+impl From<MemoryError> for LaunchError {
+    fn from(error: MemoryError) -> Self {
+        LaunchError::Memory(error)
+    }
+}
+
+impl std::fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LaunchError::Invalid(why) => f.write_str(why),
+            LaunchError::Memory(error) => error.fmt(f),
+            LaunchError::Trap(trap, _) => trap.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LaunchError {}
+
+impl Kernel {
+    /// A kernel with the code that was bound for it and for [`LoadedModule::layout`].
+    pub fn new(module: &Arc<LoadedModule>, kernel: FuncId, code: Code) -> Self {
+        let stack_bytes = stack_bytes(&code, kernel);
+        Self { module: Arc::clone(module), kernel, code, stack_bytes }
+    }
+
+    /// The module.
+    pub fn module(&self) -> &Arc<LoadedModule> {
+        &self.module
+    }
+
+    /// The kernel's function in the program.
+    pub fn function(&self) -> &ptx::ir::Function {
+        &self.module.program.functions[self.kernel.0 as usize]
+    }
+
+    /// Runs the kernel and waits for its end.
+    ///
+    /// # Errors
+    /// [`LaunchError`].
+    pub fn launch(&self, config: &LaunchConfig) -> Result<LaunchReport, LaunchError> {
+        let start = Instant::now();
+        self.check(config)?;
+        let memory = &self.module.memory;
+        let function = self.function();
+        let threads = config.threads.unwrap_or_else(cores).max(1);
+        let shared_bytes = self.shared_bytes(config);
+        let name = format!("parameters of `{}`", function.name);
+        let params = Params::new(memory, &config.params, &name)?;
+        let run = GridRun {
+            world: World {
+                code: &self.code,
+                functions: self.module.functions,
+                address_size: self.module.program.address_size,
+                source: &self.module.program.source,
+            },
+            memory,
+            shape: Arc::new(GridShape {
+                ntid: config.block,
+                nctaid: config.grid,
+                gridid: memory.next_launch(),
+                nsmid: threads,
+                dynamic_shared: config.dynamic_shared,
+                total_shared: (shared_bytes as u32).next_multiple_of(256),
+                envreg: [0; 32],
+            }),
+            kernel: self.kernel.0,
+            shared_bytes,
+            params: (params.address, config.params.len() as u64),
+            stack_bytes: self.stack_bytes,
+            threads,
+            seed: config.seed,
+            max_steps: config.max_steps,
+            deadline: config.timeout.and_then(|timeout| start.checked_add(timeout)),
+            cancel: config.cancel.as_deref(),
+        };
+        let began = Instant::now();
+        let Outcome { trap, error, steps, lane_steps, output } = run_grid(&run);
+        let report = LaunchReport {
+            steps,
+            thread_instructions: lane_steps,
+            output,
+            elapsed: began.elapsed(),
+            threads,
+        };
+        match (trap, error) {
+            (Some(trap), _) => Err(LaunchError::Trap(Box::new(self.trap(trap)), report)),
+            (None, Some(error)) => Err(error.into()),
+            (None, None) => Ok(report),
+        }
+    }
+
+    fn shared_bytes(&self, config: &LaunchConfig) -> u64 {
+        u64::from(self.code.shared_bytes) + u64::from(config.dynamic_shared)
+    }
+
+    /// What CUDA refuses at launch. PTX ISA §10.2, §10.7, §11.4.
+    fn check(&self, config: &LaunchConfig) -> Result<(), LaunchError> {
+        let function = self.function();
+        let invalid = |why: String| Err(LaunchError::Invalid(why));
+        let show = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
+        let threads: u64 = config.block.iter().map(|n| u64::from(*n)).product();
+        if config.block.contains(&0) || config.grid.contains(&0) {
+            return invalid(format!(
+                "no threads: a grid of {}, CTAs of {}",
+                show(config.grid),
+                show(config.block)
+            ));
+        }
+        let most = if self.module.program.target.sm.number < 20 { 512 } else { CTA_THREADS };
+        if threads > most || config.block[2] > 64 {
+            return invalid(format!(
+                "a CTA of {} is over the limit of {most} threads, 64 in z",
+                show(config.block)
+            ));
+        }
+        if config.grid[0] > i32::MAX as u32 || config.grid[1] > 65535 || config.grid[2] > 65535 {
+            return invalid(format!(
+                "a grid of {} is over the limit of 2147483647x65535x65535",
+                show(config.grid)
+            ));
+        }
+        if let Some(required) = function.performance.reqntid
+            && required != config.block
+        {
+            return invalid(format!(
+                "`.reqntid` wants CTAs of {}, not {}",
+                show(required),
+                show(config.block)
+            ));
+        }
+        if let Some(max) = function.performance.maxntid {
+            let most: u64 = max.iter().map(|n| u64::from(*n)).product();
+            if threads > most {
+                return invalid(format!("`.maxntid` allows CTAs of {most} threads, not {threads}"));
+            }
+        }
+        if self.shared_bytes(config) > SHARED_LIMIT {
+            let bytes = self.shared_bytes(config);
+            return invalid(format!("{bytes} bytes of shared memory are over the limit of {SHARED_LIMIT}"));
+        }
+        if config.params.len() as u64 != u64::from(function.param_bytes) {
+            let (wants, has) = (function.param_bytes, config.params.len());
+            return invalid(format!(
+                "`{}` has {wants} bytes of parameters, but {has} were given",
+                function.name
+            ));
+        }
+        Ok(())
+    }
+
+    /// Writes a trap out.
+    fn trap(&self, trap: GridTrap) -> Trap {
+        let program = &self.module.program;
+        let source = &program.source;
+        let stopped = trap.stopped;
+        let somewhere = stopped.span.start < stopped.span.end;
+        let loc = stopped.loc.and_then(|Loc { file, line, column: _ }| {
+            let (_, name) = program.files.iter().find(|(index, _)| *index == file)?;
+            Some((name.clone(), line))
+        });
+        let function = program.functions.get(stopped.function as usize).map_or("?", |f| f.name.as_str());
+        Trap {
+            kind: stopped.fault.kind,
+            access: stopped.fault.access,
+            kernel: self.function().name.clone(),
+            function: function.to_owned(),
+            file: source.name.clone(),
+            line: if somewhere { source.line(stopped.span) } else { 0 },
+            instruction: stopped.span.text(&source.text).to_owned(),
+            source: loc,
+            ctaid: trap.ctaid,
+            tid: trap.tid,
+            warp: trap.warp,
+            lane: stopped.fault.lane,
+            nearest: trap.nearest,
+        }
+    }
+}
+
+/// A parameter buffer, freed at its end.
+struct Params<'a> {
+    memory: &'a Memory,
+    address: u64,
+}
+
+impl<'a> Params<'a> {
+    fn new(memory: &'a Memory, bytes: &[u8], name: &str) -> Result<Self, MemoryError> {
+        let address = memory.alloc(Class::Param, bytes.len() as u64, 16, name)?;
+        memory.write(address, bytes)?;
+        Ok(Self { memory, address })
+    }
+}
+
+impl Drop for Params<'_> {
+    fn drop(&mut self) {
+        // Nothing else frees it: the guest's `free` takes global memory only.
+        let _ = self.memory.free(self.address);
+    }
+}
+
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+}
+
+/// Local memory of a thread in bytes: what the deepest path of calls needs, or a fixed amount where there is no deepest.
+fn stack_bytes(code: &Code, kernel: FuncId) -> u64 {
+    let mut state = vec![None; code.functions.len()];
+    let align = code.functions.iter().flatten().map(|f| u64::from(f.frame_align)).max().unwrap_or(1).max(16);
+    let own = code
+        .functions
+        .get(kernel.0 as usize)
+        .and_then(Option::as_ref)
+        .map_or(0, |f| u64::from(f.frame_bytes));
+    let bytes = deepest(code, kernel.0, 0, &mut state).unwrap_or(STACK_BYTES + own).next_multiple_of(align);
+    // Lanes whose memories lie a large power of two apart would share one cache set.
+    if bytes >= 2048 { bytes + align.max(64) } else { bytes }
+}
+
+/// The stack that a function and what it calls need; `None` where calls may nest without bound.
+fn deepest(code: &Code, function: u32, depth: u32, state: &mut Vec<Option<Option<u64>>>) -> Option<u64> {
+    if depth > DEPTH_LIMIT {
+        return None;
+    }
+    let Some(body) = code.functions.get(function as usize).and_then(Option::as_ref) else { return Some(0) };
+    if let Some(known) = state[function as usize] {
+        return known;
+    }
+    // Met again before it is known: recursion.
+    state[function as usize] = Some(None);
+    let mut below = 0;
+    for block in &body.blocks {
+        if let Term::Call(call) = &block.term
+            && call.builtin.is_none()
+        {
+            let Callee::Direct(callee) = &call.callee else { return None };
+            let align =
+                code.functions.get(callee.0 as usize).and_then(Option::as_ref).map_or(1, |f| f.frame_align);
+            below = below.max(deepest(code, callee.0, depth + 1, state)? + u64::from(align.max(1)) - 1);
+        }
+    }
+    let all = Some(u64::from(body.frame_bytes) + below);
+    state[function as usize] = Some(all);
+    all
+}

@@ -1,0 +1,272 @@
+//! A CTA: its warps, its sixteen barriers, its shared memory, run by one OS thread at a time.
+//!
+//! Invariant: a warp runs only while it has something to do; a CTA of which no warp has, and not all have exited, is deadlocked,
+//! because nothing outside a CTA can let one of its barriers or warp-synchronous instructions go on.
+
+use super::barrier::Barrier;
+use super::seed::Seed;
+use crate::bound::Function;
+use crate::frame::{Wait, WarpFrame};
+use crate::interp::{self, Budget, Stop, Stopped, World};
+use crate::mem::Window;
+use crate::trap::{Fault, FaultKind};
+
+/// Rounds in which all warps only looked at memory, until the CTA is set aside.
+const IDLE_ROUNDS: u32 = 2;
+/// Rounds after which a CTA is set aside in any case, in case that it waits for another in a way that does not show.
+const LONG_ROUNDS: u32 = 1024;
+/// Warps that a report of a deadlock names one by one.
+const NAMED_WARPS: usize = 8;
+
+/// What a warp of a CTA is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Runnable,
+    /// Waits at a barrier.
+    Waiting,
+    /// Its lanes wait for each other, for good.
+    Stuck,
+    Exited,
+}
+
+/// A CTA with its whole state.
+pub(super) struct Cta {
+    /// Number in the grid.
+    pub(super) index: u64,
+    ctaid: [u32; 3],
+    warps: Vec<WarpFrame>,
+    status: Vec<Status>,
+    live: u32,
+    barriers: [Barrier; 16],
+    shared: Option<Window>,
+    seed: Seed,
+    order: Vec<u32>,
+    /// What it printed.
+    pub(super) output: Vec<u8>,
+}
+
+/// Why a CTA stopped.
+pub(super) enum CtaStop {
+    /// All threads have exited.
+    Finished,
+    /// It waits for other CTAs.
+    Idle,
+    /// It ran long enough; others may want to.
+    Long,
+    /// The launch is being stopped.
+    Cancelled,
+    /// A lane of that warp is at fault.
+    Trapped(Box<Stopped>, u32),
+}
+
+/// Limits that a CTA asks about.
+pub(super) trait Limits {
+    /// Steps that are left to the launch; `None`: stop now.
+    fn steps(&self) -> Option<u64>;
+    /// Accounts for steps, of warps and of lanes.
+    fn spend(&self, steps: u64, lane_steps: u64);
+    /// Whether the time is up.
+    fn late(&self) -> bool;
+}
+
+impl Cta {
+    /// Room for a CTA. Its warps are at no place until [`Cta::start`].
+    pub(super) fn new(warps: Vec<WarpFrame>, shared: Option<Window>) -> Self {
+        Self {
+            index: 0,
+            ctaid: [0; 3],
+            status: vec![Status::Exited; warps.len()],
+            warps,
+            live: 0,
+            barriers: Default::default(),
+            shared,
+            seed: Seed::new(0, 0),
+            order: Vec::new(),
+            output: Vec::new(),
+        }
+    }
+
+    /// Makes it CTA `index` of the grid, at the start of the kernel.
+    pub(super) fn start(
+        &mut self,
+        index: u64,
+        ctaid: [u32; 3],
+        seed: u64,
+        smid: u32,
+        kernel: u32,
+        function: &Function,
+    ) {
+        self.index = index;
+        self.ctaid = ctaid;
+        self.seed = Seed::new(seed, index);
+        self.live = self.warps.len() as u32;
+        self.barriers = Default::default();
+        self.output = Vec::new();
+        if let Some(window) = &mut self.shared {
+            window.clear(0..window.bytes());
+        }
+        for (id, warp) in self.warps.iter_mut().enumerate() {
+            warp.start(ctaid, id as u32, kernel, function);
+            warp.state.smid = smid;
+        }
+        self.status.fill(Status::Runnable);
+    }
+
+    /// `%ctaid`
+    pub(super) fn ctaid(&self) -> [u32; 3] {
+        self.ctaid
+    }
+
+    /// A warp, to report about.
+    pub(super) fn warp(&self, warp: u32) -> &WarpFrame {
+        &self.warps[warp as usize]
+    }
+
+    /// Runs the warps in turn until the CTA must stop.
+    pub(super) fn run(&mut self, world: &World<'_>, limits: &impl Limits) -> CtaStop {
+        let mut idle_rounds = 0;
+        for _ in 0..LONG_ROUNDS {
+            let mut order = std::mem::take(&mut self.order);
+            self.seed.order(&mut order, self.warps.len() as u32);
+            let round = self.round(&order, world, limits);
+            self.order = order;
+            match round {
+                Ok(Round { ran: false, .. }) if self.live == 0 => return CtaStop::Finished,
+                Ok(Round { ran: false, .. }) => return self.deadlock(world),
+                Ok(Round { idle: true, .. }) => idle_rounds += 1,
+                Ok(_) => idle_rounds = 0,
+                Err(stop) => return stop,
+            }
+            if idle_rounds >= IDLE_ROUNDS {
+                return CtaStop::Idle;
+            }
+        }
+        CtaStop::Long
+    }
+
+    /// Gives each runnable warp a slice.
+    fn round(&mut self, order: &[u32], world: &World<'_>, limits: &impl Limits) -> Result<Round, CtaStop> {
+        let mut round = Round { ran: false, idle: true };
+        for id in order {
+            let index = *id as usize;
+            if self.status[index] != Status::Runnable {
+                continue;
+            }
+            round.ran = true;
+            let Some(steps) = limits.steps() else { return Err(CtaStop::Cancelled) };
+            let (slice, turn) = self.seed.budget();
+            let warp = &mut self.warps[index];
+            let (before, lanes_before) = (warp.steps, warp.lane_steps);
+            let mut stop = interp::run(warp, world, Budget { slice, turn, steps });
+            limits.spend(warp.steps - before, warp.lane_steps - lanes_before);
+            self.output.append(&mut warp.output);
+            if limits.late() && !matches!(stop, Stop::Trapped(_)) {
+                stop = late(warp, world);
+            }
+            match stop {
+                Stop::Yielded { idle } => round.idle &= idle,
+                Stop::Waiting => self.status[index] = Status::Waiting,
+                Stop::Stuck => self.status[index] = Status::Stuck,
+                Stop::Trapped(stopped) => return Err(CtaStop::Trapped(stopped, *id)),
+                Stop::Exited => {
+                    round.idle = false;
+                    self.status[index] = Status::Exited;
+                    self.live -= 1;
+                    for barrier in 0..self.barriers.len() {
+                        self.complete(barrier, world);
+                    }
+                }
+                Stop::Arrived(wait, arrival) => {
+                    round.idle = false;
+                    self.status[index] =
+                        if self.warps[index].has_ready() { Status::Runnable } else { Status::Waiting };
+                    let lanes = self.warps[index].state.live;
+                    let count = self.warps.len() as u32;
+                    let barrier = wait.id as usize;
+                    if let Err(why) = self.barriers[barrier].arrive(*id, &wait, arrival, lanes, count) {
+                        let stopped = blame(&self.warps[index], world, FaultKind::BadBarrier(why));
+                        return Err(CtaStop::Trapped(stopped, *id));
+                    }
+                    self.complete(barrier, world);
+                }
+            }
+        }
+        Ok(round)
+    }
+
+    fn complete(&mut self, barrier: usize, world: &World<'_>) {
+        let Some(release) = self.barriers[barrier].complete(self.live) else { return };
+        for warp in release.warps {
+            interp::release(&mut self.warps[warp as usize], world, release.reduced);
+            self.status[warp as usize] = Status::Runnable;
+        }
+    }
+
+    /// Nothing can go on: says who waits where.
+    fn deadlock(&self, world: &World<'_>) -> CtaStop {
+        let mut text = Vec::new();
+        let mut first = None;
+        for (id, warp) in self.warps.iter().enumerate() {
+            if self.status[id] == Status::Exited {
+                continue;
+            }
+            first.get_or_insert(id as u32);
+            if text.len() == NAMED_WARPS {
+                text.push("and others".to_owned());
+                break;
+            }
+            text.push(format!("warp {id}: {}", self.waits(warp, world)));
+        }
+        let id = first.unwrap_or(0);
+        let kind = FaultKind::Deadlock(text.join("; "));
+        CtaStop::Trapped(blame(&self.warps[id as usize], world, kind), id)
+    }
+
+    /// Who waits where in a warp.
+    fn waits(&self, warp: &WarpFrame, world: &World<'_>) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        for group in &warp.groups {
+            let function = warp.acts[group.act as usize].function;
+            let span = world.block(function, group.block).map_or_else(Default::default, |b| b.span);
+            let place = world.place(span);
+            let more = match &group.wait {
+                Wait::Barrier(wait) if wait.arrived => match self.barriers.get(wait.id as usize) {
+                    Some(barrier) => format!(" (barrier {}: {})", wait.id, barrier.progress(self.live)),
+                    None => String::new(),
+                },
+                Wait::Barrier(wait) => format!(" (barrier {}: not all lanes of the warp are there)", wait.id),
+                Wait::Sync { members, .. } => format!(" (for the members {members:#010x})"),
+                Wait::Aligned => " (for all lanes of the warp)".to_owned(),
+                Wait::Ready => String::new(),
+            };
+            parts.push(format!("lanes {:#010x} at {place}{more}", group.mask));
+        }
+        parts.join(", ")
+    }
+}
+
+/// What happened in a round.
+struct Round {
+    /// Whether a warp ran at all.
+    ran: bool,
+    /// Whether all that ran only looked at memory.
+    idle: bool,
+}
+
+/// The time is up, at a place where the warp is.
+fn late(warp: &WarpFrame, world: &World<'_>) -> Stop {
+    Stop::Trapped(blame(warp, world, FaultKind::TimeLimit))
+}
+
+/// A fault that is blamed on the place of the warp's first group.
+fn blame(warp: &WarpFrame, world: &World<'_>, kind: FaultKind) -> Box<Stopped> {
+    let (function, block, mask) = match warp.groups.first() {
+        Some(group) => (warp.acts[group.act as usize].function, group.block, group.mask),
+        None => (u32::MAX, 0, 1),
+    };
+    let fault = Fault::new(kind, mask.trailing_zeros() as usize % 32);
+    match world.block(function, block) {
+        Some(block) => Box::new(Stopped { fault, function, span: block.span, loc: block.loc }),
+        None => Box::new(Stopped { fault, function, span: ptx::Span::default(), loc: None }),
+    }
+}
