@@ -38,7 +38,8 @@ impl Mods {
 
     /// The same with `word` in `slot`, in place of the word that was there; a word of [`Slot::Flag`] is added.
     pub fn with(mut self, slot: Slot, word: Word) -> Self {
-        let old = self.items[..usize::from(self.len)].iter_mut().find(|(s, _)| *s == slot && slot != Slot::Flag);
+        let old =
+            self.items[..usize::from(self.len)].iter_mut().find(|(s, _)| *s == slot && slot != Slot::Flag);
         match old {
             Some(old) => *old = (slot, word),
             None => self.imply(slot, word),

@@ -13,6 +13,7 @@ impl Parser<'_> {
     /// A function's body. The token at hand is its `{`.
     pub(super) fn body(&mut self) -> Block {
         self.depth = 0;
+        self.unexpected_reported = false;
         let body = self.block();
         self.unwinding = false;
         body
@@ -35,13 +36,14 @@ impl Parser<'_> {
             }
             let before = self.at;
             let start = self.span();
+            self.unexpected_reported = false;
             match self.statement() {
                 Ok(statement) => statements.push(statement),
                 Err(Reported) => {
-                    self.skip_statement();
                     if self.at == before {
                         self.bump();
                     }
+                    self.skip_statement();
                     statements.push(Statement::Error(start.to(self.previous().max(start))));
                 }
             }
@@ -132,7 +134,15 @@ impl Parser<'_> {
     fn body_directive(&mut self) -> Parse<Statement> {
         let word = self.word();
         match word {
-            "loc" => self.loc().map(Statement::Loc),
+            "loc" => {
+                let loc = self.loc();
+                if loc.is_err() {
+                    let start = self.previous();
+                    self.skip_line();
+                    return Ok(Statement::Error(start.to(self.previous())));
+                }
+                loc.map(Statement::Loc)
+            }
             "pragma" => self.pragma().map(Statement::Pragma),
             "callprototype" | "calltargets" | "branchtargets" => {
                 let diagnostic = Diagnostic::new(
@@ -239,7 +249,7 @@ impl Parser<'_> {
         while self.is(K::DotWord) && !(self.first_on_line() && is_directive(self.word())) {
             modifiers.extend(self.eat_word());
             let is_const = modifiers.last().is_some_and(|word| word.text(self.source) == "const");
-            if is_const && self.touches() && self.eat(K::LBracket).is_some() {
+            if is_const && self.eat(K::LBracket).is_some() {
                 bank = Some(self.constant()?);
                 self.expect(K::RBracket, "`]` after the bank")?;
             }

@@ -64,6 +64,7 @@ impl Parser<'_> {
                 return Ok(Section { span: start.to(self.previous()), name, lines });
             }
             let before = self.at;
+            self.unexpected_reported = false;
             self.in_section = true;
             let line = self.section_line();
             self.in_section = false;
@@ -89,14 +90,14 @@ impl Parser<'_> {
             "b64" => Ty::B64,
             word => {
                 let is_type = Ty::from_name(word).is_some();
-                if !is_type || self.is_muffled() {
+                if !is_type {
                     return Err(self.expected("`.b8`, `.b16`, `.b32`, `.b64` or a label"));
                 }
                 let message = format!("a section has no data of type `.{word}`");
                 let diagnostic = Diagnostic::new(Code::UnexpectedToken, self.span(), message)
                     .with_help("the types of a section are `.b8`, `.b16`, `.b32` and `.b64`")
                     .with_section("11.5.2");
-                return Err(self.report(diagnostic));
+                return Err(self.unexpected(diagnostic));
             }
         };
         let ty = Spanned { value: ty, span: self.bump() };

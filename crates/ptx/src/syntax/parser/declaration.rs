@@ -70,7 +70,9 @@ impl Parser<'_> {
             return Ok(parameters);
         }
         loop {
-            match self.parameter() {
+            let parameter = self.parameter();
+            let readable = parameter.is_ok();
+            match parameter {
                 Ok(parameter) => parameters.push(parameter),
                 Err(Reported) => self.skip_in_list(K::RParen),
             }
@@ -80,23 +82,24 @@ impl Parser<'_> {
             if self.eat(K::RParen).is_some() {
                 return Ok(parameters);
             }
-            self.expected_closing(open);
-            self.skip_in_list(K::RParen);
-            if self.eat(K::Comma).is_none() {
-                self.eat(K::RParen);
-                return Ok(parameters);
+            if readable {
+                self.expected_closing(open);
+                if !self.is(K::DotWord) {
+                    self.skip_in_list(K::RParen);
+                }
+            }
+            // A parameter behind one without its comma is read; anything else ends the list.
+            if self.eat(K::Comma).is_none() && space_named(self.word()).is_none() {
+                return self.eat(K::RParen).map(|_| parameters).ok_or(Reported);
             }
         }
     }
 
     fn expected_closing(&mut self, open: Span) {
-        if self.is_muffled() {
-            return;
-        }
         let message = format!("expected `,` or `)`, found {}", self.found());
         let diagnostic = Diagnostic::new(Code::UnexpectedToken, self.span(), message)
             .with_related(open, "the list begins here");
-        self.report(diagnostic);
+        self.unexpected(diagnostic);
     }
 
     fn parameter(&mut self) -> Parse<Parameter> {
@@ -129,12 +132,12 @@ impl Parser<'_> {
         while self.is(K::DotWord) {
             unreadable_type |= self.specifier(&mut specifiers)?;
         }
-        if specifiers.ty.is_none() && !unreadable_type && !self.is_muffled() {
+        if specifiers.ty.is_none() && !unreadable_type {
             let message = format!("expected a type, found {}", self.found());
             let diagnostic = Diagnostic::new(Code::BadDeclaration, self.span(), message)
                 .with_help("a declaration is `.space .type name`, such as `.reg .b32 %r<4>`")
                 .with_section("5.4.1");
-            self.report(diagnostic);
+            self.unexpected(diagnostic);
         }
         Ok(specifiers)
     }

@@ -138,7 +138,7 @@ impl Parser<'_> {
                 let diagnostic = Diagnostic::new(Code::UnexpectedToken, self.span(), message)
                     .with_label("`.s64` or `.u64` expected")
                     .with_section("4.6.4");
-                return Err(self.report(diagnostic));
+                return Err(self.unexpected(diagnostic));
             }
         };
         self.bump();

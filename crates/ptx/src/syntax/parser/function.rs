@@ -46,40 +46,50 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A body, or the end of a prototype: its semicolon may be missing where a directive follows.
+    /// A body, or the end of a prototype: its semicolon may be missing where another item follows.
     fn function_end(&mut self, function: &mut Function, signature: Parse<()>) -> Parse<()> {
-        if self.is(K::LBrace) {
-            function.body = Some(self.body());
-            return Ok(());
+        let complete =
+            self.is(K::LBrace) || self.is(K::Semicolon) || self.is_end() || self.begins_next_item();
+        let reported = if signature.is_ok() && !complete { Some(self.expected("`{` or `;`")) } else { None };
+        if reported.is_some() {
+            self.skip_signature();
         }
-        if self.eat(K::Semicolon).is_some() || self.is_end() || self.first_on_line() {
-            return Ok(());
-        }
-        signature?;
-        let reported = self.expected("`{` or `;`");
-        self.skip_signature();
         if self.is(K::LBrace) {
             function.body = Some(self.body());
             return Ok(());
         }
         self.eat(K::Semicolon);
-        Err(reported)
+        reported.map_or(Ok(()), Err)
     }
 
-    /// Skips to a body, to the end of a prototype, or to the next directive of module scope.
+    /// Skips to a body, to the semicolon of a prototype, or to the next item.
     fn skip_signature(&mut self) {
-        while !self.is_end() && !self.is(K::LBrace) && !self.is(K::Semicolon) {
-            if self.first_on_line() && super::is_module_directive(self.word()) {
-                return;
+        while !self.is_end() && !self.is(K::LBrace) && !super::is_module_directive(self.word()) {
+            if self.is(K::Semicolon) {
+                self.at += 1;
+                let ends = self.is_end() || self.begins_next_item();
+                self.at -= 1;
+                if ends {
+                    return;
+                }
             }
             self.bump();
         }
     }
 
+    /// Whether an item of the module begins here, at the start of a line.
+    fn begins_next_item(&self) -> bool {
+        let item = match self.kind() {
+            Some(K::DwarfLine) => true,
+            _ => self.word() != "param" && super::is_directive(self.word()),
+        };
+        item && self.first_on_line()
+    }
+
     /// What stands between a signature and a body.
     pub(super) fn function_directives(&mut self) -> Vec<FunctionDirective> {
         let mut directives = Vec::new();
-        while self.is(K::DotWord) && !self.begins_module_item() {
+        while self.is(K::DotWord) && !self.is_item_word() {
             let start = self.span();
             match self.function_directive() {
                 Ok(kind) => directives.push(FunctionDirective { span: start.to(self.previous()), kind }),
@@ -95,8 +105,7 @@ impl Parser<'_> {
         directives
     }
 
-    /// Whether a new item begins here: a directive of module scope, or a declaration.
-    fn begins_module_item(&self) -> bool {
+    fn is_item_word(&self) -> bool {
         super::is_module_directive(self.word()) || super::declaration::space_named(self.word()).is_some()
     }
 
@@ -129,7 +138,10 @@ impl Parser<'_> {
                          `.maxnctapersm`, `.noreturn`, `.pragma`",
                     )
                     .with_section("11.4");
-                return Err(self.report(diagnostic));
+                if !self.is_muffled() {
+                    self.report(diagnostic);
+                }
+                return Err(Reported);
             }
         })
     }

@@ -54,6 +54,9 @@ pub(super) struct Parser<'s> {
     in_section: bool,
     /// Whether blocks end without their `}` because a directive of module scope was met.
     unwinding: bool,
+    /// Whether something unexpected was reported in the statement, signature or directive at hand: what else is unexpected in
+    /// it most likely follows from that.
+    unexpected_reported: bool,
     /// Whether the end of the text comes too early for a reason that has been reported.
     cut_short: bool,
 }
@@ -85,6 +88,7 @@ impl<'s> Parser<'s> {
             operators: 0,
             in_section: false,
             unwinding: false,
+            unexpected_reported: false,
             cut_short,
         }
     }
@@ -206,6 +210,9 @@ impl<'s> Parser<'s> {
     /// The semicolon of a statement. Where it is missing, that is reported and the statement stands.
     fn semicolon(&mut self) -> Parse<()> {
         if self.eat(K::Semicolon).is_some() {
+            if self.unexpected_reported && !self.statement_can_follow() {
+                self.skip_statement();
+            }
             return Ok(());
         }
         if self.unterminated_string_before() {
@@ -240,20 +247,28 @@ impl<'s> Parser<'s> {
         Reported
     }
 
-    /// Whether the lexer already reported why something is amiss here: characters that PTX does not use stand beside, or a
-    /// comment without an end took the rest of the text.
+    /// Whether it has been reported already why something is amiss here: by the parser in the statement at hand, or by the
+    /// lexer, as characters that PTX does not use stand beside or a comment without an end took the rest of the text.
     fn is_muffled(&self) -> bool {
         let beside = &self.tokens[self.at.saturating_sub(1)..self.tokens.len().min(self.at + 1)];
-        beside.iter().any(|t| t.after_unknown) || (self.is_end() && self.cut_short)
+        self.unexpected_reported
+            || beside.iter().any(|t| t.after_unknown)
+            || (self.is_end() && self.cut_short)
     }
 
     /// Reports that something else should stand here, unless the lexer already reported what stands here.
     fn expected(&mut self, what: &str) -> Reported {
-        if self.is_muffled() {
-            return Reported;
-        }
         let message = format!("expected {what}, found {}", self.found());
-        self.report(Diagnostic::new(Code::UnexpectedToken, self.span(), message))
+        self.unexpected(Diagnostic::new(Code::UnexpectedToken, self.span(), message))
+    }
+
+    /// Reports that the token at hand is unexpected, once in a statement.
+    fn unexpected(&mut self, diagnostic: Diagnostic) -> Reported {
+        if !self.is_muffled() {
+            self.unexpected_reported = true;
+            self.report(diagnostic);
+        }
+        Reported
     }
 
     /// The token at hand in words.
@@ -291,8 +306,14 @@ impl<'s> Parser<'s> {
     /// looks like a statement at the start of a line.
     fn starts_statement(&self) -> bool {
         match self.kind() {
-            None | Some(K::RBrace) => true,
+            None => true,
+            Some(K::RBrace) => self.ends_block(),
             Some(K::At) => self.first_on_line(),
+            Some(K::LBrace) => {
+                let next = self.tokens.get(self.at + 1);
+                let block = next.is_none_or(|t| t.first_on_line || t.kind == K::DotWord);
+                self.first_on_line() && block
+            }
             Some(K::DotWord) => self.first_on_line() && is_directive(self.word()),
             Some(K::Ident) => {
                 let label = self.kind_ahead(1) == Some(K::Colon);
@@ -304,19 +325,38 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Skips to behind the next `;`, or to before a `}`, or to a line that begins a statement.
+    /// Whether the `}` at hand, in the middle of a statement, is more likely the end of the block than a stray one: nothing
+    /// but more of them follows on its line.
+    fn ends_block(&self) -> bool {
+        self.tokens.get(self.at + 1).is_none_or(|next| next.first_on_line || next.kind == K::RBrace)
+    }
+
+    /// Whether the `;` before the token at hand can have been the end of a statement, rather than a stray one in its middle.
+    fn statement_can_follow(&self) -> bool {
+        let starts = match self.kind() {
+            Some(K::Ident) => !self.text().starts_with('%'),
+            Some(K::DotWord) => is_directive(self.word()),
+            kind => matches!(kind, None | Some(K::At | K::LBrace | K::RBrace)),
+        };
+        starts || self.first_on_line()
+    }
+
+    /// Skips to behind the next `;` that a statement can follow, or to before a `}`, or to a line that begins a statement.
     fn skip_statement(&mut self) {
         let mut open = 0usize;
         while !self.is_end() {
             match self.kind() {
                 Some(K::Semicolon) => {
                     self.bump();
-                    return;
+                    if self.statement_can_follow() {
+                        return;
+                    }
+                    continue;
                 }
+                _ if open == 0 && self.starts_statement() => return,
                 Some(K::LBrace) => open += 1,
-                Some(K::RBrace) if open == 0 => return,
-                Some(K::RBrace) => open -= 1,
-                _ if self.starts_statement() => return,
+                Some(K::RBrace) => open = open.saturating_sub(1),
+                Some(K::Ident | K::At | K::DotWord) if self.starts_statement() => return,
                 _ => {}
             }
             self.bump();
@@ -337,6 +377,13 @@ impl<'s> Parser<'s> {
                 _ if self.starts_statement() => return,
                 _ => {}
             }
+            self.bump();
+        }
+    }
+
+    /// Skips to the next line.
+    fn skip_line(&mut self) {
+        while !self.is_end() && !self.first_on_line() {
             self.bump();
         }
     }

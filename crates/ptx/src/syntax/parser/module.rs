@@ -18,6 +18,7 @@ impl Parser<'_> {
             let start = self.span();
             self.unwinding = false;
             self.depth = 0;
+            self.unexpected_reported = false;
             match self.item(last_body) {
                 Ok(item) => {
                     if let Item::Function(function) = &item {
@@ -39,9 +40,13 @@ impl Parser<'_> {
     fn item(&mut self, last_body: Option<Span>) -> Parse<Item> {
         match self.kind() {
             Some(K::DotWord) => {
+                let before = self.at;
+                let is_line = matches!(self.word(), "version" | "target" | "address_size" | "file" | "loc");
                 let item = self.directive();
-                if item.is_err() {
-                    self.skip_item();
+                if is_line {
+                    self.end_of_line(item.is_err());
+                } else if item.is_err() {
+                    self.skip_item(before);
                 }
                 item
             }
@@ -62,18 +67,27 @@ impl Parser<'_> {
         }
     }
 
+    /// The end of a directive that ends with its line: nothing but another directive can follow on it.
+    fn end_of_line(&mut self, reported: bool) {
+        if self.is_end() || self.first_on_line() || (self.is(K::DotWord) && !reported) {
+            return;
+        }
+        if !reported {
+            self.expected("the end of the line");
+        }
+        self.skip_line();
+    }
+
     /// Reports a statement outside of a function, once for all that follow up to the next item or `}`.
     fn stray(&mut self, last_body: Option<Span>) -> Reported {
         let statement = matches!(self.kind(), Some(K::Ident | K::At));
-        if !self.is_muffled() {
-            let message = if statement {
-                format!("statement outside of a function: {}", self.found())
-            } else {
-                format!("expected a directive, found {}", self.found())
-            };
-            let diagnostic = Diagnostic::new(Code::UnexpectedToken, self.span(), message).with_section("4.3");
-            self.report(with_body(diagnostic, last_body));
-        }
+        let message = if statement {
+            format!("statement outside of a function: {}", self.found())
+        } else {
+            format!("expected a directive, found {}", self.found())
+        };
+        let diagnostic = Diagnostic::new(Code::UnexpectedToken, self.span(), message).with_section("4.3");
+        self.unexpected(with_body(diagnostic, last_body));
         let mut open = 0usize;
         while !self.is_end() {
             match self.kind() {
@@ -189,26 +203,34 @@ impl Parser<'_> {
         Ok(Pragma { span: start.to(self.previous()), strings })
     }
 
-    /// Skips to the next item: behind a `;` or a balanced `{…}`, or to a directive at the start of a line.
-    fn skip_item(&mut self) {
-        let mut open = 0usize;
+    /// Skips to the next item: behind a `;` or a balanced `{…}`, or to a directive that begins an item.
+    fn skip_item(&mut self, before: usize) {
+        let (mut braces, mut parens) = (0usize, 0usize);
         while !self.is_end() {
+            let outside = braces == 0 && parens == 0;
             match self.kind() {
-                Some(K::Semicolon) if open == 0 => {
+                Some(K::Semicolon) if outside => {
                     self.bump();
                     return;
                 }
-                Some(K::LBrace) => open += 1,
+                Some(K::LParen) => parens += 1,
+                Some(K::RParen) => parens = parens.saturating_sub(1),
+                Some(K::LBrace) => {
+                    braces += 1;
+                    parens = 0;
+                }
                 Some(K::RBrace) => {
-                    open = open.saturating_sub(1);
-                    if open == 0 {
+                    braces = braces.saturating_sub(1);
+                    if braces == 0 {
                         self.bump();
                         return;
                     }
                 }
-                Some(K::DotWord) if self.first_on_line() => {
-                    let item = is_module_directive(self.word());
-                    if item || (open == 0 && is_directive(self.word())) {
+                Some(K::DotWord) if self.at > before => {
+                    let word = self.word();
+                    let declaration =
+                        outside && self.first_on_line() && word != "param" && is_directive(word);
+                    if declaration || is_module_directive(word) {
                         return;
                     }
                 }

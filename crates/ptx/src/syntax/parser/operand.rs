@@ -22,26 +22,25 @@ impl Parser<'_> {
         if self.is(K::Semicolon) || self.starts_statement() {
             return operands;
         }
-        let mut complained = false;
         loop {
-            let start = self.span();
-            let operand = self.operand(parens).unwrap_or_else(|Reported| {
-                complained = true;
-                self.skip_in_list(K::Semicolon);
-                Operand { span: start.to(self.previous().max(start)), kind: OperandKind::Error }
-            });
-            operands.push(operand);
+            operands.push(self.operand_or_error(parens, K::Semicolon));
             if self.eat(K::Comma).is_some() {
                 continue;
             }
             if self.is(K::Semicolon) || self.starts_statement() || !self.starts_operand() {
                 return operands;
             }
-            if !complained {
-                self.missing_comma();
-                complained = true;
-            }
+            self.missing_comma();
         }
+    }
+
+    /// One operand; one that cannot be read is skipped up to the next `,` or `close`.
+    fn operand_or_error(&mut self, parens: Parens, close: K) -> Operand {
+        let start = self.span();
+        self.operand(parens).unwrap_or_else(|Reported| {
+            self.skip_in_list(close);
+            Operand { span: start.to(self.previous().max(start)), kind: OperandKind::Error }
+        })
     }
 
     fn missing_comma(&mut self) {
@@ -49,9 +48,7 @@ impl Parser<'_> {
         let diagnostic = Diagnostic::new(Code::UnexpectedToken, self.behind(), message)
             .with_label("`,` or `;` expected here")
             .with_section("4.3.2");
-        if !self.is_muffled() {
-            self.report(diagnostic);
-        }
+        self.unexpected(diagnostic);
     }
 
     fn starts_operand(&self) -> bool {
@@ -76,10 +73,10 @@ impl Parser<'_> {
                 self.bump();
                 if self.is(K::Or) { self.pair(start, OperandKind::Sink)? } else { OperandKind::Sink }
             }
-            Some(K::LBrace) => OperandKind::Vector(self.operand_list(K::LBrace, K::RBrace, "`}`")?),
+            Some(K::LBrace) => OperandKind::Vector(self.operand_list(K::RBrace, "`}`")?),
             Some(K::LBracket) => self.brackets()?,
             Some(K::LParen) if parens == Parens::Parameters => {
-                OperandKind::Parameters(self.operand_list(K::LParen, K::RParen, "`)`")?)
+                OperandKind::Parameters(self.operand_list(K::RParen, "`)`")?)
             }
             Some(K::Ident) if self.is_plain_name() => {
                 let reference = self.reference()?;
@@ -147,44 +144,50 @@ impl Parser<'_> {
         Ok(OperandKind::Pair(Box::new(Operand { span, kind: first }), Box::new(second)))
     }
 
-    /// `{a, b}` or `(a, b)`.
-    fn operand_list(&mut self, open: K, close: K, close_text: &str) -> Parse<Vec<Operand>> {
-        self.expect(open, "a list")?;
-        let mut elements = Vec::new();
+    /// `{a, b}` or `(a, b)`: the elements behind the opening bracket, and that bracket's end.
+    fn operand_list(&mut self, close: K, close_text: &str) -> Parse<Vec<Operand>> {
+        self.bump();
         if self.eat(close).is_some() {
-            return Ok(elements);
+            return Ok(Vec::new());
         }
+        self.elements(close, close_text)
+    }
+
+    /// One or more elements up to `close`.
+    fn elements(&mut self, close: K, close_text: &str) -> Parse<Vec<Operand>> {
+        let mut elements = Vec::new();
         loop {
-            elements.push(self.operand(Parens::Expression)?);
+            elements.push(self.operand_or_error(Parens::Expression, close));
             if self.eat(close).is_some() {
                 return Ok(elements);
             }
+            if self.eat(K::Comma).is_some() {
+                continue;
+            }
+            let reported = self.expected(&format!("`,` or {close_text}"));
+            self.skip_in_list(close);
             if self.eat(K::Comma).is_none() {
-                return Err(self.expected(&format!("`,` or {close_text}")));
+                return self.eat(close).map(|_| elements).ok_or(reported);
             }
         }
     }
 
     /// `[base+offset]` or `[a, b, {c, d}]`.
     fn brackets(&mut self) -> Parse<OperandKind> {
-        self.expect(K::LBracket, "`[`")?;
-        let first = self.operand(Parens::Expression)?;
-        if self.eat(K::RBracket).is_some() {
-            return Ok(OperandKind::Address(self.address(first)?));
+        self.bump();
+        let mut elements = self.elements(K::RBracket, "`]`")?;
+        match elements.pop() {
+            Some(only) if elements.is_empty() => Ok(OperandKind::Address(self.address(only)?)),
+            last => {
+                elements.extend(last);
+                Ok(OperandKind::AddressList(elements))
+            }
         }
-        let mut elements = vec![first];
-        while self.eat(K::Comma).is_some() {
-            elements.push(self.operand(Parens::Expression)?);
-        }
-        if self.eat(K::RBracket).is_none() {
-            return Err(self.expected("`]`"));
-        }
-        Ok(OperandKind::AddressList(elements))
     }
 
     fn index(&mut self, array: Name) -> Parse<OperandKind> {
-        self.expect(K::LBracket, "`[`")?;
-        let inner = self.operand(Parens::Expression)?;
+        self.bump();
+        let inner = self.operand_or_error(Parens::Expression, K::RBracket);
         self.expect(K::RBracket, "`]`")?;
         Ok(OperandKind::Indexed { array, index: self.address(inner)? })
     }
