@@ -86,7 +86,7 @@ impl Loops {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::ir::graph::random;
     use crate::ir::order::block_order;

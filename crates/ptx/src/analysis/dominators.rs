@@ -217,7 +217,7 @@ mod tests {
     }
 
     fn some_graph(seed: u64) -> Graph {
-        if seed % 3 == 0 { random::structured(seed, 25) } else { random::graph(seed, 25) }
+        if seed.is_multiple_of(3) { random::structured(seed, 25) } else { random::graph(seed, 25) }
     }
 
     #[test]

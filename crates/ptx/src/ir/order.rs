@@ -277,8 +277,8 @@ mod tests {
             assert_eq!(natural.len(), forest.header.iter().filter(|h| **h).count(), "seed {seed}");
             for (h, body) in natural {
                 assert!(forest.header[h] && !forest.irreducible[h], "seed {seed}");
-                for v in 0..graph.len() {
-                    assert_eq!(body[v], tree.is_ancestor(h, v), "seed {seed}: {v} in the loop of {h}");
+                for (v, inside) in body.iter().enumerate() {
+                    assert_eq!(*inside, tree.is_ancestor(h, v), "seed {seed}: {v} in the loop of {h}");
                 }
                 let last = (0..graph.len()).filter(|&v| body[v]).map(|v| at[v]).max().expect("the header");
                 for (from, to) in graph.edges() {

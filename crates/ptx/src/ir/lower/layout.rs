@@ -73,6 +73,16 @@ impl RegClass {
             _ => (RegClass::R64, 2),
         }
     }
+
+    /// Width of a lane's value in bits.
+    pub const fn bits(self) -> u32 {
+        match self {
+            RegClass::Pred => 1,
+            RegClass::R16 => 16,
+            RegClass::R32 => 32,
+            RegClass::R64 => 64,
+        }
+    }
 }
 
 impl Layout {
