@@ -1,9 +1,11 @@
 //! The structure of a row: its columns, parsed once.
 //!
 //! Invariant: every row of the table parses to a [`Form`] (a test reads all); matching, checking, lowering and printing
-//! work on forms and never read a column's text again. The notation is described in [`super::row`].
+//! work on forms and never read a column's text again. The notation is described in [`super::row`] and read in
+//! [`super::notation`].
 
-use super::row::{Row, Set};
+use super::notation::name;
+use super::row::Row;
 use super::{Gate, Geom, Mods, Slot, Space, Ty, Word};
 
 /// A row's columns, parsed.
@@ -32,6 +34,8 @@ pub struct Form {
 pub enum Item {
     /// Must stand here.
     One(Part),
+    /// Must stand here, together.
+    Group(Vec<Part>),
     /// May be left out, as a whole.
     Opt(Vec<Part>),
     /// May stand in any order.
@@ -45,6 +49,17 @@ pub enum Part {
     Word(Slot, Word),
     /// One of the values of `sets[index]`.
     Set(usize),
+}
+
+impl Item {
+    /// Its words and slots, in the order of the syntax.
+    pub fn parts(&self) -> Vec<Part> {
+        match self {
+            Item::One(part) => vec![*part],
+            Item::Group(parts) | Item::Opt(parts) => parts.clone(),
+            Item::AnyOrder(inner) => inner.iter().flat_map(Item::parts).collect(),
+        }
+    }
 }
 
 /// The values of a slot.
@@ -283,18 +298,119 @@ impl OperandForm {
             Kind::LevelOfDetail => mods.ty_in(Slot::Ctype),
             Kind::Offset => Some(Ty::S32),
             Kind::Grad => Some(Ty::F32),
+            Kind::Fragment(matrix) => fragment(matrix, mods).map(|f| f.ty),
             _ => None,
         }
     }
 
-    /// How many elements the operand has; 1 for a scalar.
+    /// How many elements the operand has; 1 for a scalar. For coordinates see [`coords`], for the vector of a packing `mov` its
+    /// own length counts.
     pub fn lanes(&self, mods: &Mods) -> u8 {
         match self.kind {
             Kind::Value(Value { lanes: LanesOf::Is(n), .. }) => n,
             Kind::Value(Value { lanes: LanesOf::Vec, .. }) => mods.vec(),
+            Kind::Offset | Kind::Grad => mods.geom().map_or(1, companion_lanes),
+            Kind::Fragment(matrix) => fragment(matrix, mods).map_or(1, |f| f.registers),
             _ => 1,
         }
     }
+
+    /// What the operand must be, in a few words.
+    pub fn describe(&self, mods: &Mods) -> String {
+        let ty = self.ty(mods).map_or(String::new(), |ty| format!(" of type `.{}`", ty.name()));
+        let value = |value: Value| {
+            let lanes = self.lanes(mods);
+            let not = if self.may_not { ", perhaps negated with `!`" } else { "" };
+            let selector = match self.selector {
+                Some((selector, Need::Required)) => format!(" with a selector ({})", selector.choices()),
+                Some((_, Need::Optional)) | None => String::new(),
+            };
+            if lanes > 1 {
+                format!("a vector of {lanes} elements{ty}")
+            } else if self.dir == Dir::Out || value.register {
+                format!("a register{ty}{selector}")
+            } else {
+                format!("a register or constant{ty}{selector}{not}")
+            }
+        };
+        match self.kind {
+            Kind::Value(v) if matches!(self.second, Some((_, Need::Required))) => {
+                format!("a pair `d|p`: {}", value(v))
+            }
+            Kind::Value(v) => value(v),
+            Kind::Imm { min, max } => format!("an integer constant from {min} to {max}"),
+            Kind::Address(_) => "an address in brackets".into(),
+            Kind::Label => "a label".into(),
+            Kind::TargetList => "the label of a `.branchtargets`".into(),
+            Kind::Func => "the name of a function".into(),
+            Kind::FuncPtr => "a register that holds the address of a function".into(),
+            Kind::CallTargets => {
+                "the label of a `.calltargets` or `.callprototype`, or an array of functions".into()
+            }
+            Kind::Args => "arguments in parentheses".into(),
+            Kind::Rets => "return values in parentheses".into(),
+            Kind::Opaque(ty) => {
+                format!("a `.{}` variable, or a 64-bit register that points to one", ty.name())
+            }
+            Kind::Coords => "coordinates".into(),
+            Kind::Offset => "a vector of texel offsets".into(),
+            Kind::Grad => "a gradient".into(),
+            Kind::LevelOfDetail => "a level of detail".into(),
+            Kind::Fragment(_) => "the registers of a matrix fragment, in braces".into(),
+            Kind::Elems => "a vector in braces".into(),
+            Kind::MovSource => format!("a register, constant, special register or address{ty}"),
+            Kind::Variable => "a register, or a variable".into(),
+            Kind::Bracket => "operands in brackets".into(),
+        }
+    }
+}
+
+/// The registers that hold one lane's part of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// How many.
+    pub registers: u8,
+    /// The type of each: `.f32` and `.s32` alone, all else packed in `.b32`.
+    pub ty: Ty,
+}
+
+/// The fragment of matrix `a`, `b`, `c` or `d` (`m`: the one in slot `matrix`) in an instruction with these modifiers. `None`
+/// for shapes that the table does not describe. PTX ISA §9.7.13.3, §9.7.13.5.
+///
+/// # Shape
+/// A warp holds M×K, K×N or M×N elements, as many in each lane; elements narrower than 32 bits are packed. `.f16` multiplicands
+/// of `wmma` take eight registers whatever the shape, and `mma.m8n8k4` works on four matrices, each in eight lanes.
+pub fn fragment(matrix: char, mods: &Mods) -> Option<Fragment> {
+    let matrix = if matrix == 'm' { mods.matrix()? } else { matrix };
+    if matrix == 'r' {
+        let registers = match mods.get(Slot::Num) {
+            Some(Word::X4) => 4,
+            Some(Word::X2) => 2,
+            Some(_) | None => 1,
+        };
+        return Some(Fragment { registers, ty: Ty::B32 });
+    }
+    let shape = mods.shape()?;
+    let slot = match matrix {
+        'a' => Slot::Atype,
+        'b' => Slot::Btype,
+        'c' => Slot::Ctype,
+        _ => Slot::Dtype,
+    };
+    let ty = mods.ty_in(slot).or(mods.ty_in(Slot::Type))?;
+    let elements = match matrix {
+        'a' => shape.m * shape.k,
+        'b' => shape.k * shape.n,
+        _ => shape.m * shape.n,
+    };
+    let quad = (shape.m, shape.n, shape.k) == (8, 8, 4);
+    if shape.m * shape.n == 256 && ty == Ty::F16 && matches!(matrix, 'a' | 'b') {
+        return Some(Fragment { registers: 8, ty: Ty::B32 });
+    }
+    let lanes = if quad { 8 } else { 32 };
+    let bits = u32::from(elements) * ty.bits() / lanes;
+    let full = matches!(ty, Ty::F32 | Ty::S32);
+    Some(Fragment { registers: u8::try_from(bits / 32).ok()?, ty: if full { ty } else { Ty::B32 } })
 }
 
 /// The elements of a coordinate operand: the type of each, and which shorter or longer vectors also serve.
@@ -342,29 +458,44 @@ pub fn companion_lanes(geom: Geom) -> u8 {
 }
 
 impl Form {
-    /// Parses the columns of a row; the message names the column.
-    pub fn parse(row: &'static Row) -> Result<Form, String> {
-        let (head, operands) = row.syntax.split_once(' ').unwrap_or((row.syntax, ""));
-        let mut sets = Vec::new();
-        let mut word_gates = Vec::new();
-        for set in row.sets {
-            if set.values.is_empty() {
-                let word = Word::from_text(set.name).ok_or(format!("sets: no word `{}`", set.name))?;
-                let gate = Gate::parse(set.gate).ok_or(format!("sets: gate of `{}`", set.name))?;
-                word_gates.push((word, gate));
-            } else {
-                sets.push(parse_set(set)?);
+    /// The syntax line for people: sets of few words spelled out, and no marks for free order.
+    pub fn syntax(&self) -> String {
+        const SPELLED: usize = 4;
+        let (head, operands) = self.row.syntax.split_once(' ').unwrap_or((self.row.syntax, ""));
+        let mut text = String::new();
+        let mut rest = head;
+        while let Some(i) = rest.find(['.', '<', '>', '(', ')']) {
+            text.push_str(&rest[..i]);
+            let after = &rest[i + 1..];
+            if !rest[i..].starts_with('.') {
+                rest = after;
+                continue;
             }
+            let (name, after) = after.split_at(name(after).0.len());
+            let set = self.sets.iter().find(|set| set.name == name);
+            let spelled = |set: &&SlotSet| {
+                let needed = !text.ends_with('{') && matches!(set.slot, Slot::Mode | Slot::Op);
+                set.values.len() == 1 || (needed && set.values.len() <= SPELLED)
+            };
+            let short = set.filter(spelled);
+            match short.map(|set| set.values.iter().map(|(w, _)| w.text()).collect::<Vec<_>>()) {
+                None => text.extend([".", name]),
+                Some(words) if words.len() == 1 => text.extend([".", words[0]]),
+                Some(words) => text.push_str(&format!(".{{{}}}", words.join(","))),
+            }
+            rest = after;
         }
-        let end = head.find(['.', '{', '<']).unwrap_or(head.len());
-        let (mnemonic, suffix) = head.split_at(end);
-        let mut suffix = Suffix { text: suffix, sets: &sets };
-        let items = suffix.items('\0')?;
-        let implies = row.implies.split_whitespace().map(|w| implied(w, &sets)).collect::<Result<_, _>>()?;
-        let kinds = row.opnds.split_whitespace().map(parse_entry).collect::<Result<Vec<_>, _>>()?;
-        let operands = Operands { kinds: &kinds }.list(operands)?;
-        let gate = Gate::parse(row.since).ok_or("since: malformed")?;
-        Ok(Form { row, mnemonic, suffix: items, operands, gate, sets, word_gates, implies })
+        text.push_str(rest);
+        if operands.is_empty() { text } else { format!("{text} {operands}") }
+    }
+
+    /// The values of the slots, for people: `.type = .u16 .u32`.
+    pub fn choices(&self) -> Vec<String> {
+        let line = |set: &SlotSet| {
+            let words: Vec<String> = set.values.iter().map(|(w, _)| format!(".{}", w.text())).collect();
+            format!(".{} = {}", set.name, words.join(" "))
+        };
+        self.sets.iter().filter(|set| set.values.len() > 1).map(line).collect()
     }
 
     /// The gate of a word in a slot of this form.
@@ -377,308 +508,4 @@ impl Form {
             .find_map(|set| set.values.iter().find(|(w, _)| *w == word).map(|(_, gate)| *gate));
         value.or(literal).unwrap_or(Gate::OPEN)
     }
-}
-
-/// The slot of a literal word, in a row with these sets.
-fn literal_slot(word: Word, sets: &[SlotSet]) -> Slot {
-    let has_type = sets.iter().any(|set| set.slot == Slot::Type);
-    if word.ty().is_some() && !has_type { Slot::Type } else { Slot::Flag }
-}
-
-/// `"rn:rnd"` or `"approx"`: an implied word with its slot.
-fn implied(text: &'static str, sets: &[SlotSet]) -> Result<(Slot, Word), String> {
-    let (word, slot) = text.split_once(':').map_or((text, None), |(w, s)| (w, Some(s)));
-    let word = Word::from_text(word).ok_or(format!("implies: no word `{word}`"))?;
-    match slot {
-        None => Ok((literal_slot(word, sets), word)),
-        Some(name) => Ok((Slot::from_name(name).ok_or(format!("implies: no slot `{name}`"))?, word)),
-    }
-}
-
-fn parse_set(set: &Set) -> Result<SlotSet, String> {
-    let flag = Word::from_text(set.name).map(|_| Slot::Flag);
-    let slot = Slot::from_name(set.name).or(flag).ok_or(format!("sets: no slot `{}`", set.name))?;
-    let mut parsed = SlotSet { slot, name: set.name, values: Vec::new(), default: None, absent: Gate::OPEN };
-    for value in set.values.split_whitespace() {
-        let (text, gate) = value.split_once('@').unwrap_or((value, ""));
-        let gate = Gate::parse(gate).ok_or(format!("sets: gate of `{value}`"))?;
-        if text == "-" {
-            parsed.absent = gate;
-            continue;
-        }
-        let (text, default) = text.strip_suffix('*').map_or((text, false), |text| (text, true));
-        let word = Word::from_text(text).ok_or(format!("sets: no word `{text}`"))?;
-        if default {
-            parsed.default = Some(word);
-        }
-        parsed.values.push((word, gate));
-    }
-    Ok(parsed)
-}
-
-/// Reads a suffix; `text` is what is left.
-struct Suffix<'a> {
-    text: &'static str,
-    sets: &'a [SlotSet],
-}
-
-impl Suffix<'_> {
-    fn items(&mut self, end: char) -> Result<Vec<Item>, String> {
-        let mut items = Vec::new();
-        while let Some(c) = self.text.chars().next() {
-            if c == end {
-                break;
-            }
-            self.text = &self.text[1..];
-            match c {
-                '.' => items.push(Item::One(self.part()?)),
-                '{' => {
-                    let mut parts = Vec::new();
-                    while let Some(rest) = self.text.strip_prefix('.') {
-                        self.text = rest;
-                        parts.push(self.part()?);
-                    }
-                    self.text = self.text.strip_prefix('}').ok_or("syntax: `}` missing")?;
-                    items.push(Item::Opt(parts));
-                }
-                '<' => {
-                    let inner = self.items('>')?;
-                    self.text = self.text.strip_prefix('>').ok_or("syntax: `>` missing")?;
-                    items.push(Item::AnyOrder(inner));
-                }
-                _ => return Err(format!("syntax: unexpected `{c}`")),
-            }
-        }
-        Ok(items)
-    }
-
-    fn part(&mut self) -> Result<Part, String> {
-        let end = self
-            .text
-            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'))
-            .unwrap_or(self.text.len());
-        let (name, rest) = self.text.split_at(end);
-        self.text = rest;
-        if let Some(index) = self.sets.iter().position(|set| set.name == name) {
-            return Ok(Part::Set(index));
-        }
-        let word = Word::from_text(name).ok_or(format!("syntax: `{name}` is neither set nor word"))?;
-        Ok(Part::Word(literal_slot(word, self.sets), word))
-    }
-}
-
-/// An entry of the column `opnds`.
-struct Entry {
-    name: &'static str,
-    dir: Dir,
-    kind: Kind,
-    selector: Option<Selector>,
-    gate: Gate,
-    register_gate: Gate,
-}
-
-fn parse_entry(text: &'static str) -> Result<Entry, String> {
-    let bad = || format!("opnds: `{text}`");
-    let (name, kind) = text.split_once(':').ok_or_else(bad)?;
-    let (kind, gate) = kind.split_once('@').unwrap_or((kind, ""));
-    let (kind, register_gate) = kind.split_once('%').unwrap_or((kind, ""));
-    let (dir, kind) = kind.strip_prefix('=').map_or((Dir::In, kind), |kind| (Dir::Out, kind));
-    let selected = kind.rsplit_once('.').and_then(|(kind, sel)| Some((kind, parse_selector(sel)?)));
-    let (kind, selector) = selected.map_or((kind, None), |(kind, sel)| (kind, Some(sel)));
-    let kind = parse_kind(kind).ok_or_else(bad)?;
-    let gate = Gate::parse(gate).ok_or_else(bad)?;
-    let register_gate = Gate::parse(register_gate).ok_or_else(bad)?;
-    Ok(Entry { name, dir, kind, selector, gate, register_gate })
-}
-
-fn parse_selector(text: &str) -> Option<Selector> {
-    match text {
-        "sub" => Some(Selector::Sub),
-        "sel2" => Some(Selector::Sel2),
-        "sel4" => Some(Selector::Sel4),
-        "mask2" => Some(Selector::Mask2),
-        "mask4" => Some(Selector::Mask4),
-        _ => None,
-    }
-}
-
-fn parse_kind(text: &str) -> Option<Kind> {
-    let inside = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
-    if let Some(range) = inside("imm") {
-        let (min, max) = range.split_once("..")?;
-        return Some(Kind::Imm { min: min.parse().ok()?, max: max.parse().ok()? });
-    }
-    if let Some(space) = inside("addr") {
-        let space = match space {
-            "ss" | "space" => SpaceOf::Mods,
-            "generic" => SpaceOf::Is(Space::Generic),
-            "global" => SpaceOf::Is(Space::Global),
-            "shared" => SpaceOf::Is(Space::Shared),
-            _ => return None,
-        };
-        return Some(Kind::Address(space));
-    }
-    if let Some(part) = inside("frag") {
-        return part.chars().next().map(Kind::Fragment);
-    }
-    Some(match text {
-        "label" => Kind::Label,
-        "tlist" => Kind::TargetList,
-        "func" => Kind::Func,
-        "fptr" => Kind::FuncPtr,
-        "targets" => Kind::CallTargets,
-        "args" => Kind::Args,
-        "rets" => Kind::Rets,
-        "coords" => Kind::Coords,
-        "offset" => Kind::Offset,
-        "grad" => Kind::Grad,
-        "lod" => Kind::LevelOfDetail,
-        "elems" => Kind::Elems,
-        "movsrc" => Kind::MovSource,
-        "var" => Kind::Variable,
-        "texref" => Kind::Opaque(Ty::Texref),
-        "samplerref" => Kind::Opaque(Ty::Samplerref),
-        "surfref" => Kind::Opaque(Ty::Surfref),
-        _ => return parse_value(text).map(Kind::Value),
-    })
-}
-
-fn parse_value(text: &str) -> Option<Value> {
-    let (text, wider) = text.strip_prefix('>').map_or((text, false), |text| (text, true));
-    let (text, lanes) = match text.split_once('*') {
-        None => (text, LanesOf::Is(1)),
-        Some((text, "vec")) => (text, LanesOf::Vec),
-        Some((text, n)) => (text, LanesOf::Is(n.parse().ok()?)),
-    };
-    let call = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
-    if let Some(inner) = call("reg") {
-        return Some(Value { ty: parse_type(inner)?, lanes, wider, register: true });
-    }
-    if let Some(inner) = call("wide") {
-        return Some(Value { ty: TypeOf::Wide(Slot::from_name(inner)?), lanes, wider, register: false });
-    }
-    Some(Value { ty: parse_type(text)?, lanes, wider, register: false })
-}
-
-fn parse_type(text: &str) -> Option<TypeOf> {
-    if text == "ptr" {
-        return Some(TypeOf::Pointer);
-    }
-    Slot::from_name(text).map(TypeOf::Slot).or_else(|| Ty::from_name(text).map(TypeOf::Is))
-}
-
-/// Reads operands, given the kinds of the row.
-struct Operands<'a> {
-    kinds: &'a [Entry],
-}
-
-impl Operands<'_> {
-    fn list(&self, mut text: &'static str) -> Result<Vec<OperandForm>, String> {
-        let mut operands = Vec::new();
-        loop {
-            text = text.trim_start_matches([' ', ',']);
-            if text.is_empty() {
-                return Ok(operands);
-            }
-            if let Some(rest) = text.strip_prefix("{,") {
-                let end = rest.find('}').ok_or("syntax: `}` of an optional operand missing")?;
-                operands.extend(self.list(&rest[..end])?.into_iter().map(|mut o| {
-                    o.optional = true;
-                    o
-                }));
-                text = &rest[end + 1..];
-            } else {
-                let (operand, rest) = self.operand(text)?;
-                operands.push(operand);
-                text = rest;
-            }
-        }
-    }
-
-    fn operand(&self, text: &'static str) -> Result<(OperandForm, &'static str), String> {
-        if let Some(rest) = text.strip_prefix('[') {
-            let end = rest.find(']').ok_or("syntax: `]` missing")?;
-            let mut members = self.list(&rest[..end])?;
-            let after = &rest[end + 1..];
-            let single = members.len() == 1 && matches!(members[0].kind, Kind::Address(_));
-            if single {
-                return members.pop().map(|m| (m, after)).ok_or("syntax: empty brackets".into());
-            }
-            let mut bracket = self.plain("[]")?;
-            bracket.members = members;
-            return Ok((bracket, after));
-        }
-        if let Some(rest) = text.strip_prefix('(') {
-            let end = rest.find(')').ok_or("syntax: `)` missing")?;
-            return Ok((self.plain(&rest[..end])?, &rest[end + 1..]));
-        }
-        let (text, may_not) = text.strip_prefix("{!}").map_or((text, false), |rest| (rest, true));
-        let (text, may_minus) = text.strip_prefix("{-}").map_or((text, false), |rest| (rest, true));
-        let (name, mut rest) = name(text);
-        let mut operand = self.plain(name)?;
-        operand.may_not = may_not;
-        operand.may_minus = may_minus;
-        if let Some(after) = rest.strip_prefix("{.") {
-            rest = after.split_once('}').ok_or("syntax: `}` of a selector missing")?.1;
-            self.select(&mut operand, Need::Optional)?;
-        } else if let Some(after) = rest.strip_prefix('.') {
-            rest = self::name(after).1;
-            self.select(&mut operand, Need::Required)?;
-        } else if operand.selector.is_some() {
-            operand.selector = None;
-        }
-        if let Some(after) = rest.strip_prefix("[|") {
-            let (second, after) = self::name(after);
-            rest = after.strip_prefix(']').ok_or("syntax: `]` of a pair missing")?;
-            operand.second = Some((Box::new(self.plain(second)?), Need::Optional));
-        } else if let Some(after) = rest.strip_prefix('|') {
-            let (second, after) = self::name(after);
-            rest = after;
-            operand.second = Some((Box::new(self.plain(second)?), Need::Required));
-        }
-        Ok((operand, rest))
-    }
-
-    fn select(&self, operand: &mut OperandForm, need: Need) -> Result<(), String> {
-        match &mut operand.selector {
-            Some((_, n)) => {
-                *n = need;
-                Ok(())
-            }
-            None => Err(format!("opnds: `{}` has no kind of selector", operand.name)),
-        }
-    }
-
-    fn plain(&self, name: &'static str) -> Result<OperandForm, String> {
-        let entry = self.kinds.iter().find(|entry| entry.name == name);
-        let default = || {
-            let value =
-                Value { ty: TypeOf::Slot(Slot::Type), lanes: LanesOf::Is(1), wider: false, register: false };
-            (if name == "d" { Dir::Out } else { Dir::In }, Kind::Value(value))
-        };
-        let (dir, kind) = match entry {
-            Some(entry) => (entry.dir, entry.kind),
-            None if name == "[]" => (Dir::In, Kind::Bracket),
-            None => default(),
-        };
-        Ok(OperandForm {
-            name,
-            dir,
-            kind,
-            optional: false,
-            may_not: false,
-            may_minus: false,
-            selector: entry.and_then(|e| e.selector).map(|s| (s, Need::Optional)),
-            second: None,
-            members: Vec::new(),
-            gate: entry.map_or(Gate::OPEN, |e| e.gate),
-            register_gate: entry.map_or(Gate::OPEN, |e| e.register_gate),
-        })
-    }
-}
-
-/// The name at the start of `text`, and what follows.
-fn name(text: &'static str) -> (&'static str, &'static str) {
-    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
-    text.split_at(end)
 }

@@ -230,6 +230,16 @@ impl Match {
         self.row.row().rules.iter().find_map(|r| rule::mods_error(*r, &self.mods))
     }
 
+    /// What is wrong with the outline of the operands beyond syntax, in a few words: companions that a texture geometry does
+    /// not have, negations that exclude each other.
+    pub fn operands_error(&self, shapes: &[OperandShape]) -> Option<String> {
+        let written = |name: &str| {
+            let form = self.row.form().operands.iter().position(|o| o.name == name);
+            form.and_then(|i| self.binding.written(i)).and_then(|i| shapes.get(i)).copied()
+        };
+        self.row.row().rules.iter().find_map(|r| rule::operands_error(*r, &self.mods, &written))
+    }
+
     /// The form's operand that written operand `i` is.
     pub fn operand(&self, i: usize) -> Option<&'static OperandForm> {
         self.binding.of(i).and_then(|n| self.row.form().operands.get(n))
@@ -301,6 +311,10 @@ impl<'a> Matching<'a> {
                 true => self.sequence(rest, at + 1, then) || self.undo(at),
                 false => false,
             },
+            Item::Group(parts) => {
+                let matched = parts.iter().enumerate().all(|(i, part)| self.part(*part, at + i));
+                (matched && self.sequence(rest, at + parts.len(), then)) || self.undo(at)
+            }
             Item::Opt(parts) => self.optional(parts, at, &mut |state, at| state.sequence(rest, at, then)),
             Item::AnyOrder(inner) => {
                 self.any_order(inner, 0, at, &mut |state, at| state.sequence(rest, at, then))
@@ -319,7 +333,7 @@ impl<'a> Matching<'a> {
         for (i, item) in inner.iter().enumerate().filter(|(i, _)| used & (1 << i) == 0) {
             let parts: &[Part] = match item {
                 Item::One(part) => std::slice::from_ref(part),
-                Item::Opt(parts) => parts,
+                Item::Group(parts) | Item::Opt(parts) => parts,
                 Item::AnyOrder(_) => continue,
             };
             let matched = parts.iter().enumerate().all(|(n, part)| self.part(*part, at + n));
@@ -328,7 +342,8 @@ impl<'a> Matching<'a> {
             }
             self.undo(at);
         }
-        let missing = |(i, item): (usize, &Item)| used & (1 << i) == 0 && matches!(item, Item::One(_));
+        let missing =
+            |(i, item): (usize, &Item)| used & (1 << i) == 0 && matches!(item, Item::One(_) | Item::Group(_));
         !inner.iter().enumerate().any(missing) && then(self, at)
     }
 
@@ -468,16 +483,16 @@ pub(super) fn part_words(form: &Form, part: Part) -> Vec<Word> {
     }
 }
 
-/// Whether any row of the mnemonic knows the word.
-pub(super) fn knows(mnemonic: &str, word: Word) -> bool {
-    fn in_items(form: &Form, items: &[Item], word: Word) -> bool {
-        items.iter().any(|item| match item {
-            Item::One(part) => part_words(form, *part).contains(&word),
-            Item::Opt(parts) => parts.iter().any(|part| part_words(form, *part).contains(&word)),
-            Item::AnyOrder(inner) => in_items(form, inner, word),
-        })
+/// Every word that the rows of the mnemonic know, sorted.
+pub(super) fn words_of(mnemonic: &str) -> Vec<Word> {
+    let mut words = Vec::new();
+    for form in rows_of(mnemonic).iter().map(|row| row.form()) {
+        let parts = form.suffix.iter().flat_map(Item::parts);
+        words.extend(parts.flat_map(|part| part_words(form, part)));
     }
-    rows_of(mnemonic).iter().any(|row| in_items(row.form(), &row.form().suffix, word))
+    words.sort_unstable();
+    words.dedup();
+    words
 }
 
 /// The slot's values in a row, for callers that list forms.

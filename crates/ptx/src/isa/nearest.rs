@@ -5,7 +5,7 @@
 
 use super::form::{Item, Part};
 use super::later;
-use super::matching::{OperandShape, RowId, bind, knows, match_suffix, mnemonics, part_words, rows_of};
+use super::matching::{OperandShape, RowId, bind, match_suffix, mnemonics, part_words, rows_of, words_of};
 use super::{Mods, Version, Word};
 use crate::diag::Code;
 
@@ -85,7 +85,8 @@ fn unknown_mnemonic(mnemonic: &str, words: &[&str]) -> Mismatch {
 fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
     let rows = rows_of(mnemonic);
     let parsed: Vec<Option<Word>> = words.iter().map(|w| Word::from_text(w)).collect();
-    let stranger = parsed.iter().position(|w| !w.is_some_and(|w| knows(mnemonic, w)));
+    let known = words_of(mnemonic);
+    let stranger = parsed.iter().position(|w| !w.is_some_and(|w| known.contains(&w)));
     let suffix: String = words.iter().map(|w| format!(".{w}")).collect();
     let message = if suffix.is_empty() {
         format!("`{mnemonic}` needs modifiers")
@@ -117,6 +118,11 @@ fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
         mismatch.section = Some(row.row().section);
         return mismatch;
     }
+    if let Some((i, missing)) = one_missing(mnemonic, &parsed) {
+        let before = words.get(i).map_or(String::new(), |w| format!(" before `.{w}`"));
+        mismatch.label = format!("a modifier is missing{before}: {}", quoted_words(&missing));
+        return mismatch;
+    }
     let reaches: Vec<_> =
         rows.iter().filter_map(|r| match_suffix(r.form(), &parsed).err().map(|reach| (*r, reach))).collect();
     let Some(best) = reaches.iter().map(|(_, reach)| reach.words).max() else { return mismatch };
@@ -127,13 +133,49 @@ fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
     }
     expected.sort_unstable();
     expected.dedup();
-    let choices = quoted_words(&expected);
+    // Of what could stand there, rather what makes the whole a form.
+    let complete: Vec<Word> =
+        expected.iter().copied().filter(|w| fits_at(mnemonic, &parsed, best, *w)).collect();
+    let choices = quoted_words(if complete.is_empty() { &expected } else { &complete });
     (mismatch.at, mismatch.label) = match words.get(best) {
         None => (At::Words, format!("a modifier is missing: {choices}")),
         Some(word) if expected.is_empty() => (At::Word(best), format!("`.{word}` cannot stand here")),
         Some(word) => (At::Word(best), format!("`.{word}` cannot stand here; what can: {choices}")),
     };
     mismatch
+}
+
+/// Whether some row fits the words.
+fn fits(mnemonic: &str, words: &[Option<Word>]) -> bool {
+    rows_of(mnemonic).iter().any(|row| match_suffix(row.form(), words).is_ok())
+}
+
+/// Whether the words fit with `word` in place of word `i`.
+fn fits_at(mnemonic: &str, words: &[Option<Word>], i: usize, word: Word) -> bool {
+    let mut changed = words.to_vec();
+    match changed.get_mut(i) {
+        Some(place) => *place = Some(word),
+        None => changed.push(Some(word)),
+    }
+    fits(mnemonic, &changed)
+}
+
+/// Where one more word would make a form, and the words that would.
+fn one_missing(mnemonic: &str, words: &[Option<Word>]) -> Option<(usize, Vec<Word>)> {
+    const LONGEST: usize = 12;
+    if words.len() > LONGEST {
+        return None;
+    }
+    let known = words_of(mnemonic);
+    (0..=words.len()).find_map(|i| {
+        let with = |w: &Word| {
+            let mut longer = words.to_vec();
+            longer.insert(i, Some(*w));
+            fits(mnemonic, &longer)
+        };
+        let missing: Vec<Word> = known.iter().copied().filter(with).collect();
+        (!missing.is_empty()).then_some((i, missing))
+    })
 }
 
 /// The order of the words that the row would accept, if any.
@@ -146,30 +188,23 @@ fn reordered(row: RowId, words: &[Option<Word>]) -> Option<String> {
         let i = left.iter().position(|w| choices.contains(w))?;
         Some(left.remove(i))
     };
-    let mut flat: Vec<(&Part, bool)> = Vec::new();
+    let needed = |item: &Item| matches!(item, Item::One(_) | Item::Group(_));
     for item in &form.suffix {
-        match item {
-            Item::One(part) => flat.push((part, true)),
-            Item::Opt(parts) => flat.extend(parts.iter().map(|part| (part, false))),
-            Item::AnyOrder(inner) => {
-                for item in inner {
-                    match item {
-                        Item::One(part) => flat.push((part, true)),
-                        Item::Opt(parts) => flat.extend(parts.iter().map(|part| (part, false))),
-                        Item::AnyOrder(_) => {}
-                    }
-                }
+        let inner = match item {
+            Item::AnyOrder(inner) => inner.as_slice(),
+            Item::One(_) | Item::Group(_) | Item::Opt(_) => std::slice::from_ref(item),
+        };
+        for (part, needed) in inner.iter().flat_map(|i| i.parts().into_iter().map(move |p| (p, needed(i)))) {
+            match take(&part) {
+                Some(word) => order.push(word),
+                None if needed => return None,
+                None => {}
             }
         }
     }
-    for (part, needed) in flat {
-        match take(part) {
-            Some(word) => order.push(word),
-            None if needed => return None,
-            None => {}
-        }
-    }
-    if !left.is_empty() {
+    let types = |words: &[Word]| words.iter().copied().filter(|w| w.ty().is_some()).collect::<Vec<_>>();
+    let written: Vec<Word> = words.iter().copied().flatten().collect();
+    if !left.is_empty() || types(&order) != types(&written) {
         return None;
     }
     let parsed: Vec<_> = order.iter().copied().map(Some).collect();
@@ -190,11 +225,12 @@ fn operands(mnemonic: &str, shapes: &[OperandShape], candidates: &[(RowId, Mods)
         let mut wanted: Vec<usize> = rows.iter().flat_map(|row| [counts(row).0, counts(row).1]).collect();
         wanted.sort_unstable();
         wanted.dedup();
+        let plural = if wanted == [1] { "" } else { "s" };
         let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
         return Mismatch {
             code: Code::WrongOperandCount,
             message: format!(
-                "`{mnemonic}` takes {} operands here, not {}",
+                "`{mnemonic}` takes {} operand{plural} here, not {}",
                 wanted.join(" or "),
                 shapes.len()
             ),
@@ -208,12 +244,12 @@ fn operands(mnemonic: &str, shapes: &[OperandShape], candidates: &[(RowId, Mods)
     let reach = |(row, mods): &(RowId, Mods)| bind(row.form(), mods, shapes).err();
     let best = candidates.iter().filter_map(reach).max().unwrap_or(0);
     let at = if best < shapes.len() { At::Operand(best) } else { At::Instruction };
-    let names: Vec<&str> = candidates
+    let meant = candidates
         .iter()
         .filter(|c| reach(c) == Some(best))
-        .filter_map(|(row, _)| row.form().operands.get(best).map(|o| o.name))
-        .collect();
-    let label = names.first().map_or(String::new(), |name| format!("this cannot be operand `{name}`"));
+        .find_map(|(row, mods)| row.form().operands.get(best).map(|o| (o, mods)));
+    let label =
+        meant.map_or(String::new(), |(o, mods)| format!("operand `{}` is {}", o.name, o.describe(mods)));
     Mismatch {
         code: Code::WrongOperandKind,
         message: format!("`{mnemonic}` cannot take such operands"),
@@ -225,12 +261,20 @@ fn operands(mnemonic: &str, shapes: &[OperandShape], candidates: &[(RowId, Mods)
     }
 }
 
-/// The forms of some rows, for help: the first few syntax lines.
+/// The forms of some rows, for help: the first few, each once.
 pub fn forms(rows: &[RowId]) -> String {
     const SHOWN: usize = 6;
-    let mut lines: Vec<String> = rows.iter().take(SHOWN).map(|r| format!("`{}`", r.row().syntax)).collect();
-    if rows.len() > SHOWN {
-        lines.push(format!("and {} more", rows.len() - SHOWN));
+    let mut lines: Vec<String> = Vec::new();
+    for row in rows {
+        let line = format!("`{}`", row.form().syntax());
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    let more = lines.len().saturating_sub(SHOWN);
+    lines.truncate(SHOWN);
+    if more > 0 {
+        lines.push(format!("and {more} more"));
     }
     let mnemonic = rows.first().map_or("", |r| r.form().mnemonic);
     format!("forms of `{mnemonic}`: {}", lines.join(" · "))

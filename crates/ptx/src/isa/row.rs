@@ -7,7 +7,7 @@
 //! # `syntax`
 //! `"add{.rnd}{.ftz}{.sat}.f32 d, a, b"`. After the mnemonic come the suffix words: a word that names a set of the row
 //! (column `sets`) is a slot, any other is literal. `{...}` is optional, `<...>` holds parts that may stand in any
-//! order (A101, A146 of the project's list of readings). A literal type fills slot `type`, except in a row with a
+//! order, in which `(.a.b)` stay together (A101, A146 of the project's list of readings). A literal type fills slot `type`, except in a row with a
 //! slot `type` of its own. Operands: `a` plain, `{!}c` a predicate that may be negated, `{-}a` a value that may be, `d|p` a
 //! pair, `d[|p]` one whose second half may be left out, `[a]` an address, `[a, b]` a bracket of several operands, `(a)` a
 //! parenthesised list, `a{.asel}` with a selector that may, `d.dsel` one that must be given, `{, e}` an operand that may be

@@ -3,6 +3,7 @@
 //! Invariant: the match on [`Rule`] is exhaustive; a rule that is not about modifiers alone returns `None` here and is
 //! decided in `check/`, which matches exhaustively as well.
 
+use super::matching::OperandShape;
 use super::row::Rule;
 use super::ty::TyKind;
 use super::{Cmp, Gate, Geom, Mods, Slot, Sm, Space, Ty, Version, Word};
@@ -121,12 +122,54 @@ fn tex_geometry(mods: &Mods) -> Option<String> {
     wrong.then(|| format!("`.{}` needs coordinates of type `.{}`", geom.word().text(), needed.name()))
 }
 
-/// Whether texel offsets (operand `e`) can be given for a geometry. §9.7.9.3.
-pub const fn tex_has_offset(geom: Geom) -> bool {
-    !matches!(geom, Geom::Cube | Geom::Acube)
+/// What is wrong with the outline of the operands under this rule; `written` gives an operand by its name in the form.
+pub(super) fn operands_error(
+    rule: Rule,
+    mods: &Mods,
+    written: &dyn Fn(&str) -> Option<OperandShape>,
+) -> Option<String> {
+    match rule {
+        Rule::TexGeometry => tex_companions(mods, written),
+        Rule::VmadNegation => vmad_negation(written),
+        Rule::CmpForType
+        | Rule::SatNarrows
+        | Rule::FtzNeedsF32
+        | Rule::Vec128
+        | Rule::SameAb
+        | Rule::CtypeNeedsDtype
+        | Rule::Dot
+        | Rule::Shared64
+        | Rule::ParamAccess
+        | Rule::PackSizes
+        | Rule::AddressSize
+        | Rule::BarrierCount
+        | Rule::ClampGiven
+        | Rule::SimdConstant
+        | Rule::NotPortable
+        | Rule::Deprecated
+        | Rule::TexMode
+        | Rule::CallSignature => None,
+    }
 }
 
-/// Whether a depth to compare with (operand `f`) can be given for a geometry. §9.7.9.3.
-pub const fn tex_has_compare(geom: Geom) -> bool {
-    !matches!(geom, Geom::D3 | Geom::D2ms | Geom::A2dms)
+/// §9.7.9.3: cubes have no texel offsets; volumes and multi-sample textures no depth to compare with, nor have integer
+/// coordinates.
+fn tex_companions(mods: &Mods, written: &dyn Fn(&str) -> Option<OperandShape>) -> Option<String> {
+    let geom = mods.geom()?;
+    if written("e").is_some() && matches!(geom, Geom::Cube | Geom::Acube) {
+        return Some(format!("`.{}` takes no texel offsets", geom.word().text()));
+    }
+    written("f")?;
+    if matches!(geom, Geom::D3 | Geom::D2ms | Geom::A2dms) {
+        return Some(format!("`.{}` takes no depth to compare with", geom.word().text()));
+    }
+    let integer = mods.ty_in(Slot::Ctype) == Some(Ty::S32);
+    integer.then(|| "a depth comparison needs coordinates of type `.f32`".into())
+}
+
+/// §9.7.15.3: the product is negated if exactly one factor is, and then `c` may not be. V26.
+fn vmad_negation(written: &dyn Fn(&str) -> Option<OperandShape>) -> Option<String> {
+    let minus = |name: &str| written(name).is_some_and(|o| o.minus);
+    let both = minus("a") != minus("b") && minus("c");
+    both.then(|| "either the product or `c` may be negated, not both".into())
 }

@@ -1,6 +1,6 @@
 //! Warp-level matrix multiply-accumulate. PTX ISA §9.7.13.
 //!
-//! Invariant: see [`super`]. Layout, shape and state space may stand in any order (A146); `.aligned` is implied before PTX 6.3.
+//! Invariant: see [`super`]. Layouts, shape and state space may stand in any order (A146); `.aligned` is implied before PTX 6.3.
 
 use crate::isa::op::Op;
 use crate::isa::row::Class::Warp;
@@ -48,13 +48,13 @@ pub(super) const ROWS: &[Row] = &[
         &["wmma.store.s32"],  "the warp stores matrix D of integers"),
     row(Op::WmmaStore, "wmma.store.d.sync{.aligned}<.layout.shape{.ss}>.type [p], r{, stride}",     &[ALIGNED, LAYOUT, SUB, SS, s("type", "s32")],                           STORE, "6.3 sm_75", Warp, "9.7.13.7",
         &["wmma.store.s32"],  "the warp stores matrix D of integers"),
-    row(Op::WmmaMma,   "wmma.mma.sync{.aligned}<.alayout.blayout.shape>.dtype.ctype{.satfinite} d, a, b, c",       &[ALIGNED, ALAYOUT, BLAYOUT, SHAPES, s("dtype", "f16 f32"), s("ctype", "f16 f32")], MMA, "6.0 sm_70", Warp, "9.7.13.8",
+    row(Op::WmmaMma,   "wmma.mma.sync{.aligned}<(.alayout.blayout).shape>.dtype.ctype{.satfinite} d, a, b, c",       &[ALIGNED, ALAYOUT, BLAYOUT, SHAPES, s("dtype", "f16 f32"), s("ctype", "f16 f32")], MMA, "6.0 sm_70", Warp, "9.7.13.8",
         &["wmma.mma.fp", "wmma.mma.fp.satfinite"], "D = A * B + C").implies("f16:atype f16:btype").bounded("order and rounding of the sum are unspecified"),
-    row(Op::WmmaMma,   "wmma.mma.sync{.aligned}<.alayout.blayout.shape>.dtype.atype.btype.ctype{.satfinite} d, a, b, c", &[ALIGNED, ALAYOUT, BLAYOUT, INT_SHAPES, s("dtype", "s32"), s("atype", "s8 u8"), s("btype", "s8 u8"), s("ctype", "s32")], MMA, "6.3 sm_72", Warp, "9.7.13.8",
+    row(Op::WmmaMma,   "wmma.mma.sync{.aligned}<(.alayout.blayout).shape>.dtype.atype.btype.ctype{.satfinite} d, a, b, c", &[ALIGNED, ALAYOUT, BLAYOUT, INT_SHAPES, s("dtype", "s32"), s("atype", "s8 u8"), s("btype", "s8 u8"), s("ctype", "s32")], MMA, "6.3 sm_72", Warp, "9.7.13.8",
         &["wmma.mma.int8"],   "D = A * B + C in integers, wrapping or clamped").rules(&[Rule::SameAb]),
-    row(Op::WmmaMma,   "wmma.mma.sync{.aligned}<.alayout.blayout.shape>.dtype.atype.btype.ctype{.satfinite} d, a, b, c", &[ALIGNED, s("alayout", "row"), s("blayout", "col"), SUB4, s("dtype", "s32"), s("atype", "s4 u4"), s("btype", "s4 u4"), s("ctype", "s32")], MMA, "6.3 sm_75", Warp, "9.7.13.8",
+    row(Op::WmmaMma,   "wmma.mma.sync{.aligned}<(.alayout.blayout).shape>.dtype.atype.btype.ctype{.satfinite} d, a, b, c", &[ALIGNED, s("alayout", "row"), s("blayout", "col"), SUB4, s("dtype", "s32"), s("atype", "s4 u4"), s("btype", "s4 u4"), s("ctype", "s32")], MMA, "6.3 sm_75", Warp, "9.7.13.8",
         &["wmma.mma.sub4"],   "D = A * B + C in integers, wrapping or clamped").rules(&[Rule::SameAb]),
-    row(Op::WmmaMma,   "wmma.mma.xor.popc.sync{.aligned}<.alayout.blayout.shape>.dtype.atype.btype.ctype d, a, b, c",    &[ALIGNED, s("alayout", "row"), s("blayout", "col"), BIT, s("dtype", "s32"), s("atype", "b1"), s("btype", "b1"), s("ctype", "s32")], MMA, "6.3 sm_75", Warp, "9.7.13.8",
+    row(Op::WmmaMma,   "wmma.mma.xor.popc.sync{.aligned}<(.alayout.blayout).shape>.dtype.atype.btype.ctype d, a, b, c",    &[ALIGNED, s("alayout", "row"), s("blayout", "col"), BIT, s("dtype", "s32"), s("atype", "b1"), s("btype", "b1"), s("ctype", "s32")], MMA, "6.3 sm_75", Warp, "9.7.13.8",
         &["wmma.mma.b1"],     "D = C plus the number of bits in which rows of A and columns of B differ"),
     row(Op::Mma,       "mma.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype d, a, b, c", &[s("shape", "m8n8k4"), ALAYOUT, BLAYOUT, s("dtype", "f16 f32"), s("atype", "f16"), s("btype", "f16"), s("ctype", "f16 f32")], MMA, "6.4 sm_70", Warp, "9.7.13.9",
         &["mma.m8n8k4", "mma.m8n8k4.frag_a", "mma.m8n8k4.frag_b", "mma.m8n8k4.frag_c16", "mma.m8n8k4.frag_c32"], "four products D = A * B + C, one per group of eight lanes").bounded("order and rounding of the sum are unspecified").rules(&[Rule::CtypeNeedsDtype]),
