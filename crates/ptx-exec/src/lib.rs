@@ -7,6 +7,7 @@
 //! Invariants: a guest address never reaches memory outside the guest's; racy guest accesses are atomics on bytes that
 //! [`mem`] owns; nothing that a program does makes this crate panic: it traps ([`trap`]) or finishes.
 
+pub mod bind;
 pub mod bound;
 mod call;
 mod frame;
@@ -14,6 +15,7 @@ mod interp;
 pub mod lanes;
 pub mod launch;
 pub mod layout;
+pub mod lift;
 pub mod mem;
 mod printf;
 mod sched;

@@ -1,0 +1,257 @@
+//! Single and double precision (PTX ISA §9.7.3).
+//!
+//! Invariant: `.ftz` flushes operands and result, `.sat` clamps the result last: `sat(ftz(f(ftz(a), ftz(b))))`.
+//! Rounding to nearest is a step of its own per combination of `.ftz` and `.sat`, so that it vectorises; the directed roundings
+//! are computed in integers and decide at run time.
+
+use super::operands::{Bound, Operands};
+use super::{Missing, by_type};
+use crate::lift;
+use ptx::isa::{Slot, Word};
+use ptx_sem::{self as sem, Rnd};
+
+/// The rounding of an arithmetic instruction; to nearest where none is said.
+pub(super) fn rnd(o: &Operands<'_>) -> Result<Rnd, Missing> {
+    match o.rnd() {
+        None | Some(ptx::isa::Rnd::Rn) => Ok(Rnd::Rn),
+        Some(ptx::isa::Rnd::Rz) => Ok(Rnd::Rz),
+        Some(ptx::isa::Rnd::Rm) => Ok(Rnd::Rm),
+        Some(ptx::isa::Rnd::Rp) => Ok(Rnd::Rp),
+        Some(
+            ptx::isa::Rnd::Rni
+            | ptx::isa::Rnd::Rzi
+            | ptx::isa::Rnd::Rmi
+            | ptx::isa::Rnd::Rpi
+            | ptx::isa::Rnd::Rna
+            | ptx::isa::Rnd::Rs,
+        ) => Err(Missing),
+    }
+}
+
+#[inline(always)]
+fn ftz_if(flush: bool, a: f32) -> f32 {
+    if flush { sem::ftz_f32(a) } else { a }
+}
+
+#[inline(always)]
+fn sat_if(clamp: bool, a: f32) -> f32 {
+    if clamp { sem::sat_f32(a) } else { a }
+}
+
+/// A one-operand `.f32` instruction with optional `.ftz`.
+pub(super) fn flushed1_f32(o: &Operands<'_>, f: impl Fn(f32) -> f32 + Copy + Send + Sync + 'static) -> Bound {
+    if o.has(Word::Ftz) { o.lift1(move |a| sem::ftz_f32(f(sem::ftz_f32(a)))) } else { o.lift1(f) }
+}
+
+/// A two-operand `.f32` instruction with optional `.ftz`.
+pub(super) fn flushed2_f32(
+    o: &Operands<'_>,
+    f: impl Fn(f32, f32) -> f32 + Copy + Send + Sync + 'static,
+) -> Bound {
+    if o.has(Word::Ftz) {
+        o.lift2(move |a, b| sem::ftz_f32(f(sem::ftz_f32(a), sem::ftz_f32(b))))
+    } else {
+        o.lift2(f)
+    }
+}
+
+/// `.f32` with one operand, `.rnd` and `.ftz`.
+fn rounded1_f32(o: &Operands<'_>, f: impl Fn(f32, Rnd) -> f32 + Copy + Send + Sync + 'static) -> Bound {
+    let rnd = rnd(o)?;
+    if rnd == Rnd::Rn {
+        return flushed1_f32(o, move |a| f(a, Rnd::Rn));
+    }
+    let ftz = o.has(Word::Ftz);
+    o.active1(move |a| ftz_if(ftz, f(ftz_if(ftz, a), rnd)))
+}
+
+/// `.f32` with two operands, `.rnd`, `.ftz` and `.sat`.
+pub(super) fn rounded2_f32(
+    o: &Operands<'_>,
+    f: impl Fn(f32, f32, Rnd) -> f32 + Copy + Send + Sync + 'static,
+) -> Bound {
+    let rnd = rnd(o)?;
+    let (ftz, sat) = (o.has(Word::Ftz), o.has(Word::Sat));
+    if rnd != Rnd::Rn {
+        return o.active2(move |a, b| sat_if(sat, ftz_if(ftz, f(ftz_if(ftz, a), ftz_if(ftz, b), rnd))));
+    }
+    let rn = move |a, b| f(a, b, Rnd::Rn);
+    let flushed = move |a, b| sem::ftz_f32(rn(sem::ftz_f32(a), sem::ftz_f32(b)));
+    match (ftz, sat) {
+        (false, false) => o.lift2(rn),
+        (false, true) => o.lift2(move |a, b| sem::sat_f32(rn(a, b))),
+        (true, false) => o.lift2(flushed),
+        (true, true) => o.lift2(move |a, b| sem::sat_f32(flushed(a, b))),
+    }
+}
+
+/// `.f32` with three operands, `.rnd`, `.ftz` and `.sat`.
+pub(super) fn rounded3_f32(
+    o: &Operands<'_>,
+    f: impl Fn(f32, f32, f32, Rnd) -> f32 + Copy + Send + Sync + 'static,
+) -> Bound {
+    let rnd = rnd(o)?;
+    let (ftz, sat) = (o.has(Word::Ftz), o.has(Word::Sat));
+    if rnd != Rnd::Rn {
+        return o.active3(move |a, b, c| {
+            sat_if(sat, ftz_if(ftz, f(ftz_if(ftz, a), ftz_if(ftz, b), ftz_if(ftz, c), rnd)))
+        });
+    }
+    let rn = move |a, b, c| f(a, b, c, Rnd::Rn);
+    let flushed = move |a, b, c| sem::ftz_f32(rn(sem::ftz_f32(a), sem::ftz_f32(b), sem::ftz_f32(c)));
+    match (ftz, sat) {
+        (false, false) => o.lift3(rn),
+        (false, true) => o.lift3(move |a, b, c| sem::sat_f32(rn(a, b, c))),
+        (true, false) => o.lift3(flushed),
+        (true, true) => o.lift3(move |a, b, c| sem::sat_f32(flushed(a, b, c))),
+    }
+}
+
+/// `.f64` with one operand and `.rnd`.
+fn rounded1_f64(o: &Operands<'_>, f: impl Fn(f64, Rnd) -> f64 + Copy + Send + Sync + 'static) -> Bound {
+    match rnd(o)? {
+        Rnd::Rn => o.lift1(move |a| f(a, Rnd::Rn)),
+        rnd @ (Rnd::Rz | Rnd::Rm | Rnd::Rp) => o.active1(move |a| f(a, rnd)),
+    }
+}
+
+/// `.f64` with two operands and `.rnd`.
+pub(super) fn rounded2_f64(
+    o: &Operands<'_>,
+    f: impl Fn(f64, f64, Rnd) -> f64 + Copy + Send + Sync + 'static,
+) -> Bound {
+    match rnd(o)? {
+        Rnd::Rn => o.lift2(move |a, b| f(a, b, Rnd::Rn)),
+        rnd @ (Rnd::Rz | Rnd::Rm | Rnd::Rp) => o.active2(move |a, b| f(a, b, rnd)),
+    }
+}
+
+/// `.f64` with three operands and `.rnd`.
+pub(super) fn rounded3_f64(
+    o: &Operands<'_>,
+    f: impl Fn(f64, f64, f64, Rnd) -> f64 + Copy + Send + Sync + 'static,
+) -> Bound {
+    match rnd(o)? {
+        Rnd::Rn => o.active3(move |a, b, c| f(a, b, c, Rnd::Rn)),
+        rnd @ (Rnd::Rz | Rnd::Rm | Rnd::Rp) => o.active3(move |a, b, c| f(a, b, c, rnd)),
+    }
+}
+
+/// `mad.f32`: `fma` but on `sm_1x`, where it has no rounding modifier and cuts the product. §9.7.3.6.
+pub(super) fn mad_f32(o: &Operands<'_>) -> Bound {
+    if o.binding.program.target.sm.number >= 20 || o.rnd().is_some() {
+        return rounded3_f32(o, sem::fma_f32);
+    }
+    // `mad_trunc_f32` flushes by itself, as these targets always do.
+    o.ignore_word(Word::Ftz);
+    let sat = o.has(Word::Sat);
+    o.active3(move |a, b, c| sat_if(sat, sem::mad_trunc_f32(a, b, c)))
+}
+
+pub(super) fn fma(o: &Operands<'_>) -> Bound {
+    by_type! { o.ty()?;
+        F32 => rounded3_f32(o, sem::fma_f32),
+        F64 => rounded3_f64(o, sem::fma_f64),
+        F16 => super::half::three(o, sem::fma_f16),
+        F16x2 => super::half::three_x2(o, sem::fma_f16x2),
+    }
+}
+
+pub(super) fn div_f32(o: &Operands<'_>) -> Bound {
+    if o.has(Word::Approx) {
+        flushed2_f32(o, sem::div_approx_f32)
+    } else if o.has(Word::Full) {
+        flushed2_f32(o, sem::div_full_f32)
+    } else {
+        rounded2_f32(o, sem::div_f32)
+    }
+}
+
+pub(super) fn testp(o: &Operands<'_>) -> Bound {
+    let asked = |w| {
+        let words =
+            [Word::Finite, Word::Infinite, Word::Number, Word::Notanumber, Word::Normal, Word::Subnormal];
+        words.contains(&w)
+    };
+    let op = match o.ask(Slot::Op, asked, |mods| mods.testp_op())? {
+        ptx::isa::TestpOp::Finite => sem::TestpOp::Finite,
+        ptx::isa::TestpOp::Infinite => sem::TestpOp::Infinite,
+        ptx::isa::TestpOp::Number => sem::TestpOp::Number,
+        ptx::isa::TestpOp::Notanumber => sem::TestpOp::NotANumber,
+        ptx::isa::TestpOp::Normal => sem::TestpOp::Normal,
+        ptx::isa::TestpOp::Subnormal => sem::TestpOp::Subnormal,
+    };
+    by_type! { o.ty()?;
+        F32 => Ok(lift::test(o.pred_dst(0)?, o.src::<f32>(0)?, move |a| sem::testp_f32(op, a))),
+        F64 => Ok(lift::test(o.pred_dst(0)?, o.src::<f64>(0)?, move |a| sem::testp_f64(op, a))),
+    }
+}
+
+pub(super) fn copysign(o: &Operands<'_>) -> Bound {
+    by_type! { o.ty()?; F32 => o.lift2(sem::copysign_f32), F64 => o.lift2(sem::copysign_f64) }
+}
+
+pub(super) fn rcp(o: &Operands<'_>) -> Bound {
+    let (ty, approx) = (o.ty()?, o.has(Word::Approx));
+    by_type! { ty;
+        F32 => if approx { flushed1_f32(o, sem::rcp_approx_f32) } else { rounded1_f32(o, sem::rcp_f32) },
+        F64 => if approx { gross_f64(o, sem::rcp_approx_ftz_f64) } else { rounded1_f64(o, sem::rcp_f64) },
+    }
+}
+
+/// `.approx.ftz.f64`: the meaning flushes by itself.
+fn gross_f64(o: &Operands<'_>, f: impl Fn(f64) -> f64 + Copy + Send + Sync + 'static) -> Bound {
+    if o.has(Word::Ftz) { o.active1(f) } else { Err(Missing) }
+}
+
+pub(super) fn sqrt(o: &Operands<'_>) -> Bound {
+    let (ty, approx) = (o.ty()?, o.has(Word::Approx));
+    by_type! { ty;
+        F32 => if approx { flushed1_f32(o, sem::sqrt_approx_f32) } else { rounded1_f32(o, sem::sqrt_f32) },
+        F64 => if approx { Err(Missing) } else { rounded1_f64(o, sem::sqrt_f64) },
+    }
+}
+
+pub(super) fn rsqrt(o: &Operands<'_>) -> Bound {
+    if !o.has(Word::Approx) {
+        return Err(Missing);
+    }
+    by_type! { o.ty()?;
+        F32 => transcendental(o, sem::rsqrt_approx_f32),
+        F64 => if o.has(Word::Ftz) {
+            o.active1(sem::rsqrt_approx_ftz_f64)
+        } else {
+            o.active1(sem::rsqrt_approx_f64)
+        },
+    }
+}
+
+/// An `.approx.f32` instruction that costs more than a blend.
+fn transcendental(o: &Operands<'_>, f: impl Fn(f32) -> f32 + Copy + Send + Sync + 'static) -> Bound {
+    let ftz = o.has(Word::Ftz);
+    o.active1(move |a| ftz_if(ftz, f(ftz_if(ftz, a))))
+}
+
+/// `sin`, `cos`, `lg2`, `ex2`: `.approx.f32` alone.
+fn approximate(o: &Operands<'_>, f: impl Fn(f32) -> f32 + Copy + Send + Sync + 'static) -> Bound {
+    if !o.has(Word::Approx) {
+        return Err(Missing);
+    }
+    by_type! { o.ty()?; F32 => transcendental(o, f) }
+}
+
+pub(super) fn sin(o: &Operands<'_>) -> Bound {
+    approximate(o, sem::sin_approx_f32)
+}
+
+pub(super) fn cos(o: &Operands<'_>) -> Bound {
+    approximate(o, sem::cos_approx_f32)
+}
+
+pub(super) fn lg2(o: &Operands<'_>) -> Bound {
+    approximate(o, sem::lg2_approx_f32)
+}
+
+pub(super) fn ex2(o: &Operands<'_>) -> Bound {
+    approximate(o, sem::ex2_approx_f32)
+}

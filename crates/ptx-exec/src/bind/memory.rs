@@ -1,0 +1,203 @@
+//! Loads, stores and prefetches (PTX ISA §9.7.8.7 to §9.7.8.11).
+//!
+//! Invariant: the access has the type's width, whatever the register's; registers wider than the type are filled and cut as §9.4.1
+//! says. All lanes of an access succeed, or none has done anything.
+//!
+//! Cache operators do not change results. A scope is not narrowed: orderings hold for all threads of the machine.
+
+use super::Missing;
+use super::operands::{Bound, Operands};
+use crate::bound::Exec;
+use crate::lanes::{LANES, Lane};
+use crate::lift::{Inputs, Operand, Target, Value};
+use crate::mem::Cell;
+use ptx::ir::{Addr, Base, Src};
+use ptx::isa::{Sem, Slot, Space, Ty, Word};
+
+/// A value as it lies in memory.
+pub(super) trait Stored: Value {
+    /// The memory cell that holds it.
+    type Cell: Cell + Default;
+    /// From its cell.
+    fn of_cell(cell: Self::Cell) -> Self;
+    /// The cell that its slot holds.
+    fn cell(slot: Self::Slot) -> Self::Cell;
+}
+
+macro_rules! stored {
+    ($($ty:ty, $cell:ty;)+) => {$(
+        impl Stored for $ty {
+            type Cell = $cell;
+            #[inline(always)]
+            fn of_cell(cell: $cell) -> Self {
+                cell as $ty
+            }
+            #[inline(always)]
+            fn cell(slot: Self::Slot) -> $cell {
+                slot as $cell
+            }
+        }
+    )+};
+}
+stored! {
+    u8, u8; i8, u8; u16, u16; i16, u16; u32, u32; i32, u32; u64, u64; i64, u64;
+}
+
+/// How an access is made, besides its type: space and ordering.
+#[derive(Clone, Copy)]
+struct Access {
+    space: Space,
+    sem: Sem,
+}
+
+/// The space of an access. One that names its base without a space is in the base's; the frame of an activation is local.
+pub(super) fn space_of(o: &Operands<'_>, address: usize) -> Space {
+    o.look(|slot, word| {
+        slot == Slot::Ss
+            || slot == Slot::Flag && matches!(word, Word::Global | Word::Shared | Word::Local | Word::Param)
+    });
+    let said = o.mods().space();
+    match o.inst.srcs.get(address) {
+        Some(Src::Addr(Addr { base: Base::Frame, .. })) => Space::Local,
+        Some(Src::Addr(Addr { base: Base::KernelParam, .. })) => Space::Param,
+        Some(Src::Addr(Addr { base: Base::Var(var), .. })) if said == Space::Generic => {
+            o.binding.program.variables.get(var.0 as usize).map_or(said, |variable| variable.space)
+        }
+        _ => said,
+    }
+}
+
+/// The ordering of an access, its scope seen.
+pub(super) fn sem_of(o: &Operands<'_>) -> Sem {
+    let sems =
+        [Word::Weak, Word::Volatile, Word::Relaxed, Word::Acquire, Word::Release, Word::AcqRel, Word::Sc];
+    o.look(|slot, word| slot == Slot::Sem || slot == Slot::Flag && sems.contains(&word));
+    o.ignore(Slot::Scope);
+    o.mods().sem()
+}
+
+fn access(o: &Operands<'_>) -> Result<(Access, Ty, usize), Missing> {
+    let access = Access { space: space_of(o, 0), sem: sem_of(o) };
+    o.ignore(Slot::Cop);
+    o.look(|_, word| matches!(word, Word::V2 | Word::V4 | Word::V8));
+    Ok((access, o.ty()?, usize::from(o.mods().vec())))
+}
+
+pub(super) fn ld(o: &Operands<'_>) -> Bound {
+    let (access, ty, count) = access(o)?;
+    super::by_type! { ty;
+        B8 | U8 => load_any::<u8>(o, access, count),
+        S8 => load_any::<i8>(o, access, count),
+        B16 | U16 => load_any::<u16>(o, access, count),
+        S16 => load_any::<i16>(o, access, count),
+        B32 | U32 | F32 => load_any::<u32>(o, access, count),
+        S32 => load_any::<i32>(o, access, count),
+        B64 | U64 | S64 | F64 => load_any::<u64>(o, access, count),
+    }
+}
+
+pub(super) fn ld_nc(o: &Operands<'_>) -> Bound {
+    // Nothing writes the data while the kernel runs, so an ordinary load sees the same.
+    o.ignore_word(Word::Nc);
+    ld(o)
+}
+
+pub(super) fn ldu(o: &Operands<'_>) -> Bound {
+    // The address is promised to be uniform and the data read-only; an ordinary load needs neither.
+    ld(o)
+}
+
+fn load_any<V: Stored>(o: &Operands<'_>, access: Access, count: usize) -> Bound {
+    match count {
+        1 => load::<V, 1>(o, access),
+        2 => load::<V, 2>(o, access),
+        4 => load::<V, 4>(o, access),
+        _ => Err(Missing),
+    }
+}
+
+fn load<V: Stored, const N: usize>(o: &Operands<'_>, access: Access) -> Bound {
+    let address = o.address(0)?;
+    let targets = elements::<_, N>(|i| o.dst::<V>(i))?;
+    Ok(Box::new(move |exec: &mut Exec<'_>| {
+        let Exec { mask, regs, warp, mem, frame, .. } = exec;
+        let mut scratch = None;
+        let addrs = address.read(Inputs { regs, warp, frame: *frame }, &mut scratch);
+        let mut cells = [Lane([V::Cell::default(); LANES]); N];
+        mem.load_vector(access.space, addrs, *mask, access.sem, cells.each_mut())?;
+        for (d, cells) in targets.iter().zip(&cells) {
+            write_cells::<V>(d, regs, *mask, cells);
+        }
+        Ok(())
+    }))
+}
+
+#[inline(always)]
+fn write_cells<V: Stored>(
+    d: &Target<V::Slot>,
+    regs: &mut crate::lanes::Registers,
+    mask: crate::lanes::LaneMask,
+    cells: &Lane<V::Cell>,
+) {
+    let mut out = Lane([V::Slot::default(); LANES]);
+    for lane in 0..LANES {
+        out.0[lane] = V::of_cell(cells.0[lane]).slot();
+    }
+    d.write(regs, mask, &out);
+}
+
+pub(super) fn st(o: &Operands<'_>) -> Bound {
+    let (access, ty, count) = access(o)?;
+    match (ty.bits(), count) {
+        (8, 1) => store::<u8, 1>(o, access),
+        (8, 2) => store::<u8, 2>(o, access),
+        (8, 4) => store::<u8, 4>(o, access),
+        (16, 1) => store::<u16, 1>(o, access),
+        (16, 2) => store::<u16, 2>(o, access),
+        (16, 4) => store::<u16, 4>(o, access),
+        (32, 1) => store::<u32, 1>(o, access),
+        (32, 2) => store::<u32, 2>(o, access),
+        (32, 4) => store::<u32, 4>(o, access),
+        (64, 1) => store::<u64, 1>(o, access),
+        (64, 2) => store::<u64, 2>(o, access),
+        _ => Err(Missing),
+    }
+}
+
+fn store<V: Stored, const N: usize>(o: &Operands<'_>, access: Access) -> Bound {
+    let address = o.address(0)?;
+    let values = elements::<_, N>(|i| o.src::<V>(1 + i))?;
+    Ok(Box::new(move |exec: &mut Exec<'_>| {
+        let Exec { mask, regs, warp, mem, frame, .. } = exec;
+        let inputs = Inputs { regs, warp, frame: *frame };
+        let mut scratch = None;
+        let addrs = address.read(inputs, &mut scratch);
+        let mut cells = [Lane([V::Cell::default(); LANES]); N];
+        for (cells, value) in cells.iter_mut().zip(&values) {
+            read_cells::<V>(value, inputs, cells);
+        }
+        mem.store_vector(access.space, addrs, *mask, access.sem, cells.each_ref())
+    }))
+}
+
+#[inline(always)]
+fn read_cells<V: Stored>(value: &Operand<V::Slot>, inputs: Inputs<'_>, cells: &mut Lane<V::Cell>) {
+    let mut scratch = None;
+    let value = value.read(inputs, &mut scratch);
+    for lane in 0..LANES {
+        cells.0[lane] = V::cell(value.0[lane]);
+    }
+}
+
+/// `N` operands, made one after another.
+fn elements<T, const N: usize>(make: impl Fn(usize) -> Result<T, Missing>) -> Result<[T; N], Missing> {
+    let all = (0..N).map(make).collect::<Result<Vec<T>, Missing>>()?;
+    all.try_into().map_err(|_| Missing)
+}
+
+pub(super) fn prefetch(o: &Operands<'_>) -> Bound {
+    o.look(|slot, word| matches!(slot, Slot::Ss | Slot::Level) || matches!(word, Word::L1 | Word::L2));
+    o.address(0)?;
+    // There is no cache to bring a line to; an address that nothing lies at is no fault either.
+    Ok(super::no_effect())
+}

@@ -1,0 +1,48 @@
+//! Fences and the miscellaneous instructions (PTX ISA §9.7.12.3, §9.7.17).
+
+use super::Missing;
+use super::memory::sem_of;
+use super::operands::{Bound, Operands};
+use crate::bound::Exec;
+use crate::lanes::lanes_of;
+use crate::lift::Inputs;
+use crate::trap::{Fault, FaultKind};
+use ptx::isa::Ty;
+
+pub(super) fn fence(o: &Operands<'_>) -> Bound {
+    let sem = sem_of(o);
+    Ok(Box::new(move |exec: &mut Exec<'_>| {
+        exec.mem.fence(sem);
+        Ok(())
+    }))
+}
+
+/// `trap` and `brkpt`: the fault of the first lane that executes it.
+pub(super) fn fault(kind: FaultKind) -> Bound {
+    Ok(Box::new(move |exec: &mut Exec<'_>| match lanes_of(exec.mask).next() {
+        Some(lane) => Err(Fault::new(kind.clone(), lane)),
+        None => Ok(()),
+    }))
+}
+
+/// `pmevent`: there is no counter to trigger.
+pub(super) fn pmevent(o: &Operands<'_>) -> Bound {
+    o.look(|_, word| word == ptx::isa::Word::Mask);
+    o.src_at(0)?;
+    Ok(super::no_effect())
+}
+
+/// `nanosleep`: the warp sleeps as long as the lane that asks for most; PTX allows up to twice the time.
+pub(super) fn nanosleep(o: &Operands<'_>) -> Bound {
+    if o.ty()? != Ty::U32 {
+        return Err(Missing);
+    }
+    let time = o.src::<u32>(0)?;
+    Ok(Box::new(move |exec: &mut Exec<'_>| {
+        let time = time.get(Inputs::of(exec));
+        if let Some(longest) = lanes_of(exec.mask).map(|lane| time.0[lane]).max() {
+            exec.warp.sleep(longest);
+        }
+        Ok(())
+    }))
+}

@@ -1,0 +1,435 @@
+//! From a Program to bound code: every instruction becomes a step, every terminator what the interpreter needs of it.
+//!
+//! Invariants: the match on `Op` is exhaustive, so a new instruction is a compile error here until someone decides; an
+//! instruction of which any word or operand was not understood is [`Unimplemented`], never run without it
+//! ([`operands::Operands::finish`]). No table says what is supported: [`supported`] binds an instruction of the form and sees.
+//!
+//! What it does not do: no positions, no waiting; these are the interpreter's. No addresses: the [`Layout`] has them.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+mod arith;
+mod atom;
+mod barrier;
+mod compare;
+mod cvt;
+mod float;
+mod half;
+mod logic;
+mod memory;
+mod misc;
+mod mov;
+mod operands;
+mod sreg;
+mod synthesise;
+#[cfg(test)]
+mod tests;
+mod video;
+mod warp;
+
+use crate::bound::{self, Code, Step, StepFn, Term, Value32};
+use crate::layout::Layout;
+use crate::trap::FaultKind;
+use operands::{Bound, Operands};
+use ptx::Span;
+use ptx::check::module::FuncId;
+use ptx::ir::{Base, Callee, Inst, Program, RegClass, Src, Terminator};
+use ptx::isa::{Mods, Op, RowId};
+use ptx_sem::{VideoLanes, VideoScalarOp, VideoSimdOp};
+
+/// Chooses by type; a type that is not listed is not bound.
+macro_rules! by_type {
+    ($ty:expr; $($($name:ident)|+ => $then:expr),+ $(,)?) => {
+        'by_type: {
+            let ty: ptx::isa::Ty = $ty;
+            $(if matches!(ty, $(ptx::isa::Ty::$name)|+) {
+                let made = $then;
+                break 'by_type made;
+            })+
+            Err($crate::bind::Missing)
+        }
+    };
+}
+use by_type;
+
+/// The news that a form is not bound. Where it is made, the instruction is known to the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Missing;
+
+/// An instruction that ptxvm understands but cannot execute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unimplemented {
+    /// The instruction with its modifiers, or what is missing in prose.
+    pub name: String,
+    /// The function it stands in.
+    pub function: String,
+    /// Its place.
+    pub span: Span,
+    /// Its line in the PTX text, from 1.
+    pub line: u32,
+}
+
+impl std::fmt::Display for Unimplemented {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: `{}` is not implemented", self.line, self.name)
+    }
+}
+
+/// What an instruction is bound for.
+struct Binding<'a> {
+    program: &'a Program,
+    layout: &'a Layout,
+}
+
+/// Binds everything that a kernel can reach.
+///
+/// # Errors
+/// The first instruction that is not implemented.
+pub fn bind(program: &Program, kernel: FuncId, layout: &Layout) -> Result<Code, Unimplemented> {
+    let binding = Binding { program, layout };
+    let mut functions: Vec<Option<bound::Function>> = program.functions.iter().map(|_| None).collect();
+    for id in reachable(program, kernel) {
+        functions[id.0 as usize] = Some(binding.function(&program.functions[id.0 as usize])?);
+    }
+    Ok(Code { functions, shared_bytes: layout.shared_bytes })
+}
+
+/// Every instruction of the program that cannot be executed, in the order of the text.
+pub fn check_supported(program: &Program) -> Vec<Unimplemented> {
+    let layout = Layout {
+        variables: vec![0; program.variables.len()],
+        functions: vec![0; program.functions.len()],
+        shared_bytes: 0,
+    };
+    let binding = Binding { program, layout: &layout };
+    let mut all = Vec::new();
+    for function in &program.functions {
+        for block in &function.blocks {
+            let steps = block.insts.iter().filter_map(|inst| binding.step(function, inst).err());
+            all.extend(steps);
+            all.extend(binding.term(function, &block.term).err());
+        }
+    }
+    all.sort_by_key(|missing| missing.span.start);
+    all
+}
+
+/// Whether an instruction of this row with these modifiers is bound, found out by binding one.
+pub fn supported(row: RowId, mods: &Mods) -> bool {
+    synthesise::is_bound(row, mods)
+}
+
+/// Functions with a body that the kernel can reach: itself, what it calls, and what an indirect call may reach.
+fn reachable(program: &Program, kernel: FuncId) -> Vec<FuncId> {
+    let mut seen = vec![false; program.functions.len()];
+    let mut found = Vec::new();
+    let mut queue = vec![kernel];
+    while let Some(id) = queue.pop() {
+        let Some(function) = program.functions.get(id.0 as usize) else { continue };
+        if function.blocks.is_empty() || std::mem::replace(&mut seen[id.0 as usize], true) {
+            continue;
+        }
+        found.push(id);
+        for block in &function.blocks {
+            if let Terminator::Call(call) = &block.term {
+                match &call.callee {
+                    Callee::Direct(callee) => queue.push(*callee),
+                    Callee::Indirect { allowed: Some(allowed), .. } => queue.extend(allowed),
+                    Callee::Indirect { allowed: None, .. } => {
+                        queue.extend((0..program.functions.len() as u32).map(FuncId));
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+impl Binding<'_> {
+    fn function(&self, function: &ptx::ir::Function) -> Result<bound::Function, Unimplemented> {
+        let block = |block: &ptx::ir::Block| {
+            let steps = block.insts.iter().map(|inst| self.step(function, inst)).collect::<Result<_, _>>()?;
+            let inst = instruction_of(&block.term);
+            Ok(bound::Block {
+                steps,
+                term: self.term(function, &block.term)?,
+                span: inst.map_or(Span::default(), |inst| inst.span),
+                loc: inst.and_then(|inst| inst.loc),
+            })
+        };
+        Ok(bound::Function {
+            name: function.name.clone(),
+            blocks: function.blocks.iter().map(block).collect::<Result<_, _>>()?,
+            regs: function.regs,
+            params: function.params.clone(),
+            returns: function.returns.clone(),
+            frame_bytes: function.frame_bytes,
+            frame_align: function.frame_align,
+        })
+    }
+
+    fn step(&self, function: &ptx::ir::Function, inst: &Inst) -> Result<Step, Unimplemented> {
+        let run = self.run(inst).map_err(|Missing| self.missing(function, inst, spelled(inst)))?;
+        Ok(Step { guard: inst.guard, run, span: inst.span, loc: inst.loc })
+    }
+
+    /// The step of an instruction, all of it understood.
+    fn run(&self, inst: &Inst) -> Bound {
+        let o = Operands::new(self, inst);
+        let run = step(&o)?;
+        o.finish()?;
+        Ok(run)
+    }
+
+    fn missing(&self, function: &ptx::ir::Function, inst: &Inst, name: String) -> Unimplemented {
+        Unimplemented {
+            name,
+            function: function.name.clone(),
+            span: inst.span,
+            line: self.program.source.line(inst.span),
+        }
+    }
+
+    fn term(&self, function: &ptx::ir::Function, term: &Terminator) -> Result<Term, Unimplemented> {
+        let refuse = |inst: &Inst| self.missing(function, inst, spelled(inst));
+        match term {
+            Terminator::Goto(to, _) => Ok(Term::Goto(*to)),
+            Terminator::Branch { cond, then, els, .. } => {
+                Ok(Term::Branch { cond: *cond, then: *then, els: *els })
+            }
+            Terminator::Switch { targets, inst } => {
+                let index = inst.srcs.first().ok_or(Missing).and_then(value32);
+                let index = index.map_err(|Missing| refuse(inst))?;
+                Ok(Term::Switch { index, targets: targets.clone() })
+            }
+            Terminator::Call(call) => self.call(function, call),
+            Terminator::WarpSync { inst, next } => self
+                .understood(inst, |o| warp::sync(o, *next))
+                .map(|sync| Term::WarpSync(Box::new(sync)))
+                .map_err(|Missing| refuse(inst)),
+            Terminator::Barrier { inst, next } => self
+                .understood(inst, |o| barrier::barrier(o, *next))
+                .map(|barrier| Term::Barrier(Box::new(barrier)))
+                .map_err(|Missing| refuse(inst)),
+            Terminator::Ret(_) => Ok(Term::Ret),
+            Terminator::Exit(_) => Ok(Term::Exit),
+        }
+    }
+
+    fn understood<T>(
+        &self,
+        inst: &Inst,
+        f: impl Fn(&Operands<'_>) -> Result<T, Missing>,
+    ) -> Result<T, Missing> {
+        let o = Operands::new(self, inst);
+        let made = f(&o)?;
+        o.finish()?;
+        Ok(made)
+    }
+
+    fn call(&self, function: &ptx::ir::Function, call: &ptx::ir::Call) -> Result<Term, Unimplemented> {
+        let mut builtin = None;
+        if let Callee::Direct(callee) = &call.callee {
+            let callee = &self.program.functions[callee.0 as usize];
+            builtin = callee.builtin;
+            if callee.blocks.is_empty() && builtin.is_none() {
+                let name = format!("call of `{}`, which has no body", callee.name);
+                return Err(self.missing(function, &call.inst, name));
+            }
+        }
+        Ok(Term::Call(Box::new(bound::Call {
+            callee: call.callee.clone(),
+            builtin,
+            args: call.args.clone(),
+            rets: call.rets.clone(),
+            next: call.next,
+        })))
+    }
+}
+
+/// An instruction as its mnemonic and modifiers are written.
+fn spelled(inst: &Inst) -> String {
+    format!("{}{}", inst.row.form().mnemonic, inst.mods)
+}
+
+fn instruction_of(term: &Terminator) -> Option<&Inst> {
+    match term {
+        Terminator::Goto(_, inst) | Terminator::Ret(inst) => inst.as_ref(),
+        Terminator::Branch { inst, .. }
+        | Terminator::Switch { inst, .. }
+        | Terminator::WarpSync { inst, .. }
+        | Terminator::Barrier { inst, .. }
+        | Terminator::Exit(inst) => Some(inst),
+        Terminator::Call(call) => Some(&call.inst),
+    }
+}
+
+/// A 32-bit operand that is read outside a step.
+fn value32(src: &Src) -> Result<Value32, Missing> {
+    match src {
+        Src::Reg(reg) if reg.class == RegClass::R32 => Ok(Value32::Reg(*reg)),
+        Src::Imm(bits) => Ok(Value32::Imm(*bits as u32)),
+        Src::Addr(ptx::ir::Addr { base: Base::Absolute, offset }) => Ok(Value32::Imm(*offset as u32)),
+        Src::Reg(_) | Src::Absent | Src::Not(_) | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => {
+            Err(Missing)
+        }
+    }
+}
+
+/// A step that does nothing: hints.
+fn no_effect() -> StepFn {
+    Box::new(|_| Ok(()))
+}
+
+/// The step of an instruction that is no terminator.
+fn step(o: &Operands<'_>) -> Bound {
+    use VideoLanes::{Four, Two};
+    match o.inst.op {
+        Op::Add => arith::add(o),
+        Op::Sub => arith::sub(o),
+        Op::Mul => arith::mul(o),
+        Op::Mad => arith::mad(o),
+        Op::Mul24 => arith::mul24(o),
+        Op::Mad24 => arith::mad24(o),
+        Op::Sad => arith::sad(o),
+        Op::Div => arith::div(o),
+        Op::Rem => arith::rem(o),
+        Op::Abs => arith::abs(o),
+        Op::Neg => arith::neg(o),
+        Op::Min => arith::min(o),
+        Op::Max => arith::max(o),
+        Op::Popc => arith::popc(o),
+        Op::Clz => arith::clz(o),
+        Op::Bfind => arith::bfind(o),
+        Op::Fns => arith::fns(o),
+        Op::Brev => arith::brev(o),
+        Op::Bfe => arith::bfe(o),
+        Op::Bfi => arith::bfi(o),
+        Op::Dp4a => arith::dp4a(o),
+        Op::Dp2a => arith::dp2a(o),
+        Op::AddCc => arith::add_cc(o),
+        Op::Addc => arith::addc(o),
+        Op::SubCc => arith::sub_cc(o),
+        Op::Subc => arith::subc(o),
+        Op::MadCc => arith::mad_cc(o),
+        Op::Madc => arith::madc(o),
+
+        Op::Testp => float::testp(o),
+        Op::Copysign => float::copysign(o),
+        Op::Fma => float::fma(o),
+        Op::Rcp => float::rcp(o),
+        Op::Sqrt => float::sqrt(o),
+        Op::Rsqrt => float::rsqrt(o),
+        Op::Sin => float::sin(o),
+        Op::Cos => float::cos(o),
+        Op::Lg2 => float::lg2(o),
+        Op::Ex2 => float::ex2(o),
+
+        Op::Set => compare::set(o),
+        Op::Setp => compare::setp(o),
+        Op::Selp => compare::selp(o),
+        Op::Slct => compare::slct(o),
+
+        Op::And => logic::and(o),
+        Op::Or => logic::or(o),
+        Op::Xor => logic::xor(o),
+        Op::Not => logic::not(o),
+        Op::Cnot => logic::cnot(o),
+        Op::Lop3 => logic::lop3(o),
+        Op::Shf => logic::shf(o),
+        Op::Shl => logic::shl(o),
+        Op::Shr => logic::shr(o),
+        Op::Prmt => logic::prmt(o),
+
+        Op::Mov => mov::mov(o),
+        Op::MovPack => mov::mov_pack(o),
+        Op::MovUnpack => mov::mov_unpack(o),
+        Op::MovVec => mov::mov_vec(o),
+        Op::Isspacep => mov::isspacep(o),
+        Op::Cvta => mov::cvta(o),
+        Op::CvtaTo => mov::cvta_to(o),
+        Op::Cvt => cvt::cvt(o),
+
+        Op::Ld => memory::ld(o),
+        Op::LdNc => memory::ld_nc(o),
+        Op::Ldu => memory::ldu(o),
+        Op::St => memory::st(o),
+        Op::Prefetch | Op::Prefetchu => memory::prefetch(o),
+        Op::Atom => atom::atom(o),
+        Op::Red => atom::red(o),
+        Op::Membar | Op::Fence => misc::fence(o),
+
+        Op::Shfl => warp::shfl(o),
+        Op::Vote => warp::vote(o),
+        Op::Activemask => warp::activemask(o),
+
+        Op::Vadd => video::scalar(o, VideoScalarOp::Add),
+        Op::Vsub => video::scalar(o, VideoScalarOp::Sub),
+        Op::Vabsdiff => video::scalar(o, VideoScalarOp::Absdiff),
+        Op::Vmin => video::scalar(o, VideoScalarOp::Min),
+        Op::Vmax => video::scalar(o, VideoScalarOp::Max),
+        Op::Vshl => video::scalar(o, VideoScalarOp::Shl),
+        Op::Vshr => video::scalar(o, VideoScalarOp::Shr),
+        Op::Vset => video::scalar(o, VideoScalarOp::Set),
+        Op::Vmad => video::vmad(o),
+        Op::Vadd2 => video::simd(o, VideoSimdOp::Add, Two),
+        Op::Vsub2 => video::simd(o, VideoSimdOp::Sub, Two),
+        Op::Vavrg2 => video::simd(o, VideoSimdOp::Avrg, Two),
+        Op::Vabsdiff2 => video::simd(o, VideoSimdOp::Absdiff, Two),
+        Op::Vmin2 => video::simd(o, VideoSimdOp::Min, Two),
+        Op::Vmax2 => video::simd(o, VideoSimdOp::Max, Two),
+        Op::Vset2 => video::simd(o, VideoSimdOp::Set, Two),
+        Op::Vadd4 => video::simd(o, VideoSimdOp::Add, Four),
+        Op::Vsub4 => video::simd(o, VideoSimdOp::Sub, Four),
+        Op::Vavrg4 => video::simd(o, VideoSimdOp::Avrg, Four),
+        Op::Vabsdiff4 => video::simd(o, VideoSimdOp::Absdiff, Four),
+        Op::Vmin4 => video::simd(o, VideoSimdOp::Min, Four),
+        Op::Vmax4 => video::simd(o, VideoSimdOp::Max, Four),
+        Op::Vset4 => video::simd(o, VideoSimdOp::Set, Four),
+
+        Op::Trap => misc::fault(FaultKind::Trap),
+        Op::Brkpt => misc::fault(FaultKind::Breakpoint),
+        Op::Pmevent => misc::pmevent(o),
+        Op::Nanosleep => misc::nanosleep(o),
+
+        // Terminators: they never stand among the steps of a block.
+        Op::Bra
+        | Op::BrxIdx
+        | Op::Call
+        | Op::CallIndirect
+        | Op::Ret
+        | Op::Exit
+        | Op::ShflSync
+        | Op::VoteSync
+        | Op::MatchAny
+        | Op::MatchAll
+        | Op::BarWarpSync
+        | Op::BarSync
+        | Op::BarArrive
+        | Op::BarRed => Err(Missing),
+
+        // Textures and surfaces, matrices, and instructions later than PTX 6.4.
+        Op::Tex
+        | Op::Tld4
+        | Op::Txq
+        | Op::Istypep
+        | Op::Suld
+        | Op::Sust
+        | Op::Sured
+        | Op::Suq
+        | Op::WmmaLoad
+        | Op::WmmaStore
+        | Op::WmmaMma
+        | Op::Mma
+        | Op::Ldmatrix
+        | Op::Szext
+        | Op::Bmsk
+        | Op::Tanh
+        | Op::CvtPack
+        | Op::CpAsync
+        | Op::CpAsyncCommitGroup
+        | Op::CpAsyncWaitGroup
+        | Op::CpAsyncWaitAll
+        | Op::ReduxSync
+        | Op::ElectSync => Err(Missing),
+    }
+}

@@ -1,0 +1,340 @@
+//! One instruction as its binding function sees it: operands by position, modifiers by question.
+//!
+//! Invariant: nothing that the text says is dropped silently. Every modifier word and every operand that a binding function looks
+//! at is marked; [`Operands::finish`] refuses the instruction if one was not looked at. A word that has no effect on results
+//! here (cache operators, `.uni`) is named in a call of [`Operands::ignore`].
+
+use super::{Binding, Missing};
+use crate::bound::StepFn;
+use crate::lanes::{LANES, Lane, LaneMask, Registers};
+use crate::lift::{self, Inputs, Operand, PredOperand, PredTarget, Slot as RegSlot, Target, Value};
+use ptx::ir::{Addr, Base, Dst, Inst, Reg, RegClass, Src};
+use ptx::isa::{Mods, Rnd, Slot, Ty, Word};
+use std::cell::Cell;
+
+/// A bound step, or the news that there is none.
+pub(super) type Bound = Result<StepFn, Missing>;
+
+/// The operands and modifiers of one instruction.
+pub(super) struct Operands<'a> {
+    /// What the instruction is bound for.
+    pub(super) binding: &'a Binding<'a>,
+    /// The instruction.
+    pub(super) inst: &'a Inst,
+    words: Cell<u32>,
+    srcs: Cell<u32>,
+    dsts: Cell<u32>,
+}
+
+fn mark(set: &Cell<u32>, index: usize) {
+    set.set(set.get() | 1u32.checked_shl(index as u32).unwrap_or(0));
+}
+
+fn all_marked(set: &Cell<u32>, len: usize, optional: impl Fn(usize) -> bool) -> bool {
+    (0..len).all(|i| optional(i) || i < 32 && set.get() >> i & 1 != 0)
+}
+
+impl<'a> Operands<'a> {
+    /// Nothing looked at yet.
+    pub(super) fn new(binding: &'a Binding<'a>, inst: &'a Inst) -> Self {
+        Self { binding, inst, words: Cell::new(0), srcs: Cell::new(0), dsts: Cell::new(0) }
+    }
+
+    /// Refuses an instruction of which something was not looked at.
+    pub(super) fn finish(&self) -> Result<(), Missing> {
+        let words = all_marked(&self.words, self.inst.mods.all().len(), |_| false);
+        let srcs = all_marked(&self.srcs, self.inst.srcs.len(), |i| self.inst.srcs[i] == Src::Absent);
+        let dsts = all_marked(&self.dsts, self.inst.dsts.len(), |i| self.inst.dsts[i] == Dst::Sink);
+        if words && srcs && dsts { Ok(()) } else { Err(Missing) }
+    }
+
+    // Modifiers.
+
+    /// The modifiers, for a question that [`Operands::look`] marks.
+    pub(super) fn mods(&self) -> &'a Mods {
+        &self.inst.mods
+    }
+
+    /// Marks the words that `which` picks.
+    pub(super) fn look(&self, which: impl Fn(Slot, Word) -> bool) {
+        for (i, (slot, word)) in self.inst.mods.all().iter().enumerate() {
+            if which(*slot, *word) {
+                mark(&self.words, i);
+            }
+        }
+    }
+
+    /// Marks a slot whose words do not change results here.
+    pub(super) fn ignore(&self, ignored: Slot) {
+        self.look(|slot, _| slot == ignored);
+    }
+
+    /// Marks a literal word that does not change results here, or that the meaning of the op includes.
+    pub(super) fn ignore_word(&self, ignored: Word) {
+        self.look(|_, word| word == ignored);
+    }
+
+    /// Whether the literal word is there.
+    pub(super) fn has(&self, word: Word) -> bool {
+        self.look(|slot, w| slot == Slot::Flag && w == word);
+        self.mods().has(word)
+    }
+
+    /// The type in a slot.
+    pub(super) fn ty_in(&self, slot: Slot) -> Option<Ty> {
+        self.look(|s, word| s == slot && word.ty().is_some());
+        self.mods().ty_in(slot)
+    }
+
+    /// The type of the instruction.
+    pub(super) fn ty(&self) -> Result<Ty, Missing> {
+        self.ty_in(Slot::Type).ok_or(Missing)
+    }
+
+    /// The rounding.
+    pub(super) fn rnd(&self) -> Option<Rnd> {
+        self.look(|slot, word| matches!(slot, Slot::Rnd | Slot::Flag) && Rnd::from_word(word).is_some());
+        self.mods().rnd()
+    }
+
+    /// What a typed question about the words of `slot` (or literal ones) answers; marks the words that `is` picks.
+    pub(super) fn ask<T>(
+        &self,
+        slot: Slot,
+        is: impl Fn(Word) -> bool,
+        answer: impl Fn(&Mods) -> Option<T>,
+    ) -> Result<T, Missing> {
+        self.look(|s, word| (s == slot || s == Slot::Flag) && is(word));
+        answer(self.mods()).ok_or(Missing)
+    }
+
+    // Operands.
+
+    /// A source as it stands.
+    pub(super) fn src_at(&self, index: usize) -> Result<&'a Src, Missing> {
+        mark(&self.srcs, index);
+        self.inst.srcs.get(index).ok_or(Missing)
+    }
+
+    /// Whether the optional source is given.
+    pub(super) fn given(&self, index: usize) -> bool {
+        self.inst.srcs.get(index).is_some_and(|src| *src != Src::Absent)
+    }
+
+    /// A destination as it stands; `Sink` where the text leaves it out.
+    pub(super) fn dst_at(&self, index: usize) -> Dst {
+        mark(&self.dsts, index);
+        self.inst.dsts.get(index).copied().unwrap_or(Dst::Sink)
+    }
+
+    /// A source of type `V`.
+    pub(super) fn src<V: Value>(&self, index: usize) -> Result<Operand<V::Slot>, Missing> {
+        self.value::<V>(self.src_at(index)?)
+    }
+
+    /// A value of type `V`, wherever it comes from.
+    pub(super) fn value<V: Value>(&self, src: &Src) -> Result<Operand<V::Slot>, Missing> {
+        match src {
+            Src::Reg(reg) => read_reg(*reg),
+            Src::Imm(bits) => Ok(Operand::splat(V::Slot::from_bits(*bits))),
+            Src::Sreg(sreg, component) => super::sreg::read(*sreg, *component),
+            Src::Addr(addr) => self.address_value(addr).map(narrow),
+            Src::Absent | Src::Not(_) | Src::Video(_) => Err(Missing),
+        }
+    }
+
+    /// A destination of type `V`; a register wider than the type is filled as §9.4.1 says.
+    pub(super) fn dst<V: Value>(&self, index: usize) -> Result<Target<V::Slot>, Missing> {
+        match self.dst_at(index) {
+            Dst::Reg(reg) => write_reg::<V>(reg),
+            Dst::Sink => Ok(Target::Sink),
+            Dst::Video { .. } => Err(Missing),
+        }
+    }
+
+    /// A predicate source.
+    pub(super) fn pred(&self, index: usize) -> Result<PredOperand, Missing> {
+        match self.src_at(index)? {
+            Src::Reg(reg) => pred_index(*reg).map(PredOperand::Reg),
+            Src::Not(reg) => pred_index(*reg).map(PredOperand::Not),
+            Src::Imm(bits) => Ok(PredOperand::Const(if *bits & 1 != 0 { LaneMask::MAX } else { 0 })),
+            Src::Absent | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => Err(Missing),
+        }
+    }
+
+    /// A predicate destination.
+    pub(super) fn pred_dst(&self, index: usize) -> Result<PredTarget, Missing> {
+        match self.dst_at(index) {
+            Dst::Reg(reg) => pred_index(reg).map(|index| PredTarget(Some(index))),
+            Dst::Sink => Ok(PredTarget(None)),
+            Dst::Video { .. } => Err(Missing),
+        }
+    }
+
+    /// The value of an address that is a source: in the base's own space.
+    fn address_value(&self, addr: &Addr) -> Result<Operand<u64>, Missing> {
+        let offset = addr.offset as u64;
+        let constant = |base: u64| Ok(Operand::splat(base.wrapping_add(offset)));
+        match addr.base {
+            Base::Absolute | Base::KernelParam => constant(0),
+            Base::Var(var) => constant(self.binding.layout.variable(var)),
+            Base::Func(func) => constant(self.binding.layout.function(func)),
+            Base::Frame => Ok(Operand::Other(Box::new(move |inputs: Inputs<'_>| {
+                Lane::splat(u64::from(inputs.frame).wrapping_add(offset))
+            }))),
+            Base::Reg(reg) => {
+                let base: Operand<u64> = read_reg(reg)?;
+                // Addresses in 32-bit registers wrap around in 32 bits.
+                let wrap = if reg.class == RegClass::R64 { u64::MAX } else { u64::from(u32::MAX) };
+                Ok(Operand::Other(Box::new(move |inputs: Inputs<'_>| {
+                    let mut scratch = None;
+                    let base = base.read(inputs, &mut scratch);
+                    let mut sum = Lane([0; LANES]);
+                    for lane in 0..LANES {
+                        sum.0[lane] = base.0[lane].wrapping_add(offset) & wrap;
+                    }
+                    sum
+                })))
+            }
+        }
+    }
+
+    /// The address of a memory operand, in the instruction's space.
+    pub(super) fn address(&self, index: usize) -> Result<Operand<u64>, Missing> {
+        match self.src_at(index)? {
+            Src::Addr(Addr { base: Base::Reg(reg), offset: 0 }) => read_reg(*reg),
+            Src::Addr(addr) => self.address_value(addr),
+            Src::Reg(reg) => read_reg(*reg),
+            Src::Absent | Src::Not(_) | Src::Imm(_) | Src::Sreg(..) | Src::Video(_) => Err(Missing),
+        }
+    }
+
+    // Steps of the common shapes: `d` is destination 0, the sources follow in order.
+
+    /// `d = f(a)`, all lanes.
+    pub(super) fn lift1<A: Value, D: Value>(
+        &self,
+        f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
+    ) -> Bound {
+        Ok(lift::lift1(self.dst::<D>(0)?, self.src::<A>(0)?, f))
+    }
+
+    /// `d = f(a, b)`, all lanes.
+    pub(super) fn lift2<A: Value, B: Value, D: Value>(
+        &self,
+        f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
+    ) -> Bound {
+        Ok(lift::lift2(self.dst::<D>(0)?, self.src::<A>(0)?, self.src::<B>(1)?, f))
+    }
+
+    /// `d = f(a, b, c)`, all lanes.
+    pub(super) fn lift3<A: Value, B: Value, C: Value, D: Value>(
+        &self,
+        f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
+    ) -> Bound {
+        Ok(lift::lift3(self.dst::<D>(0)?, self.src::<A>(0)?, self.src::<B>(1)?, self.src::<C>(2)?, f))
+    }
+
+    /// `d = f(a, b, c, e)`, all lanes.
+    pub(super) fn lift4<A: Value, B: Value, C: Value, E: Value, D: Value>(
+        &self,
+        f: impl Fn(A, B, C, E) -> D + Copy + Send + Sync + 'static,
+    ) -> Bound {
+        let sources = (self.src::<A>(0)?, self.src::<B>(1)?, self.src::<C>(2)?, self.src::<E>(3)?);
+        Ok(lift::lift4(self.dst::<D>(0)?, sources, f))
+    }
+
+    /// `d = f(a)`, active lanes.
+    pub(super) fn active1<A: Value, D: Value>(
+        &self,
+        f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
+    ) -> Bound {
+        Ok(lift::active1(self.dst::<D>(0)?, self.src::<A>(0)?, f))
+    }
+
+    /// `d = f(a, b)`, active lanes.
+    pub(super) fn active2<A: Value, B: Value, D: Value>(
+        &self,
+        f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
+    ) -> Bound {
+        Ok(lift::active2(self.dst::<D>(0)?, self.src::<A>(0)?, self.src::<B>(1)?, f))
+    }
+
+    /// `d = f(a, b, c)`, active lanes.
+    pub(super) fn active3<A: Value, B: Value, C: Value, D: Value>(
+        &self,
+        f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
+    ) -> Bound {
+        Ok(lift::active3(self.dst::<D>(0)?, self.src::<A>(0)?, self.src::<B>(1)?, self.src::<C>(2)?, f))
+    }
+}
+
+/// The index of a predicate register.
+pub(super) fn pred_index(reg: Reg) -> Result<usize, Missing> {
+    if reg.class == RegClass::Pred { Ok(reg.index as usize) } else { Err(Missing) }
+}
+
+/// A register read as a slot: its low bits where it is wider, zero-extended where it is narrower (addresses).
+pub(super) fn read_reg<S: RegSlot>(reg: Reg) -> Result<Operand<S>, Missing> {
+    let index = reg.index as usize;
+    match reg.class {
+        RegClass::Pred => Err(Missing),
+        class if class == S::CLASS => Ok(Operand::Reg(index)),
+        RegClass::R16 => Ok(convert::<u16, S>(Operand::Reg(index))),
+        RegClass::R32 => Ok(convert::<u32, S>(Operand::Reg(index))),
+        RegClass::R64 => Ok(convert::<u64, S>(Operand::Reg(index))),
+    }
+}
+
+fn convert<F: RegSlot, S: RegSlot>(from: Operand<F>) -> Operand<S> {
+    Operand::Other(Box::new(move |inputs: Inputs<'_>| {
+        let mut scratch = None;
+        let from = from.read(inputs, &mut scratch);
+        Lane(from.0.map(|slot| S::from_bits(slot.bits())))
+    }))
+}
+
+/// The low bits of a 64-bit source.
+pub(super) fn narrow<S: RegSlot>(from: Operand<u64>) -> Operand<S> {
+    match from {
+        Operand::Const(lanes) => Operand::Const(Box::new(Lane(lanes.0.map(S::from_bits)))),
+        from @ (Operand::Reg(_) | Operand::Other(_)) => convert(from),
+    }
+}
+
+/// A register written with a value of type `V`: extended where the register is wider.
+pub(super) fn write_reg<V: Value>(reg: Reg) -> Result<Target<V::Slot>, Missing> {
+    let index = reg.index as usize;
+    match reg.class {
+        RegClass::Pred => Err(Missing),
+        class if class == V::Slot::CLASS => Ok(Target::Reg(index)),
+        class if class < V::Slot::CLASS => Err(Missing),
+        RegClass::R16 => Err(Missing),
+        RegClass::R32 => Ok(extend::<V, u32>(index)),
+        RegClass::R64 => Ok(extend::<V, u64>(index)),
+    }
+}
+
+fn extend<V: Value, S: RegSlot>(index: usize) -> Target<V::Slot> {
+    Target::Other(Box::new(move |regs: &mut Registers, mask: LaneMask, new: &Lane<V::Slot>| {
+        let new = Lane(new.0.map(|slot| S::from_bits(V::of(slot).extended())));
+        lift::blend(mask, &new, &mut S::file_mut(regs)[index]);
+    }))
+}
+
+/// A register of any width that takes the low bits of a 64-bit value.
+pub(super) fn write_low(reg: Reg) -> Result<Target<u64>, Missing> {
+    let index = reg.index as usize;
+    match reg.class {
+        RegClass::Pred => Err(Missing),
+        RegClass::R16 => Ok(cut::<u16>(index)),
+        RegClass::R32 => Ok(cut::<u32>(index)),
+        RegClass::R64 => Ok(Target::Reg(index)),
+    }
+}
+
+fn cut<S: RegSlot>(index: usize) -> Target<u64> {
+    Target::Other(Box::new(move |regs: &mut Registers, mask: LaneMask, new: &Lane<u64>| {
+        lift::blend(mask, &Lane(new.0.map(S::from_bits)), &mut S::file_mut(regs)[index]);
+    }))
+}

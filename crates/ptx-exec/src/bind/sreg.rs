@@ -1,0 +1,98 @@
+//! Special registers (PTX ISA chapter 10).
+//!
+//! Invariant: what never changes for a warp is a source like any other; clocks move when they are read, so only `mov` (a step of its
+//! own, [`clock`]) reads them.
+//!
+//! Choices where the manual leaves them open: components `.w` read as zero (A158); performance counters count nothing and read as
+//! zero; `%globaltimer` is the warp's clock.
+
+use super::Missing;
+use crate::lanes::Lane;
+use crate::lift::{Inputs, Operand, Slot};
+use crate::warp::WarpState;
+use ptx::isa::Sreg;
+
+/// A special register as a source.
+pub(super) fn read<S: Slot>(sreg: Sreg, component: u8) -> Result<Operand<S>, Missing> {
+    let axis = usize::from(component);
+    Ok(match sreg {
+        Sreg::Tid => match axis {
+            0..3 => Operand::Other(Box::new(move |inputs: Inputs<'_>| widen(&inputs.warp.tid[axis]))),
+            _ => Operand::splat(S::default()),
+        },
+        Sreg::Ntid => uniform(move |warp| vector(warp.grid.ntid, axis)),
+        Sreg::Ctaid => uniform(move |warp| vector(warp.ctaid, axis)),
+        Sreg::Nctaid => uniform(move |warp| vector(warp.grid.nctaid, axis)),
+        Sreg::Laneid => by_lane(|lane| lane),
+        Sreg::LanemaskEq => by_lane(|lane| 1 << lane),
+        Sreg::LanemaskLe => by_lane(|lane| (2 << lane) - 1),
+        Sreg::LanemaskLt => by_lane(|lane| (1 << lane) - 1),
+        Sreg::LanemaskGe => by_lane(|lane| (u64::from(u32::MAX) << lane) & u64::from(u32::MAX)),
+        Sreg::LanemaskGt => by_lane(|lane| (u64::from(u32::MAX) << (lane + 1)) & u64::from(u32::MAX)),
+        Sreg::Warpid => uniform(|warp| u64::from(warp.warpid)),
+        Sreg::Nwarpid => uniform(|warp| u64::from(warp.grid.warps())),
+        Sreg::Smid => uniform(|warp| u64::from(warp.smid)),
+        Sreg::Nsmid => uniform(|warp| u64::from(warp.grid.nsmid)),
+        Sreg::Gridid => uniform(|warp| warp.grid.gridid),
+        Sreg::Envreg(number) => {
+            uniform(move |warp| warp.grid.envreg.get(usize::from(number)).copied().map_or(0, u64::from))
+        }
+        Sreg::TotalSmemSize => uniform(|warp| u64::from(warp.grid.total_shared)),
+        Sreg::DynamicSmemSize => uniform(|warp| u64::from(warp.grid.dynamic_shared)),
+        Sreg::Pm(_) | Sreg::Pm64(_) => Operand::splat(S::default()),
+        Sreg::Clock
+        | Sreg::ClockHi
+        | Sreg::Clock64
+        | Sreg::Globaltimer
+        | Sreg::GlobaltimerLo
+        | Sreg::GlobaltimerHi => return Err(Missing),
+    })
+}
+
+/// How to read a special register that moves when it is read.
+pub(super) fn clock(sreg: Sreg) -> Option<fn(&mut WarpState) -> u64> {
+    match sreg {
+        Sreg::Clock => Some(|warp| warp.read_clock() & u64::from(u32::MAX)),
+        Sreg::ClockHi => Some(|warp| warp.read_clock() >> 32),
+        Sreg::Clock64 => Some(WarpState::read_clock),
+        Sreg::Globaltimer => Some(WarpState::read_globaltimer),
+        Sreg::GlobaltimerLo => Some(|warp| warp.read_globaltimer() & u64::from(u32::MAX)),
+        Sreg::GlobaltimerHi => Some(|warp| warp.read_globaltimer() >> 32),
+        Sreg::Tid
+        | Sreg::Ntid
+        | Sreg::Laneid
+        | Sreg::Warpid
+        | Sreg::Nwarpid
+        | Sreg::Ctaid
+        | Sreg::Nctaid
+        | Sreg::Smid
+        | Sreg::Nsmid
+        | Sreg::Gridid
+        | Sreg::LanemaskEq
+        | Sreg::LanemaskLe
+        | Sreg::LanemaskLt
+        | Sreg::LanemaskGe
+        | Sreg::LanemaskGt
+        | Sreg::Pm(_)
+        | Sreg::Pm64(_)
+        | Sreg::Envreg(_)
+        | Sreg::TotalSmemSize
+        | Sreg::DynamicSmemSize => None,
+    }
+}
+
+fn vector(components: [u32; 3], axis: usize) -> u64 {
+    components.get(axis).copied().map_or(0, u64::from)
+}
+
+fn uniform<S: Slot>(value: impl Fn(&WarpState) -> u64 + Send + Sync + 'static) -> Operand<S> {
+    Operand::Other(Box::new(move |inputs: Inputs<'_>| Lane::splat(S::from_bits(value(inputs.warp)))))
+}
+
+fn by_lane<S: Slot>(value: impl Fn(u64) -> u64) -> Operand<S> {
+    Operand::Const(Box::new(Lane(std::array::from_fn(|lane| S::from_bits(value(lane as u64))))))
+}
+
+fn widen<S: Slot>(lanes: &Lane<u32>) -> Lane<S> {
+    Lane(lanes.0.map(|value| S::from_bits(u64::from(value))))
+}

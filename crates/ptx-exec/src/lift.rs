@@ -1,0 +1,595 @@
+//! The one place that makes a 32-lane step of a scalar function.
+//!
+//! A scalar function (a meaning from `ptx_sem`, or a composition of meanings) goes in, a [`StepFn`] comes out: it reads its
+//! [`Operand`]s, computes all lanes in one loop that the compiler vectorises, and writes the lanes of `Exec::mask`. Every lift is
+//! generic over the function, so that nothing is called through a pointer within a step.
+//!
+//! Two paces: [`lift1`] to [`lift3`] and [`compare`] compute all 32 lanes, also those that are off (meanings are defined for every
+//! argument), and keep the old value where the mask is off; [`active1`] to [`active3`] visit only the lanes of the mask, for
+//! meanings that cost more than a blend.
+//!
+//! Invariants: lanes outside the mask keep their destination; a destination may be one of the sources (all sources of a lane are read
+//! before it is written). Registers are indexed with bounds checks; the numbers were right when the step was bound.
+
+use crate::bound::{Exec, StepFn};
+use crate::lanes::{FULL, LANES, Lane, LaneMask, Registers, lanes_of};
+use crate::warp::WarpState;
+use ptx::ir::RegClass;
+
+/// An element of a register file: `u16`, `u32` or `u64`.
+pub trait Slot: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {
+    /// The class of the registers that hold it.
+    const CLASS: RegClass;
+    /// The registers of that class.
+    fn file(regs: &Registers) -> &[Lane<Self>];
+    /// The registers of that class, to write.
+    fn file_mut(regs: &mut Registers) -> &mut [Lane<Self>];
+    /// The low bits.
+    fn from_bits(bits: u64) -> Self;
+    /// Zero-extended.
+    fn bits(self) -> u64;
+}
+
+macro_rules! slot {
+    ($($ty:ty, $class:ident, $file:ident;)+) => {$(
+        impl Slot for $ty {
+            const CLASS: RegClass = RegClass::$class;
+            #[inline(always)]
+            fn file(regs: &Registers) -> &[Lane<Self>] {
+                &regs.$file
+            }
+            #[inline(always)]
+            fn file_mut(regs: &mut Registers) -> &mut [Lane<Self>] {
+                &mut regs.$file
+            }
+            #[inline(always)]
+            fn from_bits(bits: u64) -> Self {
+                bits as Self
+            }
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                u64::from(self)
+            }
+        }
+    )+};
+}
+slot! {
+    u16, R16, r16;
+    u32, R32, r32;
+    u64, R64, r64;
+}
+
+/// A value as a meaning takes it, and the register slot that holds it. An 8-bit value lives in the low half of a 16-bit slot.
+pub trait Value: Copy + Send + Sync + 'static {
+    /// Where it lives.
+    type Slot: Slot;
+    /// Reads it from its slot.
+    fn of(slot: Self::Slot) -> Self;
+    /// The slot that holds it; an 8-bit value is extended as its type says.
+    fn slot(self) -> Self::Slot;
+    /// Its bits in a 64-bit register: sign-extended for signed integers, zero-extended for all else.
+    fn extended(self) -> u64;
+}
+
+macro_rules! value {
+    ($($ty:ty, $slot:ty;)+) => {$(
+        impl Value for $ty {
+            type Slot = $slot;
+            #[inline(always)]
+            fn of(slot: $slot) -> Self {
+                slot as Self
+            }
+            #[inline(always)]
+            fn slot(self) -> $slot {
+                self as $slot
+            }
+            #[inline(always)]
+            fn extended(self) -> u64 {
+                self as u64
+            }
+        }
+    )+};
+}
+value! {
+    u8, u16; i8, u16; u16, u16; i16, u16;
+    u32, u32; i32, u32;
+    u64, u64; i64, u64;
+}
+
+macro_rules! float_value {
+    ($($ty:ty, $slot:ty;)+) => {$(
+        impl Value for $ty {
+            type Slot = $slot;
+            #[inline(always)]
+            fn of(slot: $slot) -> Self {
+                Self::from_bits(slot)
+            }
+            #[inline(always)]
+            fn slot(self) -> $slot {
+                self.to_bits()
+            }
+            #[inline(always)]
+            fn extended(self) -> u64 {
+                u64::from(self.to_bits())
+            }
+        }
+    )+};
+}
+float_value! { f32, u32; f64, u64; }
+
+/// What sources are read from: the parts of [`Exec`] but memory.
+#[derive(Clone, Copy)]
+pub struct Inputs<'a> {
+    /// Registers.
+    pub regs: &'a Registers,
+    /// The warp.
+    pub warp: &'a WarpState,
+    /// Offset of the frame in local memory.
+    pub frame: u32,
+}
+
+impl<'a> Inputs<'a> {
+    /// The inputs of a step.
+    #[inline(always)]
+    pub fn of(exec: &'a Exec<'_>) -> Self {
+        Self { regs: exec.regs, warp: exec.warp, frame: exec.frame }
+    }
+}
+
+/// Reads a source that is no plain register: a special register, an address, a register wider than the type.
+pub type ReadFn<S> = Box<dyn Fn(Inputs<'_>) -> Lane<S> + Send + Sync>;
+
+/// Writes a destination that is no plain register of the slot's class.
+pub type WriteFn<S> = Box<dyn Fn(&mut Registers, LaneMask, &Lane<S>) + Send + Sync>;
+
+/// A source of a step.
+pub enum Operand<S> {
+    /// The register of that number in the class of `S`.
+    Reg(usize),
+    /// The same in every execution: an immediate, splatted.
+    Const(Box<Lane<S>>),
+    /// Anything else.
+    Other(ReadFn<S>),
+}
+
+impl<S: Slot> Operand<S> {
+    /// The same value in every lane.
+    pub fn splat(value: S) -> Self {
+        Operand::Const(Box::new(Lane::splat(value)))
+    }
+
+    /// Its value in every lane; `scratch` holds it where it is computed.
+    #[inline(always)]
+    pub fn read<'a>(&'a self, inputs: Inputs<'a>, scratch: &'a mut Option<Lane<S>>) -> &'a Lane<S> {
+        match self {
+            Operand::Reg(index) => &S::file(inputs.regs)[*index],
+            Operand::Const(lanes) => lanes,
+            Operand::Other(read) => scratch.insert(read(inputs)),
+        }
+    }
+
+    /// Its value in every lane, copied.
+    pub fn get(&self, inputs: Inputs<'_>) -> Lane<S> {
+        *self.read(inputs, &mut None)
+    }
+}
+
+/// A destination of a step.
+pub enum Target<S> {
+    /// The register of that number in the class of `S`.
+    Reg(usize),
+    /// `_`: the value is dropped.
+    Sink,
+    /// Anything else: a register wider than the type.
+    Other(WriteFn<S>),
+}
+
+impl<S: Slot> Target<S> {
+    /// Writes the lanes of the mask.
+    #[inline(always)]
+    pub fn write(&self, regs: &mut Registers, mask: LaneMask, new: &Lane<S>) {
+        match self {
+            Target::Reg(index) => blend(mask, new, &mut S::file_mut(regs)[*index]),
+            Target::Sink => {}
+            Target::Other(write) => write(regs, mask, new),
+        }
+    }
+}
+
+/// Takes `new` in the lanes of the mask and keeps the others.
+#[inline(always)]
+pub fn blend<S: Copy>(mask: LaneMask, new: &Lane<S>, old: &mut Lane<S>) {
+    if mask == FULL {
+        *old = *new;
+    } else {
+        for lane in 0..LANES {
+            let take = mask & (1 << lane) != 0;
+            old.0[lane] = if take { new.0[lane] } else { old.0[lane] };
+        }
+    }
+}
+
+/// A predicate source of a step.
+#[derive(Clone, Copy, Debug)]
+pub enum PredOperand {
+    /// A predicate register.
+    Reg(usize),
+    /// `!p`
+    Not(usize),
+    /// The same in every execution, as a mask of all or no lanes.
+    Const(LaneMask),
+}
+
+impl PredOperand {
+    /// The lanes where it is true.
+    #[inline(always)]
+    pub fn read(self, regs: &Registers) -> LaneMask {
+        match self {
+            PredOperand::Reg(index) => regs.pred[index],
+            PredOperand::Not(index) => !regs.pred[index],
+            PredOperand::Const(mask) => mask,
+        }
+    }
+}
+
+/// A predicate destination of a step; `None` drops the value.
+#[derive(Clone, Copy, Debug)]
+pub struct PredTarget(pub Option<usize>);
+
+impl PredTarget {
+    /// Writes the lanes of the mask.
+    #[inline(always)]
+    pub fn write(self, regs: &mut Registers, mask: LaneMask, new: LaneMask) {
+        if let Some(index) = self.0 {
+            let old = &mut regs.pred[index];
+            *old = *old & !mask | new & mask;
+        }
+    }
+}
+
+/// The lanes where `f` of the lane's number is true, as a mask.
+#[inline(always)]
+pub fn mask_of(f: impl Fn(usize) -> bool) -> LaneMask {
+    let mut mask = 0;
+    for lane in 0..LANES {
+        mask |= if f(lane) { 1 << lane } else { 0 };
+    }
+    mask
+}
+
+/// `d = f(a)` in every lane.
+pub fn lift1<A: Value, D: Value>(
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
+    f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
+) -> StepFn {
+    Box::new(move |exec| {
+        let mut scratch = None;
+        let a = a.read(Inputs::of(exec), &mut scratch);
+        let mut out = Lane([D::Slot::default(); LANES]);
+        for lane in 0..LANES {
+            out.0[lane] = f(A::of(a.0[lane])).slot();
+        }
+        d.write(exec.regs, exec.mask, &out);
+        Ok(())
+    })
+}
+
+/// `d = f(a, b)` in every lane.
+pub fn lift2<A: Value, B: Value, D: Value>(
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
+    b: Operand<B::Slot>,
+    f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
+) -> StepFn {
+    Box::new(move |exec| {
+        let (mut scratch_a, mut scratch_b) = (None, None);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let mut out = Lane([D::Slot::default(); LANES]);
+        for lane in 0..LANES {
+            out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane])).slot();
+        }
+        d.write(exec.regs, exec.mask, &out);
+        Ok(())
+    })
+}
+
+/// `d = f(a, b, c)` in every lane.
+pub fn lift3<A: Value, B: Value, C: Value, D: Value>(
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
+    b: Operand<B::Slot>,
+    c: Operand<C::Slot>,
+    f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
+) -> StepFn {
+    Box::new(move |exec| {
+        let (mut scratch_a, mut scratch_b, mut scratch_c) = (None, None, None);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let c = c.read(Inputs::of(exec), &mut scratch_c);
+        let mut out = Lane([D::Slot::default(); LANES]);
+        for lane in 0..LANES {
+            out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot();
+        }
+        d.write(exec.regs, exec.mask, &out);
+        Ok(())
+    })
+}
+
+/// `d = f(a)` in the lanes of the mask alone.
+pub fn active1<A: Value, D: Value>(
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
+    f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
+) -> StepFn {
+    Box::new(move |exec| {
+        let mut scratch = None;
+        let a = a.read(Inputs::of(exec), &mut scratch);
+        let mut out = Lane([D::Slot::default(); LANES]);
+        for lane in lanes_of(exec.mask) {
+            out.0[lane] = f(A::of(a.0[lane])).slot();
+        }
+        d.write(exec.regs, exec.mask, &out);
+        Ok(())
+    })
+}
+
+/// `d = f(a, b)` in the lanes of the mask alone.
+pub fn active2<A: Value, B: Value, D: Value>(
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
+    b: Operand<B::Slot>,
+    f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
+) -> StepFn {
+    Box::new(move |exec| {
+        let (mut scratch_a, mut scratch_b) = (None, None);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let mut out = Lane([D::Slot::default(); LANES]);
+        for lane in lanes_of(exec.mask) {
+            out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane])).slot();
+        }
+        d.write(exec.regs, exec.mask, &out);
+        Ok(())
+    })
+}
+
+/// `d = f(a, b, c)` in the lanes of the mask alone.
+pub fn active3<A: Value, B: Value, C: Value, D: Value>(
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
+    b: Operand<B::Slot>,
+    c: Operand<C::Slot>,
+    f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
+) -> StepFn {
+    Box::new(move |exec| {
+        let (mut scratch_a, mut scratch_b, mut scratch_c) = (None, None, None);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let c = c.read(Inputs::of(exec), &mut scratch_c);
+        let mut out = Lane([D::Slot::default(); LANES]);
+        for lane in lanes_of(exec.mask) {
+            out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot();
+        }
+        d.write(exec.regs, exec.mask, &out);
+        Ok(())
+    })
+}
+
+/// Four sources.
+pub type Four<A, B, C, E> = (
+    Operand<<A as Value>::Slot>,
+    Operand<<B as Value>::Slot>,
+    Operand<<C as Value>::Slot>,
+    Operand<<E as Value>::Slot>,
+);
+
+/// `d = f(a, b, c, e)` in every lane: the four-operand bit instructions.
+pub fn lift4<A: Value, B: Value, C: Value, E: Value, D: Value>(
+    d: Target<D::Slot>,
+    (a, b, c, e): Four<A, B, C, E>,
+    f: impl Fn(A, B, C, E) -> D + Copy + Send + Sync + 'static,
+) -> StepFn {
+    Box::new(move |exec| {
+        let (mut scratch_a, mut scratch_b, mut scratch_c, mut scratch_e) = (None, None, None, None);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let c = c.read(Inputs::of(exec), &mut scratch_c);
+        let e = e.read(Inputs::of(exec), &mut scratch_e);
+        let mut out = Lane([D::Slot::default(); LANES]);
+        for lane in 0..LANES {
+            out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane]), E::of(e.0[lane])).slot();
+        }
+        d.write(exec.regs, exec.mask, &out);
+        Ok(())
+    })
+}
+
+/// A predicate that a truth is combined with: the operation on masks, and the predicate.
+pub type Combine = Option<(fn(LaneMask, LaneMask) -> LaneMask, PredOperand)>;
+
+/// Combines a truth with the predicate, if there is one.
+#[inline(always)]
+fn combined(combine: &Combine, regs: &Registers, truth: LaneMask) -> LaneMask {
+    match combine {
+        Some((op, c)) => op(truth, c.read(regs)),
+        None => truth,
+    }
+}
+
+/// Where the truth of a comparison goes.
+pub enum Verdict {
+    /// `setp`: `p` takes the combined truth, `q` the combined complement.
+    Pred {
+        /// First destination.
+        p: PredTarget,
+        /// Second destination.
+        q: PredTarget,
+        /// Predicate to combine with.
+        combine: Combine,
+    },
+    /// `set` with a 16-bit destination: the pattern for true; false is zero.
+    Set16(Target<u16>, u16, Combine),
+    /// `set` with a 32-bit destination.
+    Set32(Target<u32>, u32, Combine),
+}
+
+impl Verdict {
+    /// Writes the destinations.
+    #[inline(always)]
+    fn write(&self, exec: &mut Exec<'_>, truth: LaneMask) {
+        match self {
+            Verdict::Pred { p, q, combine } => {
+                let (yes, no) = (combined(combine, exec.regs, truth), combined(combine, exec.regs, !truth));
+                p.write(exec.regs, exec.mask, yes);
+                q.write(exec.regs, exec.mask, no);
+            }
+            Verdict::Set16(d, on, combine) => write_set(exec, d, *on, combine, truth),
+            Verdict::Set32(d, on, combine) => write_set(exec, d, *on, combine, truth),
+        }
+    }
+}
+
+fn write_set<S: Slot>(exec: &mut Exec<'_>, d: &Target<S>, on: S, combine: &Combine, truth: LaneMask) {
+    let truth = combined(combine, exec.regs, truth);
+    let out = Lane(std::array::from_fn(|lane| if truth & (1 << lane) != 0 { on } else { S::default() }));
+    d.write(exec.regs, exec.mask, &out);
+}
+
+/// Compares `a` with `b` in every lane; the verdict takes the truth.
+pub fn compare<A: Value>(
+    verdict: Verdict,
+    a: Operand<A::Slot>,
+    b: Operand<A::Slot>,
+    f: impl Fn(A, A) -> bool + Copy + Send + Sync + 'static,
+) -> StepFn {
+    Box::new(move |exec| {
+        let (mut scratch_a, mut scratch_b) = (None, None);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let truth = mask_of(|lane| f(A::of(a.0[lane]), A::of(b.0[lane])));
+        verdict.write(exec, truth);
+        Ok(())
+    })
+}
+
+/// Where the truths of two packed comparisons go.
+pub enum PackedVerdict {
+    /// `setp.f16x2`: the low half's truth and the high half's.
+    Pred(PredTarget, PredTarget),
+    /// `set.f16x2`: a word for each of the four outcomes, indexed by low + 2 * high.
+    Set(Target<u32>, [u32; 4]),
+}
+
+/// Compares the low and the high halves of `a` and `b` in every lane, and combines both with a predicate.
+pub fn compare_halves(
+    verdict: PackedVerdict,
+    a: Operand<u32>,
+    b: Operand<u32>,
+    combine: Combine,
+    f: impl Fn(u16, u16) -> bool + Copy + Send + Sync + 'static,
+) -> StepFn {
+    Box::new(move |exec| {
+        let (mut scratch_a, mut scratch_b) = (None, None);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let low = mask_of(|lane| f(a.0[lane] as u16, b.0[lane] as u16));
+        let high = mask_of(|lane| f((a.0[lane] >> 16) as u16, (b.0[lane] >> 16) as u16));
+        let (low, high) = (combined(&combine, exec.regs, low), combined(&combine, exec.regs, high));
+        match &verdict {
+            PackedVerdict::Pred(p, q) => {
+                p.write(exec.regs, exec.mask, low);
+                q.write(exec.regs, exec.mask, high);
+            }
+            PackedVerdict::Set(d, words) => {
+                let out = Lane(std::array::from_fn(|lane| {
+                    words[(low >> lane & 1 | (high >> lane & 1) << 1) as usize]
+                }));
+                d.write(exec.regs, exec.mask, &out);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// `p = f(a)` in every lane.
+pub fn test<A: Value>(
+    p: PredTarget,
+    a: Operand<A::Slot>,
+    f: impl Fn(A) -> bool + Copy + Send + Sync + 'static,
+) -> StepFn {
+    Box::new(move |exec| {
+        let mut scratch = None;
+        let a = a.read(Inputs::of(exec), &mut scratch);
+        let truth = mask_of(|lane| f(A::of(a.0[lane])));
+        p.write(exec.regs, exec.mask, truth);
+        Ok(())
+    })
+}
+
+/// Predicates, all lanes at once: a mask is 32 predicates, and `f` works on each bit.
+pub fn lift_pred2(
+    d: PredTarget,
+    a: PredOperand,
+    b: PredOperand,
+    f: impl Fn(LaneMask, LaneMask) -> LaneMask + Copy + Send + Sync + 'static,
+) -> StepFn {
+    Box::new(move |exec| {
+        let new = f(a.read(exec.regs), b.read(exec.regs));
+        d.write(exec.regs, exec.mask, new);
+        Ok(())
+    })
+}
+
+/// `d = c ? a : b` in every lane.
+pub fn select<S: Slot>(d: Target<S>, a: Operand<S>, b: Operand<S>, c: PredOperand) -> StepFn {
+    Box::new(move |exec| {
+        let (mut scratch_a, mut scratch_b) = (None, None);
+        let c = c.read(exec.regs);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let mut out = *b.read(Inputs::of(exec), &mut scratch_b);
+        blend(c, a, &mut out);
+        d.write(exec.regs, exec.mask, &out);
+        Ok(())
+    })
+}
+
+/// What an extended-precision instruction does with the carry flag.
+#[derive(Clone, Copy, Debug)]
+pub struct Carry {
+    /// It comes in.
+    pub reads: bool,
+    /// It goes out.
+    pub writes: bool,
+}
+
+/// `d, CC.CF = f(a, b, c, CC.CF)` in every lane; the flag comes in as false where it is not read.
+pub fn carrying<T: Value>(
+    d: Target<T::Slot>,
+    sources: [Operand<T::Slot>; 3],
+    carry: Carry,
+    f: impl Fn(T, T, T, bool) -> (T, bool) + Copy + Send + Sync + 'static,
+) -> StepFn {
+    let [a, b, c] = sources;
+    Box::new(move |exec| {
+        let (mut scratch_a, mut scratch_b, mut scratch_c) = (None, None, None);
+        let flags = if carry.reads { exec.warp.carry } else { 0 };
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let c = c.read(Inputs::of(exec), &mut scratch_c);
+        let mut out = Lane([T::Slot::default(); LANES]);
+        let mut carries = 0;
+        for lane in 0..LANES {
+            let flag = flags & (1 << lane) != 0;
+            let (value, carry) = f(T::of(a.0[lane]), T::of(b.0[lane]), T::of(c.0[lane]), flag);
+            out.0[lane] = value.slot();
+            carries |= if carry { 1 << lane } else { 0 };
+        }
+        d.write(exec.regs, exec.mask, &out);
+        if carry.writes {
+            exec.warp.carry = exec.warp.carry & !exec.mask | carries & exec.mask;
+        }
+        Ok(())
+    })
+}
