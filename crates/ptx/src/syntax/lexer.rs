@@ -92,6 +92,10 @@ impl<'s> Lexer<'s> {
         }
     }
 
+    fn report(&mut self, diagnostic: Diagnostic) {
+        super::keep(&mut self.lexed.diagnostics, diagnostic);
+    }
+
     fn peek(&self, ahead: usize) -> u8 {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
@@ -208,7 +212,7 @@ impl<'s> Lexer<'s> {
             None => {
                 self.at = self.bytes.len();
                 let opening = Span::new(start as u32, start as u32 + 2);
-                self.lexed.diagnostics.push(
+                self.report(
                     Diagnostic::new(Code::UnterminatedComment, opening, "this comment has no end")
                         .with_label("opened here")
                         .with_help("end it with `*/`; block comments do not nest")
@@ -227,7 +231,7 @@ impl<'s> Lexer<'s> {
         let word = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("");
         let marker = word.bytes().all(|b| b.is_ascii_digit());
         if !marker && !matches!(word, "line" | "file" | "pragma" | "ident") {
-            self.lexed.diagnostics.push(
+            self.report(
                 Diagnostic::new(
                     Code::BadPreprocessorLine,
                     span,
@@ -269,7 +273,7 @@ impl<'s> Lexer<'s> {
             }
         }
         let span = self.span_from(start);
-        self.lexed.diagnostics.push(
+        self.report(
             Diagnostic::new(Code::UnterminatedString, span, "this string has no end on its line")
                 .with_help("end it with `\"`")
                 .with_section("4.2"),
@@ -383,7 +387,7 @@ impl<'s> Lexer<'s> {
             diagnostic = diagnostic
                 .with_help("a preprocessor line begins with `#` as the first character of its line");
         }
-        self.lexed.diagnostics.push(diagnostic);
+        self.report(diagnostic);
         TokenKind::Unknown
     }
 }

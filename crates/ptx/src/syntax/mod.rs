@@ -20,6 +20,9 @@ use crate::diag::Diagnostic;
 /// How deep blocks, initialiser lists and the operators of one expression may nest.
 pub const MAX_NESTING: usize = 128;
 
+/// How many mistakes the lexer and the parser each report at most; a text that is no PTX at all has one everywhere.
+pub const MAX_DIAGNOSTICS: usize = 10_000;
+
 /// What parsing a text gives: a tree, always, and what was wrong with the text.
 #[derive(Clone, Debug, Default)]
 pub struct Parsed {
@@ -36,4 +39,17 @@ pub fn parse(source: &str) -> Parsed {
     diagnostics.extend(more);
     diagnostics.sort_by_key(|d| d.span);
     Parsed { tree: Tree { tokens, items }, diagnostics }
+}
+
+/// Keeps a diagnostic, unless there are too many. A message that quotes the text at length is cut.
+fn keep(diagnostics: &mut Vec<Diagnostic>, mut diagnostic: Diagnostic) {
+    const LONGEST_MESSAGE: usize = 400;
+    if diagnostics.len() >= MAX_DIAGNOSTICS {
+        return;
+    }
+    if let Some((cut, _)) = diagnostic.message.char_indices().nth(LONGEST_MESSAGE) {
+        diagnostic.message.truncate(cut);
+        diagnostic.message.push('…');
+    }
+    diagnostics.push(diagnostic);
 }

@@ -243,7 +243,7 @@ impl<'s> Parser<'s> {
     // Reporting.
 
     fn report(&mut self, diagnostic: Diagnostic) -> Reported {
-        self.diagnostics.push(diagnostic);
+        super::keep(&mut self.diagnostics, diagnostic);
         Reported
     }
 
