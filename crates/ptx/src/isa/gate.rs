@@ -90,7 +90,8 @@ impl Gate {
             return Some(Unmet::Below(sm));
         }
         let ptx = self.ptx.filter(|v| level.ptx < *v);
-        let sm = self.sm.filter(|sm| !has_features_of(level.sm, *sm) && !(self.or_map_f64 && level.map_f64));
+        let mapped = self.or_map_f64 && level.map_f64;
+        let sm = self.sm.filter(|sm| !mapped && !has_features_of(level.sm, *sm));
         match (ptx, sm) {
             (Some(ptx), Some(sm)) => Some(Unmet::PtxAndSm(ptx, sm)),
             (Some(ptx), None) => Some(Unmet::Ptx(ptx)),

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use super::form::{Form, Item, Kind, LanesOf, Need, OperandForm, Part, Value};
 use super::gate::{Gate, Level, Unmet};
 use super::nearest::{self, Mismatch};
-use super::row::Row;
+use super::row::{Row, Rule};
 use super::{Mods, Slot, Word, rule, table};
 
 /// A row of the table. Ids are dense and follow the order of the table; they are not stable between versions of ptxvm.
@@ -165,7 +165,7 @@ pub struct Requirement {
 }
 
 /// The rows of `mnemonic` that the suffix words fit, with the modifiers as each understands them. Words come without
-/// their dots.
+/// their dots; a bank is part of its word: `const[3]`.
 pub fn match_mods(mnemonic: &str, words: &[&str]) -> Vec<(RowId, Mods)> {
     let words: Vec<Option<Word>> = words.iter().map(|w| Word::from_text(w)).collect();
     let rows = rows_of(mnemonic).iter();
@@ -228,6 +228,12 @@ impl Match {
     /// What is wrong with the combination of modifiers beyond syntax, in a few words.
     pub fn mods_error(&self) -> Option<String> {
         self.row.row().rules.iter().find_map(|r| rule::mods_error(*r, &self.mods))
+    }
+
+    /// Since when the manual discourages this, and what it recommends.
+    pub fn deprecation(&self) -> Option<rule::Deprecation> {
+        let row = self.row.row();
+        if row.rules.contains(&Rule::Deprecated) { rule::deprecation(row.op, &self.mods) } else { None }
     }
 
     /// What is wrong with the outline of the operands beyond syntax, in a few words: companions that a texture geometry does

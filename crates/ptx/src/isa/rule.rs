@@ -6,7 +6,7 @@
 use super::matching::OperandShape;
 use super::row::Rule;
 use super::ty::TyKind;
-use super::{Cmp, Gate, Geom, Mods, Slot, Sm, Space, Ty, Version, Word};
+use super::{Cmp, Gate, Geom, Mods, Op, Slot, Sm, Space, Ty, Version, Word};
 
 /// What is wrong with the modifiers under this rule, in a few words; `None` where nothing is.
 pub fn mods_error(rule: Rule, mods: &Mods) -> Option<String> {
@@ -31,6 +31,27 @@ pub fn mods_error(rule: Rule, mods: &Mods) -> Option<String> {
         | Rule::Deprecated
         | Rule::TexMode
         | Rule::CallSignature => None,
+    }
+}
+
+/// Since which version a form is deprecated, and what stands in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deprecation {
+    /// First version that discourages it.
+    pub since: Version,
+    /// What to write instead.
+    pub instead: &'static str,
+}
+
+/// Whether the form with these modifiers is deprecated, under [`Rule::Deprecated`].
+pub(super) fn deprecation(op: Op, mods: &Mods) -> Option<Deprecation> {
+    match op {
+        Op::Shfl => Some(Deprecation { since: Version::new(6, 0), instead: "`shfl.sync`" }),
+        Op::Vote => Some(Deprecation { since: Version::new(6, 0), instead: "`vote.sync`" }),
+        Op::WmmaMma if mods.has(Word::Satfinite) => {
+            Some(Deprecation { since: Version::new(6, 4), instead: "the form without `.satfinite`" })
+        }
+        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 //! Invariant: each predefined register name has one variant (numbered families share one with the number inside), and its type
 //! and gates are the manual's.
 
-use super::Ty;
+use super::{Gate, Ty, Version};
 
 /// A special register; a component of a vector one is chosen beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,6 +95,36 @@ const PLAIN: &[SregFacts] = &[
     facts(Sreg::DynamicSmemSize, "%dynamic_smem_size", Ty::U32, false, "4.1 sm_20", "10.23"),
 ];
 
+/// Registers later than PTX 6.4, by name: known, not implemented.
+const LATER: &[(&str, Version)] = &[
+    ("%reserved_smem_offset_begin", Version::new(7, 6)),
+    ("%reserved_smem_offset_end", Version::new(7, 6)),
+    ("%reserved_smem_offset_cap", Version::new(7, 6)),
+    ("%reserved_smem_offset_0", Version::new(7, 6)),
+    ("%reserved_smem_offset_1", Version::new(7, 6)),
+    ("%is_explicit_cluster", Version::new(7, 8)),
+    ("%clusterid", Version::new(7, 8)),
+    ("%nclusterid", Version::new(7, 8)),
+    ("%cluster_ctaid", Version::new(7, 8)),
+    ("%cluster_nctaid", Version::new(7, 8)),
+    ("%cluster_ctarank", Version::new(7, 8)),
+    ("%cluster_nctarank", Version::new(7, 8)),
+    ("%current_graph_exec", Version::new(8, 0)),
+    ("%aggr_smem_size", Version::new(8, 1)),
+];
+
+/// The PTX version that introduced a special register that is not implemented; `None` for any other name.
+pub fn later(name: &str) -> Option<Version> {
+    LATER.iter().find(|(n, _)| *n == name).map(|(_, version)| *version)
+}
+
+impl SregFacts {
+    /// Since when and on which targets it exists.
+    pub fn gate(&self) -> Gate {
+        Gate::parse(self.since).expect("a test parses the gate of every register")
+    }
+}
+
 impl Sreg {
     /// The register of that name (with its percent sign, without a component).
     pub fn from_name(name: &str) -> Option<Sreg> {
@@ -142,6 +172,13 @@ mod tests {
         for f in PLAIN {
             assert_eq!(Sreg::from_name(f.name), Some(f.sreg), "{}", f.name);
             assert_eq!(f.sreg.facts(), *f);
+            assert!(f.gate().ptx.is_some(), "{}", f.name);
+        }
+        for f in [Sreg::Pm(0), Sreg::Pm(7), Sreg::Pm64(1), Sreg::Envreg(9)].map(Sreg::facts) {
+            assert!(f.gate().ptx.is_some(), "{}", f.name);
+        }
+        for (name, _) in LATER {
+            assert_eq!(Sreg::from_name(name), None, "{name}");
         }
         assert_eq!(Sreg::from_name("%pm7"), Some(Sreg::Pm(7)));
         assert_eq!(Sreg::from_name("%pm3_64"), Some(Sreg::Pm64(3)));

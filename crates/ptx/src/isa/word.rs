@@ -4,6 +4,9 @@
 //! manual's. A word means something only in a [`Slot`] (`.lo` is a half of a product or a comparison).
 //! PTX ISA §4.3.2, §9.7.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use super::Ty;
 
 macro_rules! words {
@@ -84,12 +87,14 @@ words! {
 }
 
 impl Word {
-    /// The word of that text (without its dot), if any row can know it. `const` banks count as words (§5.1.3.1).
+    /// The word of that text (without its dot), if any row can know it. A bank is written as one word: `const[3]` (§5.1.3.1).
     pub fn from_text(text: &str) -> Option<Word> {
-        if let Some(ty) = Ty::from_name(text) {
-            return Some(Word::Ty(ty));
-        }
-        Word::PLAIN.iter().copied().find(|w| w.text() == text)
+        static WORDS: OnceLock<HashMap<&'static str, Word>> = OnceLock::new();
+        let words = WORDS.get_or_init(|| {
+            let types = Ty::ALL.into_iter().map(Word::Ty);
+            types.chain(Word::PLAIN.iter().copied()).map(|w| (w.text(), w)).collect()
+        });
+        words.get(text).copied()
     }
 
     /// The type that this word names.

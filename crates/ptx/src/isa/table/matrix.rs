@@ -49,7 +49,7 @@ pub(super) const ROWS: &[Row] = &[
     row(Op::WmmaStore, "wmma.store.d.sync{.aligned}<.layout.shape{.ss}>.type [p], r{, stride}",     &[ALIGNED, LAYOUT, SUB, SS, s("type", "s32")],                           STORE, "6.3 sm_75", Warp, "9.7.13.7",
         &["wmma.store.s32"],  "the warp stores matrix D of integers"),
     row(Op::WmmaMma,   "wmma.mma.sync{.aligned}<(.alayout.blayout).shape>.dtype.ctype{.satfinite} d, a, b, c",       &[ALIGNED, ALAYOUT, BLAYOUT, SHAPES, s("dtype", "f16 f32"), s("ctype", "f16 f32")], MMA, "6.0 sm_70", Warp, "9.7.13.8",
-        &["wmma.mma.fp", "wmma.mma.fp.satfinite"], "D = A * B + C").implies("f16:atype f16:btype").bounded("order and rounding of the sum are unspecified"),
+        &["wmma.mma.fp", "wmma.mma.fp.satfinite"], "D = A * B + C").implies("f16:atype f16:btype").bounded("order and rounding of the sum are unspecified").rules(&[Rule::Deprecated]),
     row(Op::WmmaMma,   "wmma.mma.sync{.aligned}<(.alayout.blayout).shape>.dtype.atype.btype.ctype{.satfinite} d, a, b, c", &[ALIGNED, ALAYOUT, BLAYOUT, INT_SHAPES, s("dtype", "s32"), s("atype", "s8 u8"), s("btype", "s8 u8"), s("ctype", "s32")], MMA, "6.3 sm_72", Warp, "9.7.13.8",
         &["wmma.mma.int8"],   "D = A * B + C in integers, wrapping or clamped").rules(&[Rule::SameAb]),
     row(Op::WmmaMma,   "wmma.mma.sync{.aligned}<(.alayout.blayout).shape>.dtype.atype.btype.ctype{.satfinite} d, a, b, c", &[ALIGNED, s("alayout", "row"), s("blayout", "col"), SUB4, s("dtype", "s32"), s("atype", "s4 u4"), s("btype", "s4 u4"), s("ctype", "s32")], MMA, "6.3 sm_75", Warp, "9.7.13.8",

@@ -572,3 +572,13 @@ fn reserved_words_come_with_their_version() {
     assert!(!reserved::is_reserved("wgmma", v(6, 4)) && reserved::is_reserved("wgmma", v(8, 0)));
     assert_eq!(reserved::since("foo"), None);
 }
+
+#[test]
+fn deprecated_forms_say_what_replaces_them() {
+    let of = |text: &str| accepted(text).expect(text).deprecation().map(|d| (d.since, d.instead));
+    assert_eq!(of("vote.all.pred p, q"), Some((Version::new(6, 0), "`vote.sync`")));
+    assert_eq!(of("shfl.up.b32 d, a, b, c"), Some((Version::new(6, 0), "`shfl.sync`")));
+    assert_eq!(of("shfl.sync.up.b32 d, a, b, c, m"), None);
+    assert_eq!(of("wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 d, a, b, c"), None);
+    assert!(of("wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16.satfinite d, a, b, c").is_some());
+}
