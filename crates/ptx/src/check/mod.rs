@@ -1,3 +1,104 @@
-//! Names, declarations, operands, types, calls, versions and constants: from the tree to a checked [`Module`](module::Module).
+//! Checking: from a tree to a [`Module`], or to what is wrong with the text.
+//!
+//! Invariant: a [`Module`] exists only where no error was found; then nothing later can fail because of the text. Several
+//! mistakes give several diagnostics, one mistake gives one: what rests on something broken says nothing more.
+//!
+//! Data flow: the header (`header`) fixes version and target; declarations (`declare`, `init`, `function`) fill the
+//! module's scope (`scope`) in the order of the text; bodies (`body`) are checked as they are met: each instruction
+//! (`inst`) finds its row in the table, then its operands (`operand`, `address`, `call`) and the row's rules (`rule`)
+//! are checked. Constants are `constexpr` and `constant`; versions and targets are compared in `gate`.
+//!
+//! PTX ISA §4 to §7, §9.4, §11.
+#![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod module;
+
+mod address;
+mod body;
+mod call;
+mod checker;
+pub mod constant;
+mod constexpr;
+mod debug;
+mod declare;
+mod function;
+mod gate;
+mod header;
+mod immediate;
+mod init;
+mod inst;
+mod operand;
+mod report;
+mod rule;
+mod scope;
+mod sequence;
+mod types;
+
+pub use module::Module;
+
+use crate::diag::{Code, Diagnostic};
+use crate::isa::Sm;
+use crate::syntax;
+use checker::Checker;
+use module::{FuncId, Linkage, Source, VarId};
+use std::sync::Arc;
+
+/// How to check.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckOptions {
+    /// The architecture to load on; without it, the module's own `.target`.
+    pub gpu_name: Option<Sm>,
+    /// Refuse what the manual and ptxas do not both accept.
+    pub strict: bool,
+}
+
+/// What checking a text gives.
+#[derive(Debug)]
+pub struct Checked {
+    /// The module, where no error was found.
+    pub module: Option<Module>,
+    /// The text, for rendering diagnostics.
+    pub source: Arc<Source>,
+    /// Errors and warnings, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The longest text that spans can point into.
+const LONGEST: usize = u32::MAX as usize;
+
+/// Checks a text. `name` is what diagnostics call it. Never fails: what is wrong is in the diagnostics.
+pub fn check(name: &str, text: &str, options: &CheckOptions) -> Checked {
+    if text.len() > LONGEST {
+        let source = Arc::new(Source::new(name, ""));
+        let diagnostic = Diagnostic::new(Code::TooLarge, crate::Span::default(), "a text has at most 4 GiB");
+        return Checked { module: None, source, diagnostics: vec![diagnostic] };
+    }
+    let source = Arc::new(Source::new(name, text));
+    let parsed = syntax::parse(text);
+    let mut checker = Checker::new(text, *options, parsed.diagnostics);
+    checker.module(&parsed.tree);
+    let (module, diagnostics) = checker.finish(Arc::clone(&source));
+    Checked { module, source, diagnostics }
+}
+
+/// An external symbol that a module needs and does not define.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unresolved {
+    /// A variable.
+    Var(VarId),
+    /// A function.
+    Func(FuncId),
+}
+
+/// External symbols that nothing in the module defines: whoever loads it finds them elsewhere, or refuses it. Unsized
+/// shared arrays are not among them: they are the dynamic shared memory of a launch.
+pub fn unresolved(module: &Module) -> Vec<Unresolved> {
+    let variables = module.variables.iter().enumerate().filter(|(_, variable)| {
+        variable.linkage == Linkage::Extern && variable.space != crate::isa::Space::Shared
+    });
+    let functions =
+        module.functions.iter().enumerate().filter(|(_, f)| f.body.is_none() && f.alias_of.is_none());
+    let variables = variables.map(|(index, _)| Unresolved::Var(VarId(index as u32)));
+    let functions = functions.map(|(index, _)| Unresolved::Func(FuncId(index as u32)));
+    variables.chain(functions).collect()
+}

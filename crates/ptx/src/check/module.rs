@@ -155,7 +155,8 @@ pub struct Variable {
 /// Initial contents of a variable.
 #[derive(Clone, Debug, Default)]
 pub struct Init {
-    /// Bytes, little-endian, as long as the variable; zero where an address goes.
+    /// Bytes, little-endian, from the start of the variable; zero where an address goes. The rest of the variable, if it is
+    /// longer, is zero.
     pub bytes: Vec<u8>,
     /// Addresses to fill in at load.
     pub relocs: Vec<Reloc>,

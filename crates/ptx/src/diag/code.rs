@@ -81,11 +81,13 @@ codes! {
     NeedsNewerVersion = 501, "something newer than the module's `.version`";
     NeedsNewerTarget = 502, "something that the target does not have";
     RemovedFeature = 503, "something that this version removed";
+    TargetMismatch = 504, "a module for a newer target than the one asked for";
     NotImplemented = 601, "something legal that ptxvm does not implement";
     Deprecated = 901, "a deprecated form";
     ImmediateTruncated = 902, "an immediate that is cut to the type";
     NotPortable = 903, "legal by the manual, but rejected by ptxas";
     Suspicious = 904, "legal but probably not meant";
+    NonStandard = 905, "forbidden by the manual, but common and accepted by ptxas";
 }
 
 impl Code {

@@ -1,0 +1,364 @@
+//! Addresses: `[base+offset]` and `a[index]`, and the state space that an access says. PTX ISA §6.4.1, §5.1.
+//!
+//! Invariant: the base of a checked address lies in the state space of the access; where the access is generic and names
+//! a variable, the variable's own space is meant (ptxas reads it so). Offsets are 32 bits, sign-extended.
+
+use super::body::BodyChecker;
+use super::constexpr;
+use super::inst::{Site, Written, WrittenKind};
+use super::module::{Address, AddressBase, AddressSize, LocalId, LocalRole, Operand, VarId};
+use super::scope::Entity;
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::form::SpaceOf;
+use crate::isa::{Op, OperandForm, Space, Ty, TyKind};
+use crate::syntax::tree::{self, Name, Reference};
+
+impl<'a> BodyChecker<'_, 'a> {
+    /// An address in brackets.
+    pub(super) fn address(
+        &mut self,
+        site: &Site<'_>,
+        _form: &OperandForm,
+        space: SpaceOf,
+        written: &Written<'a>,
+    ) -> Option<Operand> {
+        let space = match space {
+            SpaceOf::Is(space) => space,
+            SpaceOf::Mods => site.found.mods.space(),
+        };
+        let (base, offset, name) = match &written.kind {
+            WrittenKind::Address(address) => self.sum(address)?,
+            WrittenKind::Indexed(array, index) => {
+                let (base, offset) = self.indexed(array, index)?;
+                (base, offset, array.span)
+            }
+            _ => {
+                self.wrong_kind(written.span, "an address in brackets must stand here");
+                return None;
+            }
+        };
+        match base {
+            AddressBase::Absolute => self.absolute(space, offset, written.span)?,
+            AddressBase::Register(_) => {}
+            AddressBase::Var(id) => self.variable_space(id, space, name)?,
+            AddressBase::Local(id) => self.local_space(site, id, space, name)?,
+            AddressBase::Func(_) => {
+                self.wrong_kind(name, "a function cannot be loaded from or stored to");
+                return None;
+            }
+        }
+        Some(Operand::Address(Address { base, offset }))
+    }
+
+    /// Base and offset of what stands in brackets, and the place of the base.
+    fn sum(&mut self, address: &'a tree::Address) -> Option<(AddressBase, i64, Span)> {
+        let text = self.checker.text;
+        let offset = match &address.offset {
+            None => Some(0),
+            Some(expr) => {
+                let value = constexpr::integer(expr, "an offset", text, &mut self.checker.report);
+                value.and_then(|value| {
+                    let wide = value.wide()?;
+                    let (least, most) = match address.base {
+                        Some(_) => (i128::from(i32::MIN), i128::from(u32::MAX)),
+                        // An absolute address is unsigned (A38, §6.4.1).
+                        None => (0, i128::from(u32::MAX)),
+                    };
+                    if !(least..=most).contains(&wide) {
+                        let what = if address.base.is_some() { "an offset" } else { "an address" };
+                        self.checker.report.push(
+                            Diagnostic::new(
+                                Code::ImmediateOutOfRange,
+                                expr.span,
+                                format!("{what} has 32 bits, and {value} does not fit"),
+                            )
+                            .with_section("6.4.1"),
+                        );
+                        return None;
+                    }
+                    let bits = u32::try_from(wide & 0xFFFF_FFFF).ok()?;
+                    Some(if address.base.is_some() { i64::from(bits.cast_signed()) } else { i64::from(bits) })
+                })
+            }
+        };
+        let Some(base) = &address.base else {
+            return Some((AddressBase::Absolute, offset?, address.span));
+        };
+        if let Some(expr) = &address.offset {
+            self.minus_sign(base, expr.span);
+        }
+        let found = self.base(base)?;
+        Some((found, offset?, base.span))
+    }
+
+    /// `[r-4]` is legal, but ptxas reads only `[r+-4]`.
+    fn minus_sign(&mut self, base: &Reference, offset: Span) {
+        let text = self.checker.text;
+        let between = Span::new(base.span.end, offset.start).text(text);
+        if !between.contains('+') && offset.text(text).starts_with('-') || between.contains('-') {
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::NotPortable,
+                    base.span.to(offset),
+                    "subtracting an offset is legal, but ptxas refuses it",
+                )
+                .with_help("`[base+-offset]`")
+                .with_section("6.4.1"),
+            );
+        }
+    }
+
+    /// What an offset is added to.
+    fn base(&mut self, reference: &'a Reference) -> Option<AddressBase> {
+        let text = self.checker.text;
+        let name = reference.span.text(text);
+        if self.special(reference).is_some() {
+            let message = format!("`{name}` is a special register, which only `mov` and `cvt` read");
+            self.checker
+                .report
+                .push(Diagnostic::new(Code::BadRegisterUse, reference.span, message).with_section("5.1.2"));
+            return None;
+        }
+        match self.resolve(reference.name)? {
+            Entity::Register(id) => {
+                if self.element(id, reference)?.is_some() {
+                    self.bad_address(
+                        reference.span,
+                        &format!(
+                            "`{name}` is an element of a vector; an address needs a register of its own"
+                        ),
+                        "`mov` it first",
+                    );
+                    return None;
+                }
+                let register = self.register(id);
+                let (ty, vector) = (register.ty, register.vector);
+                let integer = matches!(ty.kind(), TyKind::Bits | TyKind::Unsigned | TyKind::Signed);
+                if !integer || !matches!(ty.bits(), 32 | 64) || vector > 1 {
+                    let wanted = match self.checker.header.address_size() {
+                        AddressSize::Bits32 => Ty::U32,
+                        AddressSize::Bits64 => Ty::U64,
+                    };
+                    self.checker.report.push(
+                        Diagnostic::new(
+                            Code::WrongOperandType,
+                            reference.span,
+                            format!("`{name}` has type `.{}`, which holds no address", ty.name()),
+                        )
+                        .with_help(format!("a `.{}` register", wanted.name()))
+                        .with_section("6.4.1"),
+                    );
+                    return None;
+                }
+                Some(AddressBase::Register(id))
+            }
+            Entity::Var(id) => Some(AddressBase::Var(id)),
+            Entity::Local(id) => Some(AddressBase::Local(id)),
+            Entity::Func(id) => Some(AddressBase::Func(id)),
+            other => {
+                let message = format!("`{name}` is {}, which has no address", other.noun());
+                self.bad_address(reference.span, &message, "a register or a variable");
+                None
+            }
+        }
+    }
+
+    fn bad_address(&mut self, span: Span, message: &str, help: &str) {
+        self.checker
+            .report
+            .push(Diagnostic::new(Code::BadAddress, span, message).with_help(help).with_section("6.4.1"));
+    }
+
+    /// `a[4]`: the element with that number; `a[r]`: the byte at that offset (A32).
+    pub(super) fn indexed(
+        &mut self,
+        array: &'a Name,
+        index: &'a tree::Address,
+    ) -> Option<(AddressBase, i64)> {
+        let text = self.checker.text;
+        let name = array.text(text);
+        let entity = self.resolve(*array)?;
+        let (base, element) = match entity {
+            Entity::Var(id) => {
+                let variable = &self.checker.variables[id.0 as usize];
+                (AddressBase::Var(id), i64::from(variable.ty.bytes()) * i64::from(variable.vector))
+            }
+            Entity::Local(id) => {
+                let local = self.local(id);
+                (AddressBase::Local(id), i64::from(local.ty.bytes()) * i64::from(local.vector))
+            }
+            other => {
+                self.bad_address(
+                    array.span,
+                    &format!("`{name}` is {}, and only variables have elements", other.noun()),
+                    "`[register]`",
+                );
+                return None;
+            }
+        };
+        if let Some(register) = &index.base {
+            self.base(register)?;
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::NotImplemented,
+                    register.span,
+                    "ptxvm does not implement the sum of a variable and a register as an address",
+                )
+                .with_help(format!("`mov.u64 r, {name};`, then `add`"))
+                .with_section("6.4.2"),
+            );
+            return None;
+        }
+        let offset = index.offset.as_ref()?;
+        let value = constexpr::integer(offset, "an index", text, &mut self.checker.report)?;
+        let bytes = value.wide().and_then(|v| i64::try_from(v).ok()).and_then(|v| v.checked_mul(element));
+        let Some(bytes) = bytes.filter(|b| i32::try_from(*b).is_ok()) else {
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::ImmediateOutOfRange,
+                    offset.span,
+                    format!("the index {value} is out of range"),
+                )
+                .with_section("6.4.2"),
+            );
+            return None;
+        };
+        Some((base, bytes))
+    }
+
+    /// `[16]`
+    fn absolute(&mut self, space: Space, offset: i64, span: Span) -> Option<()> {
+        if space != Space::Local {
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::NotPortable,
+                    span,
+                    format!("the address {offset:#x} is legal, but ptxas refuses it outside `.local`"),
+                )
+                .with_section("6.4.1"),
+            );
+        }
+        Some(())
+    }
+
+    /// Whether an access of that space may name a variable.
+    fn variable_space(&mut self, id: VarId, space: Space, span: Span) -> Option<()> {
+        let variable = &self.checker.variables[id.0 as usize];
+        let (have, ty) = (variable.space, variable.ty);
+        let name = span.text(self.checker.text);
+        if ty.kind() == TyKind::Opaque {
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::WrongOperandKind,
+                    span,
+                    format!("`{name}` is a `.{}`, which has no contents in memory", ty.name()),
+                )
+                .with_help("texture and surface instructions access it")
+                .with_section("5.3"),
+            );
+            return None;
+        }
+        if have == space {
+            return Some(());
+        }
+        if space == Space::Generic {
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::NonStandard,
+                    span,
+                    format!("`{name}` is in `.{}`, and its name is no generic address", have.name()),
+                )
+                .with_label(format!("read as an access to `.{}`", have.name()))
+                .with_help(format!("`.{}`, or `cvta.{0}` and a register", have.name()))
+                .with_section("6.4.1.1"),
+            );
+            return Some(());
+        }
+        self.wrong_space(span, have, space)
+    }
+
+    fn wrong_space(&mut self, span: Span, have: Space, space: Space) -> Option<()> {
+        let name = span.text(self.checker.text);
+        self.checker.report.push(
+            Diagnostic::new(
+                Code::WrongStateSpace,
+                span,
+                format!(
+                    "`{name}` is in `.{}`, but the instruction accesses `.{}`",
+                    have.name(),
+                    space.name()
+                ),
+            )
+            .with_section("6.4.1"),
+        );
+        None
+    }
+
+    /// Whether an access may name a `.local` or `.param` variable. PTX ISA §5.1.6.
+    fn local_space(&mut self, site: &Site<'_>, id: LocalId, space: Space, span: Span) -> Option<()> {
+        let local = self.local(id);
+        let (role, have, ty) = (local.role, local.space, local.ty);
+        let name = span.text(self.checker.text);
+        if ty.kind() == TyKind::Opaque {
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::WrongOperandKind,
+                    span,
+                    format!("`{name}` is a `.{}` parameter, which cannot be loaded", ty.name()),
+                )
+                .with_help("texture and surface instructions access it")
+                .with_section("11.2.1"),
+            );
+            return None;
+        }
+        if have != space {
+            let named_by_generic = space == Space::Generic && role == LocalRole::Local;
+            if !named_by_generic {
+                return self.wrong_space(span, have, space);
+            }
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::NonStandard,
+                    span,
+                    format!("`{name}` is in `.local`, and its name is no generic address"),
+                )
+                .with_label("read as an access to `.local`")
+                .with_section("6.4.1.1"),
+            );
+            return Some(());
+        }
+        let op = site.found.row.row().op;
+        let stores = op == Op::St;
+        let error = match role {
+            LocalRole::KernelParam(_) if stores => Some("is a parameter of the kernel, which is read-only"),
+            LocalRole::Input(_) if stores => Some("is an input parameter, which is read-only"),
+            LocalRole::Return(_) if !stores => Some("is a return parameter, which cannot be read"),
+            LocalRole::CallParam if site.guarded => {
+                self.checker.report.push(
+                    Diagnostic::new(
+                        Code::BadCallSequence,
+                        site.opcode,
+                        "an access to the parameters of a call cannot be guarded",
+                    )
+                    .with_related(span, "a `.param` variable of this body")
+                    .with_section("7.1"),
+                );
+                return None;
+            }
+            LocalRole::KernelParam(_)
+            | LocalRole::Input(_)
+            | LocalRole::Return(_)
+            | LocalRole::CallParam
+            | LocalRole::Local => None,
+        };
+        if let Some(error) = error {
+            self.checker.report.push(
+                Diagnostic::new(Code::BadRegisterUse, span, format!("`{name}` {error}"))
+                    .with_section("5.1.6"),
+            );
+            return None;
+        }
+        Some(())
+    }
+}

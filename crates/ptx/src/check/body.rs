@@ -1,0 +1,499 @@
+//! Bodies: scopes, labels, declarations and statements. PTX ISA §4.3, §4.4, §5.1, §11.3.
+//!
+//! Invariant: every statement of the text is in the [`Body`] in order, blocks flattened; labels are known before the
+//! statements of their block are checked, everything else from its declaration on.
+
+use super::checker::Checker;
+use super::constexpr;
+use super::declare::{Place, Shape};
+use super::function::{Names, difference};
+use super::module::{
+    Body, FuncId, FunctionKind, LabelId, LocalId, LocalRole, LocalVar, Param, ProtoId, Register, RegisterId,
+    Signature, Statement, Storage,
+};
+use super::scope::{Entity, Found, closest};
+use super::sequence::Sequence;
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::{Space, Version};
+use crate::syntax::tree::{self, Block, Name};
+use std::collections::HashMap;
+
+/// The most labels that `prefix<N>` may stand for; a list that long names labels that exist, so the text is as long.
+const MOST_LABELS: u64 = 1 << 24;
+
+/// The state of checking one body.
+pub(super) struct BodyChecker<'c, 'a> {
+    pub(super) checker: &'c mut Checker<'a>,
+    pub(super) function: FuncId,
+    pub(super) kind: FunctionKind,
+    pub(super) body: Body,
+    pub(super) signature: Signature,
+    pub(super) sequence: Sequence,
+    /// Registers and variables of module scope that this body uses.
+    module_registers: HashMap<u32, RegisterId>,
+    module_locals: HashMap<u32, LocalId>,
+}
+
+impl<'c, 'a> BodyChecker<'c, 'a> {
+    /// Starts with the formal parameters.
+    pub(super) fn new(
+        checker: &'c mut Checker<'a>,
+        function: FuncId,
+        kind: FunctionKind,
+        body: Body,
+        signature: Signature,
+    ) -> Self {
+        Self {
+            checker,
+            function,
+            kind,
+            body,
+            signature,
+            sequence: Sequence::default(),
+            module_registers: HashMap::new(),
+            module_locals: HashMap::new(),
+        }
+    }
+
+    /// The signature (with the parameters that old kernels declare in their bodies) and the body.
+    pub(super) fn finish(mut self, block: &Block) -> (Signature, Body) {
+        let end = block.span.end.saturating_sub(1).max(block.span.start);
+        self.body.end = Span::new(end, block.span.end);
+        let sequence = std::mem::take(&mut self.sequence);
+        sequence.report(&self.body, &mut self.checker.report);
+        (self.signature, self.body)
+    }
+
+    /// The statements of a block, in the scope that is open.
+    pub(super) fn block(&mut self, block: &'a Block) {
+        self.labels_of(block);
+        for statement in &block.statements {
+            match statement {
+                tree::Statement::Block(inner) => {
+                    self.checker.scopes.open();
+                    self.block(inner);
+                    self.checker.scopes.close();
+                }
+                tree::Statement::Label(name) => self.label(*name),
+                tree::Statement::Variable(variable) => self.variable(variable),
+                tree::Statement::Instruction(instruction) => self.instruction(instruction),
+                tree::Statement::Loc(loc) => {
+                    if let Some(loc) = self.checker.loc(loc) {
+                        self.body.statements.push(Statement::Loc(loc));
+                    }
+                }
+                tree::Statement::Pragma(pragma) => self.checker.pragma(&pragma.strings),
+                tree::Statement::CallPrototype(prototype) => self.call_prototype(prototype),
+                tree::Statement::CallTargets(targets) => self.call_targets(targets),
+                tree::Statement::BranchTargets(targets) => self.branch_targets(targets),
+                tree::Statement::Error(_) => {}
+            }
+        }
+    }
+
+    /// Declares the labels of a block, so that branches may go forward.
+    fn labels_of(&mut self, block: &'a Block) {
+        for statement in &block.statements {
+            let tree::Statement::Label(name) = statement else { continue };
+            let text = name.text(self.checker.text);
+            let id = LabelId(self.body.labels.len() as u32);
+            match self.checker.scopes.declare(text, Entity::Label(id), name.span) {
+                Ok(()) => self.body.labels.push((text.to_owned(), name.span)),
+                Err(earlier) => self.checker.report.push(
+                    Diagnostic::new(
+                        Code::DuplicateLabel,
+                        name.span,
+                        format!("the label `{text}` is defined twice"),
+                    )
+                    .with_related(earlier, "first defined here")
+                    .with_section("4.3"),
+                ),
+            }
+        }
+    }
+
+    fn label(&mut self, name: Name) {
+        let text = name.text(self.checker.text);
+        if let Some(Found::Entity(Entity::Label(id), span)) = self.checker.scopes.find(text)
+            && span == name.span
+        {
+            self.sequence.label(id);
+            self.body.statements.push(Statement::Label(id));
+        }
+    }
+
+    fn variable(&mut self, variable: &'a tree::Variable) {
+        let space = variable.specifiers.space;
+        match space.value {
+            Space::Reg => {
+                let registers = &mut self.body.registers;
+                self.checker.registers(variable, |name, shape| new_register(registers, name, shape));
+            }
+            Space::Local => {
+                let locals = &mut self.body.locals;
+                let new = |name: &str, shape: &Shape| {
+                    new_local(locals, name, shape, Space::Local, LocalRole::Local)
+                };
+                self.checker.locals(variable, self.function, new);
+            }
+            Space::Param => self.param_variable(variable),
+            Space::Global | Space::Const | Space::Shared => {
+                self.checker.static_variable(variable, Place::Body(self.function));
+            }
+            Space::Tex | Space::Sreg | Space::Generic => {
+                self.checker.report.push(
+                    Diagnostic::new(
+                        Code::BadDeclaration,
+                        space.span,
+                        format!("a `.{}` variable cannot be declared in a function", space.value.name()),
+                    )
+                    .with_section("5.1"),
+                );
+                self.checker.declare_broken(variable);
+            }
+        }
+    }
+
+    /// A `.param` in a body: a byte array for a call, or (before PTX 1.4) a parameter of the kernel.
+    fn param_variable(&mut self, variable: &'a tree::Variable) {
+        let formal = self.kind == FunctionKind::Entry && !self.checker.at_least(Version::new(1, 4));
+        if !formal {
+            let span = variable.specifiers.space.span;
+            self.checker.needs(span, "a `.param` variable in a body", Version::new(2, 0), 20, "5.1.6");
+        }
+        let (locals, params) = (&mut self.body.locals, &mut self.signature.params);
+        let span = variable.span;
+        let new = |name: &str, shape: &Shape| {
+            let role =
+                if formal { LocalRole::KernelParam(params.len() as u32) } else { LocalRole::CallParam };
+            let id = new_local(locals, name, shape, Space::Param, role);
+            if formal {
+                params.push(Param {
+                    name: name.to_owned(),
+                    space: Space::Param,
+                    ty: shape.ty,
+                    vector: shape.vector,
+                    dims: shape.dims.clone(),
+                    bytes: shape.bytes,
+                    align: shape.align,
+                    ptr: None,
+                    storage: Some(Storage::Local(id)),
+                    span,
+                });
+            }
+            id
+        };
+        self.checker.locals(variable, self.function, new);
+    }
+
+    /// What a name stands for; `None` where there is nothing more to say.
+    pub(super) fn resolve(&mut self, name: Name) -> Option<Entity> {
+        let text = name.text(self.checker.text);
+        match self.checker.scopes.find(text) {
+            Some(Found::Entity(Entity::Broken, _)) => None,
+            Some(Found::Entity(Entity::ModuleRegister(index), _)) => self.module_register(index, name.span),
+            Some(Found::Entity(Entity::ModuleLocal(index), _)) => self.module_local(index, name.span),
+            Some(Found::Entity(entity, _)) => Some(entity),
+            Some(Found::Member(family, depth)) => {
+                let id = RegisterId(self.body.registers.len() as u32);
+                self.body.registers.push(Register {
+                    name: text.to_owned(),
+                    ty: family.ty,
+                    vector: family.vector,
+                });
+                self.checker.scopes.add_member(text, id, depth, family.span);
+                Some(Entity::Register(id))
+            }
+            None => {
+                self.checker.undeclared(name);
+                None
+            }
+        }
+    }
+
+    /// A register of module scope becomes one of the body. In a kernel nothing can tell the difference; a device function
+    /// would have to share it with its callers.
+    fn module_register(&mut self, index: u32, span: Span) -> Option<Entity> {
+        if let Some(id) = self.module_registers.get(&index) {
+            return Some(Entity::Register(*id));
+        }
+        self.shared_with_callers(span)?;
+        let scoped = self.checker.module_scope.get(index as usize)?;
+        let id = new_register(&mut self.body.registers, &scoped.name, &scoped.shape);
+        self.module_registers.insert(index, id);
+        Some(Entity::Register(id))
+    }
+
+    fn module_local(&mut self, index: u32, span: Span) -> Option<Entity> {
+        if let Some(id) = self.module_locals.get(&index) {
+            return Some(Entity::Local(*id));
+        }
+        self.shared_with_callers(span)?;
+        let scoped = self.checker.module_scope.get(index as usize)?;
+        let id =
+            new_local(&mut self.body.locals, &scoped.name, &scoped.shape, Space::Local, LocalRole::Local);
+        self.module_locals.insert(index, id);
+        Some(Entity::Local(id))
+    }
+
+    fn shared_with_callers(&mut self, span: Span) -> Option<()> {
+        if self.kind == FunctionKind::Entry {
+            return Some(());
+        }
+        let name = span.text(self.checker.text);
+        self.checker.report.push(
+            Diagnostic::new(
+                Code::NotImplemented,
+                span,
+                format!("`{name}` is declared at module scope and used in a device function, which ptxvm does not implement"),
+            )
+            .with_help("declare it in the function, or pass it as a parameter")
+            .with_section("5.1.1"),
+        );
+        None
+    }
+
+    /// The register of an entity, if it is one.
+    pub(super) fn register(&self, id: RegisterId) -> &Register {
+        &self.body.registers[id.0 as usize]
+    }
+
+    /// A `.local` or `.param` variable.
+    pub(super) fn local(&self, id: LocalId) -> &LocalVar {
+        &self.body.locals[id.0 as usize]
+    }
+
+    /// `name: .callprototype ...`. PTX ISA §11.3.3.
+    fn call_prototype(&mut self, prototype: &'a tree::CallPrototype) {
+        let checker = &mut *self.checker;
+        checker.needs(prototype.span, "`.callprototype`", Version::new(2, 1), 20, "11.3.3");
+        let mut noreturn = false;
+        for directive in &prototype.directives {
+            if matches!(directive.kind, tree::FunctionDirectiveKind::NoReturn) {
+                noreturn = true;
+                checker.needs(directive.span, "`.noreturn`", Version::new(6, 4), 30, "11.3.3");
+                if !prototype.returns.is_empty() {
+                    checker.report.push(
+                        Diagnostic::new(
+                            Code::ConflictingDirectives,
+                            directive.span,
+                            "a prototype with a return parameter cannot be `.noreturn`",
+                        )
+                        .with_section("11.3.3"),
+                    );
+                }
+            }
+        }
+        let returns = checker.returned(&prototype.returns);
+        let params = checker.params(&prototype.parameters, FunctionKind::Func, Names::Ignored);
+        let entity = match (returns, params) {
+            (Some(returns), Some(params)) => {
+                let id = ProtoId(checker.prototypes.len() as u32);
+                checker.prototypes.push(Signature { returns, params, noreturn });
+                Entity::Prototype(id)
+            }
+            (None, _) | (_, None) => Entity::Broken,
+        };
+        checker.declare(prototype.label, entity);
+    }
+
+    /// `name: .calltargets f, g;`. PTX ISA §11.3.2.
+    fn call_targets(&mut self, targets: &'a tree::CallTargets) {
+        self.checker.needs(targets.span, "`.calltargets`", Version::new(2, 1), 20, "11.3.2");
+        let mut list: Vec<FuncId> = Vec::new();
+        let mut broken = false;
+        for name in &targets.targets {
+            let Some(id) = self.call_target(*name) else {
+                broken = true;
+                continue;
+            };
+            if let Some(first) = list.first() {
+                let functions = &self.checker.functions;
+                let (a, b) = (&functions[first.0 as usize], &functions[id.0 as usize]);
+                if let Some(difference) = difference(&a.signature, &b.signature) {
+                    broken = true;
+                    let message = format!(
+                        "`{}` and `{}` differ, and cannot be in one list: {difference}",
+                        a.name, b.name
+                    );
+                    let place = a.span;
+                    self.checker.report.push(
+                        Diagnostic::new(Code::SignatureMismatch, name.span, message)
+                            .with_related(place, "the first of the list")
+                            .with_section("11.3.2"),
+                    );
+                    continue;
+                }
+            }
+            list.push(id);
+        }
+        let entity = if broken {
+            Entity::Broken
+        } else {
+            self.body.call_targets.push(list);
+            Entity::CallTargets(self.body.call_targets.len() as u32 - 1)
+        };
+        self.checker.declare(targets.label, entity);
+    }
+
+    fn call_target(&mut self, name: Name) -> Option<FuncId> {
+        let text = name.text(self.checker.text);
+        let entity = match self.checker.scopes.find(text) {
+            None => {
+                self.checker.undeclared_function(name);
+                return None;
+            }
+            Some(Found::Entity(Entity::Broken, _)) => return None,
+            Some(Found::Entity(Entity::Func(id), _)) => {
+                if self.checker.functions[id.0 as usize].kind == FunctionKind::Func {
+                    return Some(id);
+                }
+                "a kernel"
+            }
+            Some(Found::Entity(entity, _)) => entity.noun(),
+            Some(Found::Member(..)) => "a register",
+        };
+        self.checker.report.push(
+            Diagnostic::new(
+                Code::BadCallTarget,
+                name.span,
+                format!("`{text}` is {entity}, which cannot be called"),
+            )
+            .with_section("11.3.2"),
+        );
+        None
+    }
+
+    /// `name: .branchtargets L1, L<4>;`. PTX ISA §11.3.1.
+    fn branch_targets(&mut self, targets: &'a tree::BranchTargets) {
+        let checker = &mut *self.checker;
+        checker.needs(targets.span, "`.branchtargets`", Version::new(2, 1), 20, "11.3.1");
+        let errors = checker.report.errors();
+        let mut list: Vec<LabelId> = Vec::new();
+        for target in &targets.targets {
+            let text = target.name.text(checker.text);
+            let Some(count) = &target.count else {
+                list.extend(find_label(checker, text, target.name.span));
+                continue;
+            };
+            let number = constexpr::integer(count, "the number of labels", checker.text, &mut checker.report);
+            let Some(number) = number.and_then(|v| v.wide()) else { continue };
+            let Some(number) = u64::try_from(number).ok().filter(|n| (1..=MOST_LABELS).contains(n)) else {
+                checker.report.push(
+                    Diagnostic::new(
+                        Code::BadBranchTargets,
+                        count.span,
+                        format!("a list cannot hold {number} labels"),
+                    )
+                    .with_section("11.3.1"),
+                );
+                continue;
+            };
+            for index in 0..number {
+                // The first label that is missing ends the list.
+                let Some(id) = find_label(checker, &format!("{text}{index}"), target.span) else { break };
+                list.push(id);
+            }
+        }
+        let entity = if checker.report.errors() > errors {
+            Entity::Broken
+        } else {
+            self.body.branch_targets.push(list);
+            Entity::BranchTargets(self.body.branch_targets.len() as u32 - 1)
+        };
+        checker.declare(targets.label, entity);
+    }
+}
+
+/// The label of that name; says where there is none.
+fn find_label(checker: &mut Checker<'_>, text: &str, span: Span) -> Option<LabelId> {
+    match checker.scopes.find(text) {
+        Some(Found::Entity(Entity::Label(id), _)) => return Some(id),
+        Some(Found::Entity(Entity::Broken, _)) => return None,
+        Some(Found::Entity(entity, place)) => checker.report.push(
+            Diagnostic::new(
+                Code::BadBranchTargets,
+                span,
+                format!("`{text}` is {}, not a label", entity.noun()),
+            )
+            .with_related(place, "declared here")
+            .with_section("11.3.1"),
+        ),
+        Some(Found::Member(..)) => checker.report.push(
+            Diagnostic::new(Code::BadBranchTargets, span, format!("`{text}` is a register, not a label"))
+                .with_section("11.3.1"),
+        ),
+        None => checker.undefined_label(text, span),
+    }
+    None
+}
+
+fn new_register(registers: &mut Vec<Register>, name: &str, shape: &Shape) -> RegisterId {
+    let id = RegisterId(registers.len() as u32);
+    registers.push(Register { name: name.to_owned(), ty: shape.ty, vector: shape.vector });
+    id
+}
+
+fn new_local(
+    locals: &mut Vec<LocalVar>,
+    name: &str,
+    shape: &Shape,
+    space: Space,
+    role: LocalRole,
+) -> LocalId {
+    let id = LocalId(locals.len() as u32);
+    locals.push(LocalVar {
+        name: name.to_owned(),
+        space,
+        role,
+        ty: shape.ty,
+        bytes: shape.bytes,
+        align: shape.align,
+        dims: shape.dims.clone(),
+        vector: shape.vector,
+    });
+    id
+}
+
+/// How many names a suggestion is sought among, and how many suggestions a module gets; so that a module full of
+/// mistakes takes linear time.
+const SUGGESTION_NAMES: usize = 4096;
+const SUGGESTIONS: u32 = 64;
+
+impl<'a> Checker<'a> {
+    /// Says that a name is not declared, once per function.
+    pub(super) fn undeclared(&mut self, name: Name) {
+        self.missing(Code::Undeclared, name.span, name.text(self.text), "is not declared", "5.4");
+    }
+
+    /// Says that a function is not declared, once per function.
+    pub(super) fn undeclared_function(&mut self, name: Name) {
+        self.missing(
+            Code::UndeclaredFunction,
+            name.span,
+            name.text(self.text),
+            "is not declared before it is used",
+            "7.1",
+        );
+    }
+
+    /// Says that a label does not exist, once per function.
+    pub(super) fn undefined_label(&mut self, text: &str, span: Span) {
+        self.missing(Code::UndefinedLabel, span, text, "is no label that can be seen from here", "4.3");
+    }
+
+    fn missing(&mut self, code: Code, span: Span, name: &str, says: &str, section: &'static str) {
+        if !self.undeclared.insert(name.to_owned()) {
+            return;
+        }
+        let mut diagnostic = Diagnostic::new(code, span, format!("`{name}` {says}")).with_section(section);
+        if self.suggestions < SUGGESTIONS {
+            self.suggestions += 1;
+            if let Some(near) = closest(name, self.scopes.visible(SUGGESTION_NAMES)) {
+                diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
+            }
+        }
+        self.report.push(diagnostic);
+    }
+}

@@ -1,0 +1,216 @@
+//! The state of checking one module, and the walk over its items.
+//!
+//! Invariant: items are checked in the order of the text, each once; an item with an error leaves a
+//! [`Entity::Broken`] under its name, so that its uses say nothing more.
+
+use super::CheckOptions;
+use super::header::Header;
+use super::module::{Function, Module, Signature, Source, Variable};
+use super::report::Report;
+use super::scope::{Entity, Scopes};
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::{Match, Sm, Version};
+use crate::syntax::tree::{self, Item, Name, Tree};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The state of checking one module.
+pub(super) struct Checker<'a> {
+    pub(super) text: &'a str,
+    pub(super) options: CheckOptions,
+    pub(super) report: Report,
+    pub(super) header: Header,
+    pub(super) scopes: Scopes<'a>,
+    pub(super) files: Vec<(u32, String)>,
+    pub(super) variables: Vec<Variable>,
+    pub(super) functions: Vec<Function>,
+    pub(super) prototypes: Vec<Signature>,
+    /// Bytes of each constant bank so far.
+    pub(super) const_bytes: [u64; 11],
+    /// Registers and local variables of module scope (PTX before 3.0), by name.
+    pub(super) module_scope: Vec<super::declare::ModuleScoped>,
+    /// Whether there is DWARF data.
+    pub(super) has_dwarf: bool,
+    /// Names that have been reported as missing in this function.
+    pub(super) undeclared: HashSet<String>,
+    /// How many suggestions have been sought.
+    pub(super) suggestions: u32,
+    /// Rows of opcodes that have been met, by their text and the outlines of the operands.
+    pub(super) selected: HashMap<(&'a str, u128), Match>,
+}
+
+impl<'a> Checker<'a> {
+    /// Starts with what the parser found.
+    pub(super) fn new(text: &'a str, options: CheckOptions, parsed: Vec<Diagnostic>) -> Self {
+        Self {
+            text,
+            options,
+            report: Report::new(options.strict, parsed),
+            header: Header::default(),
+            scopes: Scopes::new(),
+            files: Vec::new(),
+            variables: Vec::new(),
+            functions: Vec::new(),
+            prototypes: Vec::new(),
+            const_bytes: [0; 11],
+            module_scope: Vec::new(),
+            has_dwarf: false,
+            undeclared: HashSet::new(),
+            suggestions: 0,
+            selected: HashMap::new(),
+        }
+    }
+
+    /// The module, where there is no error, and the diagnostics.
+    pub(super) fn finish(self, source: Arc<Source>) -> (Option<Module>, Vec<Diagnostic>) {
+        let clean = self.report.errors() == 0;
+        let diagnostics = self.report.into_sorted();
+        let (Some(version), Some(target), true) =
+            (self.header.version, self.header.target(self.options.gpu_name), clean)
+        else {
+            return (None, diagnostics);
+        };
+        let module = Module {
+            source,
+            version,
+            target,
+            address_size: self.header.address_size(),
+            files: self.files,
+            variables: self.variables,
+            functions: self.functions,
+            prototypes: self.prototypes,
+        };
+        (Some(module), diagnostics)
+    }
+
+    /// Checks all items.
+    pub(super) fn module(&mut self, tree: &'a Tree) {
+        self.header_of(tree);
+        self.files_of(tree);
+        for item in &tree.items {
+            match item {
+                // The header has been read before everything else.
+                Item::Version(_) | Item::AddressSize(_) | Item::Error(_) => {}
+                Item::Target(target) => self.later_target(tree, target),
+                Item::Variable(variable) => self.module_variable(variable),
+                Item::Function(function) => self.function(function),
+                Item::Alias(alias) => self.alias(alias),
+                // Files have been read before, so that a `.loc` may precede its `.file`.
+                Item::File(_) => {}
+                Item::Section(section) => self.section(section),
+                Item::Dwarf(span) => self.dwarf_line(*span),
+                Item::Pragma(pragma) => self.pragma(&pragma.strings),
+                Item::Loc(loc) => {
+                    self.loc(loc);
+                }
+            }
+        }
+        self.end_of_module();
+    }
+
+    /// Whether the module declares at least this version. A module without a known version passes every test.
+    pub(super) fn at_least(&self, version: Version) -> bool {
+        self.header.level().is_none_or(|level| level.ptx >= version)
+    }
+
+    /// Whether functions have a stack: PTX 2.0 and `sm_20` on. PTX ISA §7.1.1.
+    pub(super) fn has_stack(&self) -> bool {
+        self.header.level().is_none_or(|level| level.ptx >= Version::new(2, 0) && level.sm.number >= 20)
+    }
+
+    /// Says that `what` needs a newer version or target, if it does.
+    pub(super) fn needs(
+        &mut self,
+        span: Span,
+        what: &str,
+        ptx: Version,
+        sm: u16,
+        section: &'static str,
+    ) -> bool {
+        let gate = crate::isa::Gate {
+            ptx: Some(ptx),
+            sm: (sm > 10).then_some(Sm::new(sm)),
+            ..crate::isa::Gate::OPEN
+        };
+        self.gate(&gate, span, what, section)
+    }
+
+    /// Declares a name in the innermost scope and says if it cannot be.
+    pub(super) fn declare(&mut self, name: Name, entity: Entity) {
+        let text = name.text(self.text);
+        self.reserved(name);
+        if let Err(earlier) = self.scopes.declare(text, entity, name.span) {
+            self.redeclared(name.span, text, earlier);
+        }
+    }
+
+    /// Says that a name has been declared before.
+    pub(super) fn redeclared(&mut self, span: Span, name: &str, earlier: Span) {
+        self.report.push(
+            Diagnostic::new(Code::Redeclared, span, format!("`{name}` is declared twice in one scope"))
+                .with_label("declared again")
+                .with_related(earlier, "first declared here")
+                .with_section("5.4.1"),
+        );
+    }
+
+    /// Says that a name is reserved, if it is. PTX ISA §4.3.2, §4.4.
+    pub(super) fn reserved(&mut self, name: Name) {
+        let text = name.text(self.text);
+        let what = if text == "WARP_SZ" {
+            "a predefined constant"
+        } else if text.starts_with('%') && crate::isa::Sreg::from_name(text).is_some() {
+            "a special register"
+        } else if super::gate::is_opcode(text, self.header.level().map(|l| l.ptx)) {
+            "the name of an instruction"
+        } else {
+            return;
+        };
+        self.report.push(
+            Diagnostic::new(
+                Code::ReservedName,
+                name.span,
+                format!("`{text}` cannot be declared: it is {what}"),
+            )
+            .with_label("reserved")
+            .with_help(format!("another name, such as `{text}_` or `%{}_`", text.trim_start_matches('%')))
+            .with_section("4.4"),
+        );
+    }
+
+    fn end_of_module(&mut self) {
+        if let Some(span) = self.header.debug
+            && !self.has_dwarf
+            && self.report.errors() == 0
+        {
+            self.report.push(
+                Diagnostic::new(
+                    Code::BadDeclaration,
+                    span,
+                    "`debug` is declared, but there is no DWARF data",
+                )
+                .with_label("needs `.section .debug_...` or `@@DWARF` lines")
+                .with_section("11.1.2"),
+            );
+        }
+    }
+
+    fn section(&mut self, section: &tree::Section) {
+        self.has_dwarf = true;
+        self.needs(section.span, "`.section`", Version::new(2, 0), 10, "11.5.2");
+        super::debug::section(self, section);
+    }
+
+    fn dwarf_line(&mut self, span: Span) {
+        self.has_dwarf = true;
+        self.needs(span, "`@@DWARF`", Version::new(1, 2), 10, "11.5.1");
+        if self.at_least(Version::new(2, 0)) && self.header.level().is_some() {
+            self.report.push(
+                Diagnostic::new(Code::Deprecated, span, "`@@DWARF` is deprecated from PTX 2.0 on")
+                    .with_help("`.section`")
+                    .with_section("11.5.1"),
+            );
+        }
+    }
+}

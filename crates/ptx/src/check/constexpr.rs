@@ -1,0 +1,193 @@
+//! Evaluates the expressions of the tree. PTX ISA §4.6.
+//!
+//! Invariant: an expression is a constant, or a symbol plus a constant, or has a diagnostic; `None` means that a
+//! diagnostic exists (or that the parser made one). Names are not resolved here: the caller knows what may stand where.
+
+use super::constant::{self, Const, Fault};
+use super::report::Report;
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::syntax::tree::{BinaryOp, Expr, ExprKind, Reference, UnaryOp};
+
+/// What an expression is worth.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    /// A constant.
+    Const(Const),
+    /// The address of something, plus a number of bytes.
+    Symbol(SymbolSum),
+}
+
+/// A name plus a constant.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SymbolSum {
+    /// The name.
+    pub(super) name: Reference,
+    /// What is added.
+    pub(super) addend: i64,
+    /// Place of `generic(...)` around the name.
+    pub(super) generic: Option<Span>,
+    /// `0xFF(name)`
+    pub(super) mask: Option<u64>,
+}
+
+/// Evaluates an expression that must be constant.
+pub(super) fn constant(expr: &Expr, text: &str, report: &mut Report) -> Option<Const> {
+    match evaluate(expr, text, report)? {
+        Value::Const(value) => Some(value),
+        Value::Symbol(symbol) => {
+            let name = symbol.name.span.text(text);
+            report.push(
+                Diagnostic::new(Code::BadConstant, symbol.name.span, format!("`{name}` is not a constant"))
+                    .with_label("a constant expression has no variables in it")
+                    .with_section("4.6.3"),
+            );
+            None
+        }
+    }
+}
+
+/// Evaluates an expression that must be an integer constant.
+pub(super) fn integer(expr: &Expr, what: &str, text: &str, report: &mut Report) -> Option<Const> {
+    let value = constant(expr, text, report)?;
+    if value.is_integer() {
+        return Some(value);
+    }
+    report.push(
+        Diagnostic::new(Code::BadConstant, expr.span, format!("{what} must be an integer, not `{value}`"))
+            .with_section("4.6.3"),
+    );
+    None
+}
+
+/// Evaluates an expression.
+pub(super) fn evaluate(expr: &Expr, text: &str, report: &mut Report) -> Option<Value> {
+    match &expr.kind {
+        ExprKind::Integer { value, unsigned } => Some(Value::Const(literal(*value, *unsigned))),
+        ExprKind::Double(bits) => Some(Value::Const(Const::Double(f64::from_bits(*bits)))),
+        ExprKind::Single(bits) => Some(Value::Const(Const::Single(*bits))),
+        ExprKind::WarpSz => Some(Value::Const(Const::Signed(32))),
+        ExprKind::Name(name) => {
+            Some(Value::Symbol(SymbolSum { name: name.clone(), addend: 0, generic: None, mask: None }))
+        }
+        ExprKind::Section(word) => {
+            report.say(
+                Code::BadConstant,
+                word.span,
+                format!("`{}` names a section, which is no constant", word.span.text(text)),
+            );
+            None
+        }
+        ExprKind::Generic(inner) => {
+            wrap(expr, inner, text, report, |symbol| symbol.generic = Some(expr.span))
+        }
+        ExprKind::Mask { mask, address } => {
+            wrap(expr, address, text, report, |symbol| symbol.mask = Some(*mask))
+        }
+        ExprKind::Paren(inner) => evaluate(inner, text, report),
+        ExprKind::Unary { op, operand } => unary(expr, *op, operand, text, report),
+        ExprKind::Binary { op, left, right } => binary(expr, *op, left, right, text, report),
+        ExprKind::Ternary { condition, then, otherwise } => {
+            let condition = constant(condition, text, report);
+            let (yes, no) = (constant(then, text, report), constant(otherwise, text, report));
+            let result = constant::ternary(condition?, yes?, no?);
+            finish(result, expr.span, report)
+        }
+        ExprKind::Error => None,
+    }
+}
+
+/// The type of a literal: signed unless marked or too large. PTX ISA §4.6.4.
+fn literal(value: u64, unsigned: bool) -> Const {
+    if unsigned || value > i64::MAX.cast_unsigned() {
+        Const::Unsigned(value)
+    } else {
+        Const::Signed(value.cast_signed())
+    }
+}
+
+fn wrap(
+    whole: &Expr,
+    inner: &Expr,
+    text: &str,
+    report: &mut Report,
+    set: impl FnOnce(&mut SymbolSum),
+) -> Option<Value> {
+    match evaluate(inner, text, report)? {
+        Value::Symbol(mut symbol) => {
+            set(&mut symbol);
+            Some(Value::Symbol(symbol))
+        }
+        Value::Const(_) => {
+            report.push(
+                Diagnostic::new(
+                    Code::BadConstant,
+                    inner.span,
+                    "only the address of a variable can stand here",
+                )
+                .with_label(format!("not a name: `{}`", inner.span.text(text)))
+                .with_related(whole.span, "in this expression")
+                .with_section("5.4.4"),
+            );
+            None
+        }
+    }
+}
+
+fn unary(expr: &Expr, op: UnaryOp, operand: &Expr, text: &str, report: &mut Report) -> Option<Value> {
+    let value = constant(operand, text, report)?;
+    finish(constant::unary(op, value), expr.span, report)
+}
+
+fn binary(
+    expr: &Expr,
+    op: BinaryOp,
+    left: &Expr,
+    right: &Expr,
+    text: &str,
+    report: &mut Report,
+) -> Option<Value> {
+    let (a, b) = (evaluate(left, text, report), evaluate(right, text, report));
+    match (a?, b?) {
+        (Value::Const(a), Value::Const(b)) => finish(constant::binary(op, a, b), expr.span, report),
+        (Value::Symbol(symbol), Value::Const(c)) if matches!(op, BinaryOp::Add | BinaryOp::Sub) => {
+            offset(symbol, c, op == BinaryOp::Sub, right.span, report)
+        }
+        (Value::Const(c), Value::Symbol(symbol)) if op == BinaryOp::Add => {
+            offset(symbol, c, false, left.span, report)
+        }
+        (Value::Symbol(symbol), _) | (_, Value::Symbol(symbol)) => {
+            let name = symbol.name.span.text(text);
+            report.push(
+                Diagnostic::new(
+                    Code::BadConstant,
+                    symbol.name.span,
+                    format!("`{name}` is not a constant, and `{}` needs constants", op.symbol()),
+                )
+                .with_help("a constant can be added to an address or subtracted from it; registers never stand in an expression")
+                .with_section("4.6.3"),
+            );
+            None
+        }
+    }
+}
+
+fn offset(mut symbol: SymbolSum, c: Const, negative: bool, span: Span, report: &mut Report) -> Option<Value> {
+    let Some(bits) = c.bits() else {
+        report.say(Code::BadConstant, span, format!("an offset must be an integer, not `{c}`"));
+        return None;
+    };
+    let bytes = if negative { bits.cast_signed().wrapping_neg() } else { bits.cast_signed() };
+    symbol.addend = symbol.addend.wrapping_add(bytes);
+    Some(Value::Symbol(symbol))
+}
+
+fn finish(result: Result<Const, Fault>, span: Span, report: &mut Report) -> Option<Value> {
+    match result {
+        Ok(value) => Some(Value::Const(value)),
+        Err(fault) => {
+            report.push(Diagnostic::new(fault.code, span, fault.message).with_section("4.6.4"));
+            None
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Debugging directives and pragmas: `.file`, `.loc`, `.section`, `.pragma`. PTX ISA §11.4.7, §11.5.
+//!
+//! Invariant: a checked `.loc` names a file that exists. The data of sections is checked and not kept: line tables come
+//! from `.loc`.
+
+use super::checker::Checker;
+use super::constexpr::{self, Value};
+use super::module::Loc;
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::Version;
+use crate::syntax::tree::{self, Expr, ExprKind, Item, SectionLine, Spanned, Str, Tree};
+use std::collections::HashMap;
+
+impl Checker<'_> {
+    /// Reads all `.file` directives.
+    pub(super) fn files_of(&mut self, tree: &Tree) {
+        let mut seen: HashMap<u32, usize> = HashMap::new();
+        for item in &tree.items {
+            let Item::File(file) = item else { continue };
+            if file.timestamp.is_some() || file.size.is_some() {
+                self.needs(file.span, "a time stamp or size in `.file`", Version::new(3, 2), 10, "11.5.3");
+            }
+            let Ok(index) = u32::try_from(file.index.value) else {
+                self.report.push(
+                    Diagnostic::new(Code::BadDeclaration, file.index.span, "a file index has 32 bits")
+                        .with_section("11.5.3"),
+                );
+                continue;
+            };
+            let name = file.name.text(self.text).to_owned();
+            match seen.get(&index) {
+                Some(place) => {
+                    if self.files[*place].1 != name {
+                        self.report.push(
+                            Diagnostic::new(
+                                Code::NotPortable,
+                                file.index.span,
+                                format!("file {index} is defined twice"),
+                            )
+                            .with_label("the last definition counts")
+                            .with_section("11.5.3"),
+                        );
+                    }
+                    self.files[*place].1 = name;
+                }
+                None => {
+                    seen.insert(index, self.files.len());
+                    self.files.push((index, name));
+                }
+            }
+        }
+        self.files.sort_by_key(|(index, _)| *index);
+    }
+
+    /// A `.loc`.
+    pub(super) fn loc(&mut self, loc: &tree::Loc) -> Option<Loc> {
+        let file = self.loc_file(loc.file)?;
+        if let Some(inlined) = &loc.inlined {
+            self.needs(loc.span, "`.loc` with `inlined_at`", Version::new(7, 2), 10, "11.5.4");
+            self.loc_file(inlined.file)?;
+        }
+        let number = |n: Spanned<u64>| u32::try_from(n.value).unwrap_or(u32::MAX);
+        Some(Loc { file, line: number(loc.line), column: number(loc.column) })
+    }
+
+    fn loc_file(&mut self, file: Spanned<u64>) -> Option<u32> {
+        let index = u32::try_from(file.value).ok();
+        let known = index.filter(|index| self.files.binary_search_by_key(index, |(i, _)| *i).is_ok());
+        if known.is_none() {
+            self.report.push(
+                Diagnostic::new(Code::Undeclared, file.span, format!("there is no `.file {}`", file.value))
+                    .with_help(format!("`.file {} \"name\"` at module scope", file.value))
+                    .with_section("11.5.4"),
+            );
+        }
+        known
+    }
+
+    /// A `.pragma`: strings that are not known have no effect.
+    pub(super) fn pragma(&mut self, strings: &[Str]) {
+        let Some(first) = strings.first() else { return };
+        self.needs(first.span, "`.pragma`", Version::new(2, 0), 10, "11.4.7");
+        for string in strings {
+            let text = string.text(self.text);
+            // `enable_smem_spilling`, `frequency` and `used_bytes_mask` are of later versions; compilers write them.
+            let known = ["nounroll", "enable_smem_spilling", "used_bytes_mask", "frequency"]
+                .iter()
+                .any(|p| text.starts_with(p));
+            if !known {
+                self.report.push(
+                    Diagnostic::new(
+                        Code::NotPortable,
+                        string.span,
+                        format!("the pragma `{text}` has no effect, and ptxas refuses it"),
+                    )
+                    .with_section("11.4.7"),
+                );
+            }
+        }
+    }
+}
+
+/// Checks the data of a section.
+pub(super) fn section(checker: &mut Checker<'_>, section: &tree::Section) {
+    for line in &section.lines {
+        match line {
+            SectionLine::Label(_) => {}
+            SectionLine::Data { ty, values, .. } => {
+                if ty.value.bits() == 16 {
+                    checker.needs(ty.span, "`.b16` in a section", Version::new(6, 0), 10, "11.5.2");
+                }
+                for value in values {
+                    section_value(checker, ty.value.bits(), value);
+                }
+            }
+        }
+    }
+}
+
+fn section_value(checker: &mut Checker<'_>, width: u32, value: &Expr) {
+    if matches!(value.kind, ExprKind::Section(_)) || names_section(value) {
+        return;
+    }
+    match constexpr::evaluate(value, checker.text, &mut checker.report) {
+        Some(Value::Const(number)) if !number.fits(width) => out_of_range(checker, value.span, width),
+        Some(Value::Const(_) | Value::Symbol(_)) | None => {}
+    }
+}
+
+/// `.debug_info+12`
+fn names_section(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Section(_) => true,
+        ExprKind::Binary { left, right, .. } => names_section(left) || names_section(right),
+        ExprKind::Paren(inner) => names_section(inner),
+        ExprKind::Integer { .. }
+        | ExprKind::Double(_)
+        | ExprKind::Single(_)
+        | ExprKind::WarpSz
+        | ExprKind::Name(_)
+        | ExprKind::Generic(_)
+        | ExprKind::Mask { .. }
+        | ExprKind::Unary { .. }
+        | ExprKind::Ternary { .. }
+        | ExprKind::Error => false,
+    }
+}
+
+fn out_of_range(checker: &mut Checker<'_>, span: Span, width: u32) {
+    checker.report.push(
+        Diagnostic::new(
+            Code::ImmediateOutOfRange,
+            span,
+            format!("`{}` does not fit `.b{width}`", span.text(checker.text)),
+        )
+        .with_section("11.5.2"),
+    );
+}

@@ -1,0 +1,800 @@
+//! Functions and kernels: signatures, directives, prototypes and their definitions, aliases. PTX ISA §7.1, §11.2, §11.4.
+//!
+//! Invariant: a name has one [`Function`], however often it is declared; its declarations agree.
+
+use super::body::BodyChecker;
+use super::checker::Checker;
+use super::constexpr;
+use super::declare::{Place, Shape, Unsized, describe};
+use super::module::{
+    Body, FuncId, Function, FunctionKind, Linkage, LocalId, LocalRole, LocalVar, Param, Performance,
+    Register, RegisterId, Signature, Storage,
+};
+use super::scope::Entity;
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::{Space, Ty, TyKind, Version};
+use crate::syntax::tree::{self, Expr, FunctionDirectiveKind, Parameter};
+use std::collections::HashMap;
+
+/// What the directives between signature and body say.
+#[derive(Default)]
+struct Directives {
+    performance: Performance,
+    noreturn: bool,
+}
+
+impl<'a> Checker<'a> {
+    /// A function or kernel, with or without body.
+    pub(super) fn function(&mut self, function: &'a tree::Function) {
+        let kind = match function.kind.value {
+            tree::FunctionKind::Entry => FunctionKind::Entry,
+            tree::FunctionKind::Func => FunctionKind::Func,
+        };
+        let linkage = self.function_linkage(function);
+        for attribute in &function.attributes {
+            let word = attribute.word;
+            if word.text(self.text) == "unified" {
+                self.needs(word.span, "`.unified`", Version::new(9, 0), 90, "5.4.8");
+            } else {
+                let text = format!("a function has no attribute `.{}`", word.text(self.text));
+                self.report
+                    .push(Diagnostic::new(Code::BadDeclaration, word.span, text).with_section("5.4.8"));
+            }
+        }
+        let directives = self.directives(function, kind);
+        let returns = self.returns(function, kind);
+        let params = self.params(&function.parameters, kind, Names::Required);
+        let signature = match (returns, params) {
+            (Some(returns), Some(params)) => {
+                Some(Signature { returns, params, noreturn: directives.noreturn })
+            }
+            (None, _) | (_, None) => None,
+        };
+        if let (FunctionKind::Entry, Some(signature)) = (kind, &signature) {
+            self.parameter_space(function, signature);
+        }
+        let Some(name) = function.name else { return };
+        let id = self.function_id(function, kind, linkage, signature.as_ref());
+        if function.body.is_none() && kind == FunctionKind::Entry && linkage != Linkage::Extern {
+            self.report.push(
+                Diagnostic::new(
+                    Code::NotPortable,
+                    name.span,
+                    "a kernel without a body is legal, but ptxas refuses it",
+                )
+                .with_section("11.2.1"),
+            );
+        }
+        let Some(body) = &function.body else {
+            if let (Some(id), Some(entry)) = (id, id.and_then(|id| self.functions.get_mut(id.0 as usize)))
+                && entry.body.is_none()
+            {
+                let _ = id;
+                entry.performance = directives.performance;
+            }
+            return;
+        };
+        let Some(id) = id else {
+            // The body is still checked, under an id that nothing refers to.
+            let id = FuncId(self.functions.len() as u32);
+            self.functions.push(self.placeholder(function, kind));
+            self.body(id, kind, function, body, signature.unwrap_or_default());
+            return;
+        };
+        let signature = signature.unwrap_or_default();
+        let (signature, checked) = self.body(id, kind, function, body, signature);
+        if let Some(entry) = self.functions.get_mut(id.0 as usize) {
+            entry.signature = signature;
+            entry.performance = directives.performance;
+            entry.body = Some(checked);
+        }
+    }
+
+    fn placeholder(&self, function: &tree::Function, kind: FunctionKind) -> Function {
+        Function {
+            name: String::new(),
+            kind,
+            linkage: Linkage::Internal,
+            signature: Signature::default(),
+            performance: Performance::default(),
+            body: None,
+            alias_of: None,
+            span: function.name.map_or(function.span, |name| name.span),
+        }
+    }
+
+    fn function_linkage(&mut self, function: &tree::Function) -> Linkage {
+        let Some(linkage) = function.linkage else { return Linkage::Internal };
+        match linkage.value {
+            tree::Linkage::Extern if function.body.is_some() => {
+                self.report.push(
+                    Diagnostic::new(
+                        Code::BadDeclaration,
+                        linkage.span,
+                        "an `.extern` function is defined elsewhere, and cannot have a body",
+                    )
+                    .with_section("11.6.1"),
+                );
+                Linkage::Extern
+            }
+            tree::Linkage::Extern => Linkage::Extern,
+            tree::Linkage::Visible => Linkage::Visible,
+            tree::Linkage::Weak => {
+                self.needs(linkage.span, "`.weak`", Version::new(3, 1), 10, "11.6.3");
+                Linkage::Weak
+            }
+            tree::Linkage::Common => {
+                self.report.push(
+                    Diagnostic::new(Code::BadDeclaration, linkage.span, "a function cannot be `.common`")
+                        .with_label("only `.global` variables can")
+                        .with_section("11.6.4"),
+                );
+                Linkage::Internal
+            }
+        }
+    }
+
+    /// Finds or makes the entry of a function; `None` where its name cannot be declared.
+    fn function_id(
+        &mut self,
+        function: &'a tree::Function,
+        kind: FunctionKind,
+        linkage: Linkage,
+        signature: Option<&Signature>,
+    ) -> Option<FuncId> {
+        let name = function.name?;
+        let text = name.text(self.text);
+        match self.scopes.find_global(text) {
+            Some((Entity::Func(id), _)) => {
+                self.again(id, function, kind, linkage, signature);
+                let defined = self.functions[id.0 as usize].body.is_some();
+                // A second body is checked, but not kept.
+                (!defined || function.body.is_none()).then_some(id)
+            }
+            Some(_) | None => {
+                self.name_of_function(text, name.span);
+                let id = FuncId(self.functions.len() as u32);
+                let entity = if signature.is_some() { Entity::Func(id) } else { Entity::Broken };
+                self.declare(name, entity);
+                self.functions.push(Function {
+                    name: text.to_owned(),
+                    linkage,
+                    signature: signature.cloned().unwrap_or_default(),
+                    ..self.placeholder(function, kind)
+                });
+                Some(id)
+            }
+        }
+    }
+
+    fn name_of_function(&mut self, name: &str, span: Span) {
+        let error = match name {
+            "%alloca" => "`%alloca` is described by the manual, but not supported by any version",
+            "%va_start" | "%va_arg" | "%va_arg64" | "%va_end" => {
+                "variadic functions of old drafts were never implemented"
+            }
+            _ => return,
+        };
+        self.report.push(
+            Diagnostic::new(Code::RemovedFeature, span, error)
+                .with_help("a `.local` array, or an unsized last parameter `.param .align 4 .b8 name[]`")
+                .with_section("7.2"),
+        );
+    }
+
+    /// A further declaration of a function that is known.
+    fn again(
+        &mut self,
+        id: FuncId,
+        function: &tree::Function,
+        kind: FunctionKind,
+        linkage: Linkage,
+        signature: Option<&Signature>,
+    ) {
+        let Some(name) = function.name else { return };
+        let text = name.text(self.text);
+        let entry = &self.functions[id.0 as usize];
+        let (earlier, defined, was) = (entry.span, entry.body.is_some(), entry.linkage);
+        if entry.kind != kind {
+            self.mismatch(name.span, text, "a kernel and a device function", earlier);
+            return;
+        }
+        if defined && function.body.is_some() {
+            self.report.push(
+                Diagnostic::new(Code::Redeclared, name.span, format!("`{text}` is defined twice"))
+                    .with_related(earlier, "first defined here")
+                    .with_section("7.1"),
+            );
+            return;
+        }
+        if let Some(signature) = signature
+            && let Some(difference) = difference(&entry.signature, signature)
+        {
+            self.mismatch(name.span, text, &difference, earlier);
+            return;
+        }
+        if defined || (was == Linkage::Extern && function.body.is_some()) {
+            let what = if defined {
+                "a declaration after the definition"
+            } else {
+                "a definition of an `.extern` function"
+            };
+            self.report.push(
+                Diagnostic::new(
+                    Code::NotPortable,
+                    name.span,
+                    format!("{what} is legal, but ptxas refuses it"),
+                )
+                .with_related(earlier, "the earlier one")
+                .with_section("7.1"),
+            );
+        }
+        let entry = &mut self.functions[id.0 as usize];
+        if function.body.is_some() {
+            entry.span = name.span;
+            if linkage != Linkage::Internal || was == Linkage::Extern {
+                entry.linkage = linkage;
+            }
+        }
+    }
+
+    fn mismatch(&mut self, span: Span, name: &str, difference: &str, earlier: Span) {
+        self.report.push(
+            Diagnostic::new(
+                Code::DefinitionMismatch,
+                span,
+                format!("`{name}` differs from its earlier declaration: {difference}"),
+            )
+            .with_related(earlier, "the earlier declaration")
+            .with_section("7.1"),
+        );
+    }
+
+    fn directives(&mut self, function: &tree::Function, kind: FunctionKind) -> Directives {
+        let mut directives = Directives::default();
+        let mut minimum: Option<Span> = None;
+        let mut maxntid: Option<Span> = None;
+        let mut reqntid: Option<Span> = None;
+        for directive in &function.directives {
+            let span = directive.span;
+            let word = self.first_word(span);
+            if kind == FunctionKind::Func && for_kernels(&directive.kind) {
+                self.report.push(
+                    Diagnostic::new(
+                        Code::BadDeclaration,
+                        span,
+                        format!("`{word}` is for kernels, not for device functions"),
+                    )
+                    .with_section("11.4"),
+                );
+                continue;
+            }
+            let performance = &mut directives.performance;
+            match &directive.kind {
+                FunctionDirectiveKind::MaxNReg(n) => {
+                    self.needs(span, word, Version::new(1, 3), 10, "11.4.1");
+                    performance.maxnreg = self.count(n);
+                }
+                FunctionDirectiveKind::MaxNTid(list) => {
+                    self.needs(span, word, Version::new(1, 3), 10, "11.4.2");
+                    maxntid = Some(span);
+                    performance.maxntid = self.extents(list, span);
+                }
+                FunctionDirectiveKind::ReqNTid(list) => {
+                    self.needs(span, word, Version::new(2, 1), 10, "11.4.3");
+                    reqntid = Some(span);
+                    performance.reqntid = self.extents(list, span);
+                }
+                FunctionDirectiveKind::MinNCtaPerSm(n) => {
+                    self.needs(span, word, Version::new(2, 0), 10, "11.4.4");
+                    minimum = Some(span);
+                    performance.minnctapersm = self.count(n);
+                }
+                FunctionDirectiveKind::MaxNCtaPerSm(n) => {
+                    self.needs(span, word, Version::new(1, 3), 10, "11.4.5");
+                    self.count(n);
+                    let code =
+                        if self.at_least(Version::new(2, 1)) { Code::NotPortable } else { Code::Deprecated };
+                    self.report.push(
+                        Diagnostic::new(code, span, "`.maxnctapersm` is deprecated")
+                            .with_help("`.minnctapersm`")
+                            .with_section("11.4.5"),
+                    );
+                }
+                FunctionDirectiveKind::NoReturn => {
+                    self.needs(span, word, Version::new(6, 4), 30, "11.4.6");
+                    directives.noreturn = true;
+                    self.noreturn(function, kind, span);
+                }
+                FunctionDirectiveKind::Pragma(strings) => self.pragma(strings),
+                FunctionDirectiveKind::ReqNCtaPerCluster(list) => {
+                    self.needs(span, word, Version::new(7, 8), 90, "11.4");
+                    self.extents(list, span);
+                }
+                FunctionDirectiveKind::ExplicitCluster => {
+                    self.needs(span, word, Version::new(7, 8), 90, "11.4");
+                }
+                FunctionDirectiveKind::MaxClusterRank(n) => {
+                    self.needs(span, word, Version::new(7, 8), 90, "11.4");
+                    self.count(n);
+                }
+                FunctionDirectiveKind::BlocksAreClusters => {
+                    self.needs(span, word, Version::new(9, 0), 90, "11.4");
+                }
+                FunctionDirectiveKind::AbiPreserve(n) | FunctionDirectiveKind::AbiPreserveControl(n) => {
+                    self.needs(span, word, Version::new(9, 0), 80, "11.4");
+                    self.count(n);
+                }
+            }
+        }
+        if let (Some(a), Some(b)) = (maxntid, reqntid) {
+            let (first, second) = if a.start < b.start { (a, b) } else { (b, a) };
+            self.report.push(
+                Diagnostic::new(
+                    Code::ConflictingDirectives,
+                    second,
+                    "`.maxntid` and `.reqntid` exclude each other",
+                )
+                .with_related(first, "the other one")
+                .with_section("11.4.3"),
+            );
+        }
+        if let (Some(span), None, None) = (minimum, maxntid, reqntid) {
+            self.report.push(
+                Diagnostic::new(
+                    Code::Suspicious,
+                    span,
+                    "`.minnctapersm` has no effect without `.maxntid` or `.reqntid`",
+                )
+                .with_section("11.4.4"),
+            );
+        }
+        directives
+    }
+
+    fn noreturn(&mut self, function: &tree::Function, kind: FunctionKind, span: Span) {
+        let error = match (kind, function.returns.first()) {
+            (FunctionKind::Entry, _) => "a kernel cannot be `.noreturn`",
+            (FunctionKind::Func, Some(_)) => "a function with a return parameter cannot be `.noreturn`",
+            (FunctionKind::Func, None) => return,
+        };
+        self.report.push(Diagnostic::new(Code::ConflictingDirectives, span, error).with_section("11.4.6"));
+    }
+
+    fn first_word(&self, span: Span) -> &'a str {
+        span.text(self.text).split([' ', '\t', '\n', '\r', ',']).next().unwrap_or("")
+    }
+
+    /// A positive number.
+    fn count(&mut self, expr: &Expr) -> Option<u32> {
+        let value = constexpr::integer(expr, "this", self.text, &mut self.report)?;
+        let number = value.wide().and_then(|v| u32::try_from(v).ok()).filter(|n| *n > 0);
+        if number.is_none() {
+            self.report.push(
+                Diagnostic::new(
+                    Code::ImmediateOutOfRange,
+                    expr.span,
+                    format!("this must be positive, not {value}"),
+                )
+                .with_section("11.4"),
+            );
+        }
+        number
+    }
+
+    /// One to three positive numbers; those left out are 1.
+    fn extents(&mut self, list: &[Expr], span: Span) -> Option<[u32; 3]> {
+        if list.is_empty() || list.len() > 3 {
+            self.report.push(
+                Diagnostic::new(
+                    Code::BadDeclaration,
+                    span,
+                    format!("one to three numbers stand here, not {}", list.len()),
+                )
+                .with_section("11.4"),
+            );
+            return None;
+        }
+        let mut extents = [1; 3];
+        for (extent, expr) in extents.iter_mut().zip(list) {
+            *extent = self.count(expr)?;
+        }
+        Some(extents)
+    }
+
+    fn returns(&mut self, function: &'a tree::Function, kind: FunctionKind) -> Option<Vec<Param>> {
+        if let (FunctionKind::Entry, Some(first)) = (kind, function.returns.first()) {
+            self.report.push(
+                Diagnostic::new(Code::BadDeclaration, first.span, "a kernel returns nothing")
+                    .with_section("11.2.1"),
+            );
+            return None;
+        }
+        self.returned(&function.returns)
+    }
+
+    /// Return parameters of a function or prototype.
+    pub(super) fn returned(&mut self, returns: &'a [Parameter]) -> Option<Vec<Param>> {
+        if let (Some(second), true) = (returns.get(1), self.has_stack()) {
+            self.report.push(
+                Diagnostic::new(Code::BadDeclaration, second.span, "a function returns at most one value")
+                    .with_label("from PTX 2.0 and sm_20 on")
+                    .with_help("a `.param` byte array holds several")
+                    .with_section("7.1.1"),
+            );
+            return None;
+        }
+        self.params(returns, FunctionKind::Func, Names::Required)
+    }
+
+    /// Parameters of a function, kernel or prototype; `None` after an error.
+    pub(super) fn params(
+        &mut self,
+        parameters: &'a [Parameter],
+        kind: FunctionKind,
+        names: Names,
+    ) -> Option<Vec<Param>> {
+        let errors = self.report.errors();
+        let mut params = Vec::with_capacity(parameters.len());
+        let mut seen: HashMap<&str, Span> = HashMap::new();
+        for (index, parameter) in parameters.iter().enumerate() {
+            let last = index + 1 == parameters.len();
+            if let Some(param) = self.param(parameter, kind, last) {
+                params.push(param);
+            }
+            let name = parameter.declarator.name;
+            let text = name.text(self.text);
+            if text == "_" {
+                continue;
+            }
+            if names == Names::Required
+                && let Some(earlier) = seen.insert(text, name.span)
+            {
+                self.redeclared(name.span, text, earlier);
+            }
+        }
+        (self.report.errors() == errors).then_some(params)
+    }
+
+    fn param(&mut self, parameter: &'a Parameter, kind: FunctionKind, last: bool) -> Option<Param> {
+        let specifiers = &parameter.specifiers;
+        let declarator = &parameter.declarator;
+        let space = specifiers.space.value;
+        let place = match kind {
+            FunctionKind::Entry => Place::KernelParameter,
+            FunctionKind::Func => Place::FunctionParameter,
+        };
+        let fits = match kind {
+            FunctionKind::Entry => space == Space::Param,
+            FunctionKind::Func => matches!(space, Space::Reg | Space::Param),
+        };
+        if !fits {
+            let help = if kind == FunctionKind::Entry { "`.param`" } else { "`.param` or `.reg`" };
+            self.report.push(
+                Diagnostic::new(
+                    Code::BadDeclaration,
+                    specifiers.space.span,
+                    format!("a parameter cannot be in `.{}`", space.name()),
+                )
+                .with_help(help)
+                .with_section("11.2"),
+            );
+            return None;
+        }
+        if let Some(count) = &declarator.count {
+            self.report.push(
+                Diagnostic::new(Code::BadDeclaration, count.span, "a parameter has one name")
+                    .with_section("11.2"),
+            );
+            return None;
+        }
+        self.no_initializer(space, declarator);
+        let unsized_ = declarator.dimensions.first().is_some_and(|d| d.size.is_none());
+        let may = if unsized_ && self.unsized_parameter(parameter, kind, last) {
+            Unsized::Yes
+        } else {
+            Unsized::No
+        };
+        if unsized_ && may == Unsized::No {
+            return None;
+        }
+        let shape = self.shape(specifiers, declarator, place, may)?;
+        let ptr = self.pointee(specifiers);
+        if kind == FunctionKind::Func {
+            self.function_param(parameter, &shape)?;
+        } else if shape.vector > 1 {
+            self.report.push(
+                Diagnostic::new(
+                    Code::NotPortable,
+                    declarator.span,
+                    "a vector as parameter of a kernel is legal, but ptxas refuses it",
+                )
+                .with_section("5.1.6"),
+            );
+        }
+        if space == Space::Param && !self.fits_thread(space, &shape, declarator.name.span) {
+            return None;
+        }
+        Some(Param {
+            name: declarator.name.text(self.text).to_owned(),
+            space,
+            ty: shape.ty,
+            vector: shape.vector,
+            dims: shape.dims,
+            bytes: shape.bytes,
+            align: shape.align,
+            ptr,
+            storage: None,
+            span: parameter.span,
+        })
+    }
+
+    /// What device functions ask of their parameters beyond kernels. `None` after an error.
+    fn function_param(&mut self, parameter: &Parameter, shape: &Shape) -> Option<()> {
+        let specifiers = &parameter.specifiers;
+        let span = specifiers.ty.map_or(parameter.span, |ty| ty.span);
+        if specifiers.space.value == Space::Param {
+            let ok = self.needs(
+                specifiers.space.span,
+                "a `.param` parameter of a device function",
+                Version::new(2, 0),
+                20,
+                "5.1.6.4",
+            );
+            if let (true, Some(align)) = (shape.align > 16, &specifiers.align) {
+                self.report.push(
+                    Diagnostic::new(
+                        Code::BadAlignment,
+                        align.span,
+                        format!("a parameter cannot be aligned to {} bytes", shape.align),
+                    )
+                    .with_help("1, 2, 4, 8 or 16")
+                    .with_section("7.1"),
+                );
+                return None;
+            }
+            return ok.then_some(());
+        }
+        if self.has_stack() && shape.ty.bits() * u32::from(shape.vector) < 32 {
+            self.report.push(
+                Diagnostic::new(
+                    Code::BadDeclaration,
+                    span,
+                    format!("a `.reg` parameter has at least 32 bits, not `.{}`", shape.ty.name()),
+                )
+                .with_help("a wider register, or `.param`")
+                .with_section("7.1"),
+            );
+            return None;
+        }
+        Some(())
+    }
+
+    fn unsized_parameter(&mut self, parameter: &Parameter, kind: FunctionKind, last: bool) -> bool {
+        let span = parameter.declarator.span;
+        let one_dimension = parameter.declarator.dimensions.len() == 1;
+        let bytes = parameter.specifiers.ty.is_some_and(|ty| ty.value == Ty::B8);
+        let in_param = parameter.specifiers.space.value == Space::Param;
+        if kind == FunctionKind::Entry || !last || !bytes || !in_param || !one_dimension {
+            self.report.push(
+                Diagnostic::new(
+                    Code::BadArray,
+                    span,
+                    "only the last parameter of a device function can have no size",
+                )
+                .with_help("`.param .align N .b8 name[]`")
+                .with_section("11.2.2"),
+            );
+            return false;
+        }
+        self.needs(span, "an unsized parameter", Version::new(6, 0), 30, "11.2.2")
+    }
+
+    /// The memory of a kernel's parameters is limited. PTX ISA §11.2.1.
+    fn parameter_space(&mut self, function: &tree::Function, signature: &Signature) {
+        let level = self.header.level();
+        let limit = match level {
+            Some(level) if level.ptx < Version::new(1, 5) => 256,
+            Some(level) if level.ptx >= Version::new(8, 1) && level.sm.number >= 70 => 32764,
+            Some(_) => 4352,
+            None => return,
+        };
+        let mut total: u64 = 0;
+        for (param, parameter) in signature.params.iter().zip(&function.parameters) {
+            if param.ty.kind() == TyKind::Opaque {
+                continue;
+            }
+            total = total.next_multiple_of(u64::from(param.align.max(1))).saturating_add(param.bytes);
+            if total > limit {
+                self.report.push(
+                    Diagnostic::new(
+                        Code::TooLarge,
+                        parameter.span,
+                        format!("the parameters take {total} bytes, more than {limit}"),
+                    )
+                    .with_section("11.2.1"),
+                );
+                return;
+            }
+        }
+    }
+
+    /// Checks a body; gives the signature with the places of its parameters.
+    fn body(
+        &mut self,
+        id: FuncId,
+        kind: FunctionKind,
+        function: &'a tree::Function,
+        block: &'a tree::Block,
+        mut signature: Signature,
+    ) -> (Signature, Body) {
+        self.scopes.open();
+        self.undeclared.clear();
+        let mut body = Body::default();
+        let returns = signature.returns.iter_mut().zip(&function.returns).enumerate();
+        for (index, (param, parameter)) in returns {
+            self.formal(&mut body, param, parameter, LocalRole::Return(index as u32));
+        }
+        let parameters = signature.params.iter_mut().zip(&function.parameters).enumerate();
+        for (index, (param, parameter)) in parameters {
+            let role = match kind {
+                FunctionKind::Entry => LocalRole::KernelParam(index as u32),
+                FunctionKind::Func => LocalRole::Input(index as u32),
+            };
+            self.formal(&mut body, param, parameter, role);
+        }
+        // After an error in the signature its names are still known, so that their uses are no further errors.
+        if signature.params.len() != function.parameters.len()
+            || signature.returns.len() != function.returns.len()
+        {
+            for parameter in function.returns.iter().chain(&function.parameters) {
+                let name = parameter.declarator.name;
+                let _ = self.scopes.declare(name.text(self.text), Entity::Broken, name.span);
+            }
+        }
+        let mut checker = BodyChecker::new(self, id, kind, body, signature);
+        checker.block(block);
+        let (signature, body) = checker.finish(block);
+        self.scopes.close();
+        self.undeclared.clear();
+        (signature, body)
+    }
+
+    fn formal(&mut self, body: &mut Body, param: &mut Param, parameter: &'a Parameter, role: LocalRole) {
+        let name = parameter.declarator.name;
+        let (storage, entity) = if param.space == Space::Reg {
+            let id = RegisterId(body.registers.len() as u32);
+            body.registers.push(Register { name: param.name.clone(), ty: param.ty, vector: param.vector });
+            (Storage::Register(id), Entity::Register(id))
+        } else {
+            let id = LocalId(body.locals.len() as u32);
+            body.locals.push(LocalVar {
+                name: param.name.clone(),
+                space: Space::Param,
+                role,
+                ty: param.ty,
+                bytes: param.bytes,
+                align: param.align,
+                dims: param.dims.clone(),
+                vector: param.vector,
+            });
+            (Storage::Local(id), Entity::Local(id))
+        };
+        param.storage = Some(storage);
+        if name.text(self.text) != "_" {
+            self.reserved(name);
+            // Names that occur twice have been reported with the signature.
+            let _ = self.scopes.declare(name.text(self.text), entity, name.span);
+        }
+    }
+
+    /// `.alias name, target;`. PTX ISA §11.2.3.
+    pub(super) fn alias(&mut self, alias: &'a tree::Alias) {
+        self.needs(alias.span, "`.alias`", Version::new(6, 3), 30, "11.2.3");
+        let (Some(name), Some(target)) = (self.alias_part(alias.name), self.alias_part(alias.target)) else {
+            return;
+        };
+        let (a, b) = (&self.functions[name.0 as usize], &self.functions[target.0 as usize]);
+        let names = (alias.name.text(self.text), alias.target.text(self.text));
+        let error = if a.kind == FunctionKind::Entry {
+            (alias.name.span, format!("`{}` is a kernel, and an alias stands for a device function", names.0))
+        } else if b.kind == FunctionKind::Entry {
+            (alias.target.span, format!("`{}` is a kernel, which has no aliases", names.1))
+        } else if a.body.is_some() {
+            (alias.name.span, format!("`{}` has a body, so it cannot be an alias", names.0))
+        } else if a.alias_of.is_some() {
+            (alias.name.span, format!("`{}` is an alias already", names.0))
+        } else if b.body.is_none() {
+            (alias.target.span, format!("`{}` is not defined in this module", names.1))
+        } else if b.linkage == Linkage::Weak {
+            (alias.target.span, format!("`{}` is `.weak`, so it has no aliases", names.1))
+        } else if let Some(difference) = difference(&b.signature, &a.signature) {
+            (
+                alias.name.span,
+                format!("`{}` and `{}` have different prototypes: {difference}", names.0, names.1),
+            )
+        } else {
+            self.functions[name.0 as usize].alias_of = Some(target);
+            return;
+        };
+        self.report.push(Diagnostic::new(Code::BadDeclaration, error.0, error.1).with_section("11.2.3"));
+    }
+
+    fn alias_part(&mut self, name: tree::Name) -> Option<FuncId> {
+        match self.scopes.find_global(name.text(self.text)) {
+            Some((Entity::Func(id), _)) => Some(id),
+            Some((Entity::Broken, _)) => None,
+            Some((entity, _)) => {
+                let text = format!("`{}` is {}, not a function", name.text(self.text), entity.noun());
+                self.report
+                    .push(Diagnostic::new(Code::BadDeclaration, name.span, text).with_section("11.2.3"));
+                None
+            }
+            None => {
+                self.undeclared_function(name);
+                None
+            }
+        }
+    }
+}
+
+/// Whether names of parameters must differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Names {
+    /// In functions.
+    Required,
+    /// In prototypes.
+    Ignored,
+}
+
+/// Whether a directive is for kernels alone. PTX ISA §11.4.
+fn for_kernels(kind: &FunctionDirectiveKind) -> bool {
+    match kind {
+        FunctionDirectiveKind::MaxNReg(_)
+        | FunctionDirectiveKind::MaxNTid(_)
+        | FunctionDirectiveKind::ReqNTid(_)
+        | FunctionDirectiveKind::MinNCtaPerSm(_)
+        | FunctionDirectiveKind::MaxNCtaPerSm(_)
+        | FunctionDirectiveKind::ReqNCtaPerCluster(_)
+        | FunctionDirectiveKind::ExplicitCluster
+        | FunctionDirectiveKind::MaxClusterRank(_)
+        | FunctionDirectiveKind::BlocksAreClusters => true,
+        FunctionDirectiveKind::NoReturn
+        | FunctionDirectiveKind::Pragma(_)
+        | FunctionDirectiveKind::AbiPreserve(_)
+        | FunctionDirectiveKind::AbiPreserveControl(_) => false,
+    }
+}
+
+/// In what two signatures differ; `None` where they agree.
+pub(super) fn difference(a: &Signature, b: &Signature) -> Option<String> {
+    let lists = [("return parameter", &a.returns, &b.returns), ("parameter", &a.params, &b.params)];
+    for (what, left, right) in lists {
+        if left.len() != right.len() {
+            return Some(format!("{} {what}s, and {} {what}s", left.len(), right.len()));
+        }
+        for (index, (x, y)) in left.iter().zip(right).enumerate() {
+            let same = x.space == y.space && x.ty == y.ty && x.vector == y.vector && x.dims == y.dims;
+            let aligned = x.dims.is_empty() || x.align == y.align;
+            if !same || !aligned {
+                let number = index + 1;
+                return Some(format!("{what} {number} is `{}`, and `{}`", param_text(x), param_text(y)));
+            }
+        }
+    }
+    (a.noreturn != b.noreturn).then(|| "one is `.noreturn`, and the other is not".to_owned())
+}
+
+/// `.param .align 8 .b8[16]`, for messages.
+pub(super) fn param_text(param: &Param) -> String {
+    let shape = Shape {
+        ty: param.ty,
+        vector: param.vector,
+        dims: param.dims.clone(),
+        bytes: param.bytes,
+        align: param.align,
+    };
+    let text = describe(param.space, &shape);
+    if param.dims.is_empty() { text } else { text.replacen(' ', &format!(" .align {} ", param.align), 1) }
+}

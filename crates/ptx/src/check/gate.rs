@@ -1,0 +1,68 @@
+//! Versions and targets: what the module's header does not reach. PTX ISA §11.1.
+//!
+//! Invariant: a gate is compared with the header where the thing stands (a later `.target` may have changed it), and
+//! what newer architectures have removed also with the architecture that the module is to be loaded on.
+
+use super::checker::Checker;
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::{self, Gate, Level, Unmet, Version};
+
+impl Checker<'_> {
+    /// Says that `what` needs another version or target, if it does. True where nothing is wrong.
+    pub(super) fn gate(&mut self, gate: &Gate, span: Span, what: &str, section: &'static str) -> bool {
+        let Some((unmet, level)) = self.unmet(|level| gate.unmet(level)) else { return true };
+        self.unmet_diagnostic(what, unmet, level, span, Some(section));
+        false
+    }
+
+    /// The first reason, of the levels that count, with its level.
+    pub(super) fn unmet<T>(&self, test: impl Fn(Level) -> Option<T>) -> Option<(T, Level)> {
+        let level = self.header.level()?;
+        if let Some(unmet) = test(level) {
+            return Some((unmet, level));
+        }
+        let loaded = Level { sm: self.options.gpu_name.filter(|gpu| *gpu > level.sm)?, ..level };
+        test(loaded).map(|unmet| (unmet, loaded))
+    }
+
+    /// Says why a gate is closed.
+    pub(super) fn unmet_diagnostic(
+        &mut self,
+        what: &str,
+        unmet: Unmet,
+        level: Level,
+        span: Span,
+        section: Option<&'static str>,
+    ) {
+        let (code, says) = match unmet {
+            Unmet::Ptx(_) => (Code::NeedsNewerVersion, format!("this module says {}", level.ptx)),
+            Unmet::Sm(_) => (Code::NeedsNewerTarget, format!("this module says {}", level.sm)),
+            Unmet::PtxAndSm(..) => {
+                (Code::NeedsNewerVersion, format!("this module says {} and {}", level.ptx, level.sm))
+            }
+            Unmet::Below(_) => (Code::RemovedFeature, format!("this is for {}", level.sm)),
+            Unmet::Removed(..) => {
+                (Code::RemovedFeature, format!("this module says {} and {}", level.ptx, level.sm))
+            }
+        };
+        let mut diagnostic = Diagnostic::new(code, span, format!("{what} {unmet}; {says}"));
+        diagnostic.section = section;
+        if matches!(unmet, Unmet::Ptx(_) | Unmet::PtxAndSm(..)) {
+            diagnostic = diagnostic.with_related(self.header.version_span, "the version");
+        }
+        if matches!(unmet, Unmet::Sm(_) | Unmet::PtxAndSm(..)) {
+            diagnostic = diagnostic.with_related(self.header.sm_span, "the target");
+        }
+        self.report.push(diagnostic);
+    }
+}
+
+/// Whether a name is an opcode that this version reserves: opcodes of later versions are free. A1.
+pub(super) fn is_opcode(name: &str, version: Option<Version>) -> bool {
+    let since = isa::rows_of(name).iter().filter_map(|row| row.form().gate.ptx).min();
+    match (since, version) {
+        (Some(since), Some(version)) => since <= version,
+        (Some(_), None) | (None, _) => false,
+    }
+}

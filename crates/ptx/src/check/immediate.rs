@@ -1,0 +1,135 @@
+//! Constants at their use: the bits of a constant in a type. PTX ISA §4.5, §6.3; A8, A10, A94 of the project's readings.
+//!
+//! Invariant: the bits are those of the type's width; what is lost on the way has a warning or an error.
+
+use super::checker::Checker;
+use super::constant::Const;
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::{Ty, TyKind};
+
+/// The bits of a constant in an initialiser.
+pub(super) fn initial(checker: &mut Checker<'_>, ty: Ty, value: Const, span: Span) -> Option<u64> {
+    if ty.kind() == TyKind::Bits && !value.is_integer() {
+        let exact = matches!((value, ty.bits()), (Const::Single(_), 32) | (Const::Double(_), 64));
+        if !exact {
+            return mismatch(checker, ty, value, span, "5.4.4");
+        }
+        checker.report.push(
+            Diagnostic::new(
+                Code::NonStandard,
+                span,
+                format!("a floating-point value in a variable of type `.{}`", ty.name()),
+            )
+            .with_help("its bits as an integer, or a floating-point type")
+            .with_section("4.5.2"),
+        );
+    }
+    convert(checker, ty, value, span)
+}
+
+/// The bits of a constant as an operand.
+pub(super) fn convert(checker: &mut Checker<'_>, ty: Ty, value: Const, span: Span) -> Option<u64> {
+    match (ty.kind(), value) {
+        (TyKind::Bits | TyKind::Unsigned | TyKind::Signed, Const::Signed(_) | Const::Unsigned(_)) => {
+            Some(integer(checker, ty, value, span))
+        }
+        // Compilers write `mov.b32 %r1, 0f3F800000`.
+        (TyKind::Bits, Const::Single(bits)) if ty.bits() == 32 => Some(u64::from(bits)),
+        (TyKind::Bits, Const::Double(v)) if ty.bits() == 64 => Some(v.to_bits()),
+        (TyKind::Float, _) if matches!(ty, Ty::F32 | Ty::F64) => float(checker, ty, value, span),
+        (TyKind::Float, _) => {
+            checker.report.push(
+                Diagnostic::new(
+                    Code::WrongOperandKind,
+                    span,
+                    format!("there are no constants of type `.{}`", ty.name()),
+                )
+                .with_help(format!(
+                    "move the bits into a register first: `mov.b{} r, 0x...`",
+                    ty.bits().max(16)
+                ))
+                .with_section("4.5.2"),
+            );
+            None
+        }
+        (TyKind::Pred, Const::Signed(_) | Const::Unsigned(_)) => Some(u64::from(value.bits() != Some(0))),
+        (TyKind::Bits | TyKind::Unsigned | TyKind::Signed | TyKind::Pred | TyKind::Opaque, _) => {
+            mismatch(checker, ty, value, span, "4.5")
+        }
+    }
+}
+
+fn mismatch(
+    checker: &mut Checker<'_>,
+    ty: Ty,
+    value: Const,
+    span: Span,
+    section: &'static str,
+) -> Option<u64> {
+    checker.report.push(
+        Diagnostic::new(
+            Code::WrongOperandType,
+            span,
+            format!("`{}` is no constant of type `.{}`", span.text(checker.text), ty.name()),
+        )
+        .with_label(format!("this is a constant of type `{}`", value.type_name()))
+        .with_help("nothing converts between integer and floating-point constants")
+        .with_section(section),
+    );
+    None
+}
+
+fn integer(checker: &mut Checker<'_>, ty: Ty, value: Const, span: Span) -> u64 {
+    let bits = value.bits().unwrap_or(0);
+    let width = ty.bits().min(64);
+    let cut = if width == 64 { bits } else { bits & ((1 << width) - 1) };
+    if !value.fits(width) {
+        checker.report.push(
+            Diagnostic::new(
+                Code::ImmediateTruncated,
+                span,
+                format!("`{}` does not fit `.{}`", span.text(checker.text), ty.name()),
+            )
+            .with_label(format!("cut to {cut:#x}"))
+            .with_section("4.5"),
+        );
+    }
+    cut
+}
+
+fn float(checker: &mut Checker<'_>, ty: Ty, value: Const, span: Span) -> Option<u64> {
+    let double = match value {
+        Const::Double(v) => v,
+        Const::Single(bits) if ty == Ty::F32 => return Some(u64::from(bits)),
+        Const::Single(bits) => f64::from(f32::from_bits(bits)),
+        Const::Signed(_) | Const::Unsigned(_) => {
+            checker.report.push(
+                Diagnostic::new(
+                    Code::NotPortable,
+                    span,
+                    format!("the integer `{value}` where a constant of type `.{}` is wanted", ty.name()),
+                )
+                .with_help(format!("`{value}.0`"))
+                .with_section("4.5.2"),
+            );
+            integer_as_double(value)
+        }
+    };
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "rounding to single precision, to nearest even, is meant"
+    )]
+    let single = double as f32;
+    Some(if ty == Ty::F32 { u64::from(single.to_bits()) } else { double.to_bits() })
+}
+
+#[allow(clippy::cast_precision_loss, reason = "rounding to nearest even is meant")]
+fn integer_as_double(value: Const) -> f64 {
+    match value {
+        Const::Signed(v) => v as f64,
+        Const::Unsigned(v) => v as f64,
+        Const::Double(v) => v,
+        Const::Single(bits) => f64::from(f32::from_bits(bits)),
+    }
+}

@@ -1,0 +1,438 @@
+//! Instructions: which row of the table, whether it exists here, and its operands. PTX ISA §4.3.2, §9.
+//!
+//! Invariant: an instruction gives one diagnostic where its words or the number or kind of its operands are wrong, else
+//! one per wrong operand.
+
+use super::body::BodyChecker;
+use super::constant::Const;
+use super::constexpr::{self, SymbolSum, Value};
+use super::module::{Guard, Inst, Operand, Statement};
+use super::rule;
+use super::scope::Entity;
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::{self, At, Body, Match, Mismatch, Mods, OperandShape, Ty, Unmet};
+use crate::syntax::tree::{self, OperandKind, Reference};
+
+/// A written operand, its expressions evaluated.
+#[derive(Clone, Debug)]
+pub(super) struct Written<'a> {
+    /// Where it stands.
+    pub(super) span: Span,
+    /// What it is.
+    pub(super) kind: WrittenKind<'a>,
+}
+
+/// What a written operand is.
+#[derive(Clone, Debug)]
+pub(super) enum WrittenKind<'a> {
+    /// `_`
+    Sink,
+    /// A name.
+    Name(&'a Reference),
+    /// `!p`
+    Not(&'a Reference),
+    /// `-a`
+    Minus(&'a Reference),
+    /// A constant.
+    Const(Const),
+    /// A name plus a constant.
+    Sum(SymbolSum),
+    /// `{a, b}`
+    Vector(Vec<Written<'a>>),
+    /// `[a+4]`
+    Address(&'a tree::Address),
+    /// `[a, b]`
+    Brackets(Vec<Written<'a>>),
+    /// `a[4]`
+    Indexed(&'a tree::Name, &'a tree::Address),
+    /// `d|p`
+    Pair(Box<Written<'a>>, Box<Written<'a>>),
+    /// `(a, b)`
+    List(Vec<Written<'a>>),
+}
+
+impl Written<'_> {
+    /// What takes part in choosing a row.
+    fn shape(&self, text: &str) -> OperandShape {
+        let count = |list: &[Written<'_>]| u8::try_from(list.len()).unwrap_or(u8::MAX);
+        let selected = |r: &Reference| r.suffix.is_some_and(|word| word.text(text).len() > 1);
+        let name = |r: &Reference| OperandShape { selector: selected(r), ..OperandShape::from(Body::Name) };
+        match &self.kind {
+            WrittenKind::Sink => Body::Sink.into(),
+            WrittenKind::Name(r) => name(r),
+            WrittenKind::Not(r) => OperandShape { not: true, ..name(r) },
+            WrittenKind::Minus(r) => OperandShape { minus: true, ..name(r) },
+            WrittenKind::Const(_) => Body::Imm.into(),
+            WrittenKind::Sum(_) => Body::Name.into(),
+            WrittenKind::Vector(list) => Body::Vector(count(list)).into(),
+            WrittenKind::Address(_) => Body::Address.into(),
+            WrittenKind::Brackets(list) => Body::Brackets(count(list)).into(),
+            WrittenKind::Indexed(..) => Body::Indexed.into(),
+            WrittenKind::Pair(d, _) => match &d.kind {
+                WrittenKind::Name(r) => {
+                    OperandShape { selector: selected(r), ..OperandShape::from(Body::Pair) }
+                }
+                WrittenKind::Sink
+                | WrittenKind::Not(_)
+                | WrittenKind::Minus(_)
+                | WrittenKind::Const(_)
+                | WrittenKind::Sum(_)
+                | WrittenKind::Vector(_)
+                | WrittenKind::Address(_)
+                | WrittenKind::Brackets(_)
+                | WrittenKind::Indexed(..)
+                | WrittenKind::Pair(..)
+                | WrittenKind::List(_) => Body::Pair.into(),
+            },
+            WrittenKind::List(list) => Body::List(count(list)).into(),
+        }
+    }
+}
+
+/// What checking an operand needs to know of its instruction.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'m> {
+    /// Row and modifiers.
+    pub(super) found: &'m Match,
+    /// Mnemonic and modifiers, as written.
+    pub(super) opcode: Span,
+    /// Whether the instruction has a guard.
+    pub(super) guarded: bool,
+}
+
+impl<'a> BodyChecker<'_, 'a> {
+    /// Checks an instruction.
+    pub(super) fn instruction(&mut self, instruction: &'a tree::Instruction) {
+        let text = self.checker.text;
+        let guard = instruction.guard.as_ref().map(|guard| self.guard(guard));
+        let mut written = Vec::with_capacity(instruction.operands.len());
+        let mut broken = false;
+        for operand in &instruction.operands {
+            match self.written(operand) {
+                Some(operand) => written.push(operand),
+                None => broken = true,
+            }
+        }
+        let Some(words) = self.words(instruction) else { return };
+        let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+        if broken {
+            self.words_alone(instruction, &words);
+            return;
+        }
+        let shapes: Vec<OperandShape> = written.iter().map(|w| w.shape(text)).collect();
+        let mnemonic = instruction.mnemonic.text(text);
+        let found = match self.select(instruction, mnemonic, &words, &shapes) {
+            Ok(found) => found,
+            Err(mismatch) => return self.mismatch(instruction, &written, &mismatch),
+        };
+        if !self.requirements(instruction, &found, &shapes) {
+            return;
+        }
+        let site = Site { found: &found, opcode: instruction.opcode_span(), guarded: guard.is_some() };
+        let form = found.row.form();
+        let mut operands = Vec::with_capacity(form.operands.len());
+        let mut complete = true;
+        for (index, operand_form) in form.operands.iter().enumerate() {
+            let operand = match found.binding.written(index).and_then(|i| written.get(i)) {
+                None => Some(Operand::Absent),
+                Some(written) => self.operand(&site, operand_form, written),
+            };
+            match operand {
+                Some(operand) => operands.push(operand),
+                None => complete = false,
+            }
+        }
+        if !complete || matches!(guard, Some(None)) {
+            return;
+        }
+        let span = Span::new(instruction.mnemonic.span.start, instruction.span.end);
+        let mut inst = Inst { row: found.row, mods: found.mods, guard: guard.flatten(), operands, span };
+        if rule::operands(self, &site, &mut inst, &written) {
+            self.watch(&inst, site.opcode);
+            self.body.statements.push(Statement::Inst(inst));
+        }
+    }
+
+    /// The modifiers, with a bank put into its word: `const[2]`.
+    fn words(&mut self, instruction: &'a tree::Instruction) -> Option<Vec<std::borrow::Cow<'a, str>>> {
+        let text = self.checker.text;
+        let mut words: Vec<std::borrow::Cow<'a, str>> =
+            instruction.modifiers.iter().map(|word| word.text(text).into()).collect();
+        if let Some(bank) = &instruction.bank {
+            let value = constexpr::integer(bank, "the bank", text, &mut self.checker.report)?;
+            let number = value.wide()?;
+            if !(0..=10).contains(&number) {
+                self.checker.report.push(
+                    Diagnostic::new(
+                        Code::ImmediateOutOfRange,
+                        bank.span,
+                        format!("there is no constant bank {number}"),
+                    )
+                    .with_help("banks are 0 to 10")
+                    .with_section("5.1.3.1"),
+                );
+                return None;
+            }
+            if let Some(word) = words.iter_mut().find(|word| word.as_ref() == "const") {
+                *word = format!("const[{number}]").into();
+            }
+        }
+        Some(words)
+    }
+
+    /// Chooses the row; the texts of one opcode with operands of one shape are looked up once.
+    fn select(
+        &mut self,
+        instruction: &tree::Instruction,
+        mnemonic: &str,
+        words: &[&str],
+        shapes: &[OperandShape],
+    ) -> Result<Match, Box<Mismatch>> {
+        let key = shape_key(shapes).filter(|_| instruction.bank.is_none());
+        let opcode = instruction.opcode_span().text(self.checker.text);
+        if let Some(key) = key
+            && let Some(found) = self.checker.selected.get(&(opcode, key))
+        {
+            return Ok(*found);
+        }
+        let found = isa::select(mnemonic, words, shapes)?;
+        if let Some(key) = key {
+            self.checker.selected.insert((opcode, key), found);
+        }
+        Ok(found)
+    }
+
+    /// Where operands are broken: says at least that the instruction does not exist.
+    fn words_alone(&mut self, instruction: &tree::Instruction, words: &[&str]) {
+        let mnemonic = instruction.mnemonic.text(self.checker.text);
+        if !isa::match_mods(mnemonic, words).is_empty() {
+            return;
+        }
+        if let Err(mismatch) = isa::select(mnemonic, words, &[]) {
+            self.mismatch(instruction, &[], &mismatch);
+        }
+    }
+
+    fn mismatch(&mut self, instruction: &tree::Instruction, written: &[Written<'_>], mismatch: &Mismatch) {
+        let opcode = instruction.opcode_span();
+        if mismatch.code == Code::NoSuchForm
+            && let Some(word) = self.superfluous(instruction)
+        {
+            let name = opcode.text(self.checker.text);
+            let mut diagnostic = Diagnostic::new(mismatch.code, word.span, mismatch.message.clone())
+                .with_label(format!("`{name}` exists without this"));
+            diagnostic.help = mismatch.help.clone();
+            diagnostic.section = mismatch.section;
+            self.checker.report.push(diagnostic);
+            return;
+        }
+        let span = match mismatch.at {
+            At::Mnemonic => instruction.mnemonic.span,
+            At::Word(i) => instruction.modifiers.get(i).map_or(opcode, |word| word.span),
+            At::Words => match (instruction.modifiers.first(), instruction.modifiers.last()) {
+                (Some(first), Some(last)) => first.span.to(last.span),
+                (_, _) => instruction.mnemonic.span,
+            },
+            At::Operand(i) => written.get(i).map_or(opcode, |operand| operand.span),
+            At::Instruction => opcode,
+        };
+        let mut diagnostic =
+            Diagnostic::new(mismatch.code, span, mismatch.message.clone()).with_label(mismatch.label.clone());
+        diagnostic.help = mismatch.help.clone();
+        diagnostic.section = mismatch.section;
+        self.checker.report.push(diagnostic);
+    }
+
+    /// The one modifier without which the form exists, if there is just one such.
+    fn superfluous(&self, instruction: &tree::Instruction) -> Option<tree::Word> {
+        let text = self.checker.text;
+        let mnemonic = instruction.mnemonic.text(text);
+        let words: Vec<&str> = instruction.modifiers.iter().map(|word| word.text(text)).collect();
+        if words.len() > Mods::CAPACITY {
+            return None;
+        }
+        let mut candidates = (0..words.len()).filter(|skip| {
+            let rest: Vec<&str> =
+                words.iter().enumerate().filter(|(i, _)| i != skip).map(|(_, word)| *word).collect();
+            !isa::match_mods(mnemonic, &rest).is_empty()
+        });
+        let first = candidates.next()?;
+        if candidates.next().is_some() {
+            return None;
+        }
+        instruction.modifiers.get(first).copied()
+    }
+
+    /// Versions, targets, and rules over the modifiers.
+    fn requirements(
+        &mut self,
+        instruction: &tree::Instruction,
+        found: &Match,
+        shapes: &[OperandShape],
+    ) -> bool {
+        let section = Some(found.row.row().section);
+        if let Some(((requirement, unmet), level)) = self.checker.unmet(|level| found.unmet(shapes, level)) {
+            let span = self.requirement_span(instruction, found, &requirement.what);
+            let what = match unmet {
+                Unmet::Ptx(_) | Unmet::Sm(_) | Unmet::PtxAndSm(..) | Unmet::Below(_) | Unmet::Removed(..) => {
+                    if requirement.what.contains('`') {
+                        requirement.what
+                    } else {
+                        format!("`{}`", requirement.what)
+                    }
+                }
+            };
+            self.checker.unmet_diagnostic(&what, unmet, level, span, section);
+            return false;
+        }
+        let opcode = instruction.opcode_span();
+        let error = match (found.mods_error(), found.operands_error(shapes)) {
+            (Some(error), _) => {
+                let name = opcode.text(self.checker.text);
+                Diagnostic::new(Code::BadModifierUse, opcode, format!("`{name}` does not exist: {error}"))
+            }
+            (None, Some(error)) => Diagnostic::new(Code::WrongOperandKind, opcode, error),
+            (None, None) => return true,
+        };
+        let mut error = error;
+        error.section = section;
+        self.checker.report.push(error);
+        false
+    }
+
+    /// The place of a requirement: its word, else the opcode.
+    fn requirement_span(&self, instruction: &tree::Instruction, found: &Match, what: &str) -> Span {
+        if let Some(word) = what.strip_prefix('.') {
+            let place = instruction.modifiers.iter().find(|m| m.text(self.checker.text) == word);
+            if let Some(place) = place {
+                return place.span;
+            }
+        }
+        for (index, operand) in found.row.form().operands.iter().enumerate() {
+            if what.ends_with(&format!("operand `{}`", operand.name))
+                && let Some(place) = found.binding.written(index).and_then(|i| instruction.operands.get(i))
+            {
+                return place.span;
+            }
+        }
+        instruction.opcode_span()
+    }
+
+    /// `@p`: `None` after an error.
+    fn guard(&mut self, guard: &'a tree::Guard) -> Option<Guard> {
+        let text = self.checker.text;
+        let entity = self.resolve(guard.name.name)?;
+        let name = guard.name.span.text(text);
+        let error = match entity {
+            Entity::Register(id) => {
+                let register = self.register(id);
+                match (register.ty, guard.name.suffix) {
+                    (Ty::Pred, None) => return Some(Guard { register: id, negated: guard.negated }),
+                    (Ty::Pred, Some(_)) => format!("`{name}`: a predicate has no elements"),
+                    (ty, _) => format!("`{name}` has type `.{}`; a guard is a `.pred` register", ty.name()),
+                }
+            }
+            other => format!("`{name}` is {}; a guard is a `.pred` register", other.noun()),
+        };
+        self.checker.report.push(
+            Diagnostic::new(Code::BadGuard, guard.name.span, error)
+                .with_help("`setp.ne.b32 p, r, 0;` makes a predicate of a value")
+                .with_section("9.3"),
+        );
+        None
+    }
+
+    /// Evaluates the expressions of an operand; `None` after an error.
+    fn written(&mut self, operand: &'a tree::Operand) -> Option<Written<'a>> {
+        let kind = match &operand.kind {
+            OperandKind::Sink => WrittenKind::Sink,
+            OperandKind::Name(reference) => WrittenKind::Name(reference),
+            OperandKind::Not(reference) => WrittenKind::Not(reference),
+            OperandKind::Minus(reference) => WrittenKind::Minus(reference),
+            OperandKind::Expr(expr) => {
+                match constexpr::evaluate(expr, self.checker.text, &mut self.checker.report)? {
+                    Value::Const(value) => WrittenKind::Const(value),
+                    Value::Symbol(sum) => WrittenKind::Sum(sum),
+                }
+            }
+            OperandKind::Vector(list) => WrittenKind::Vector(self.written_list(list)?),
+            OperandKind::Address(address) => WrittenKind::Address(address),
+            OperandKind::AddressList(list) => WrittenKind::Brackets(self.written_list(list)?),
+            OperandKind::Indexed { array, index } => WrittenKind::Indexed(array, index),
+            OperandKind::Pair(d, p) => {
+                let (d, p) = (self.written(d), self.written(p));
+                WrittenKind::Pair(Box::new(d?), Box::new(p?))
+            }
+            OperandKind::Parameters(list) => WrittenKind::List(self.written_list(list)?),
+            OperandKind::Error => return None,
+        };
+        Some(Written { span: operand.span, kind })
+    }
+
+    fn written_list(&mut self, list: &'a [tree::Operand]) -> Option<Vec<Written<'a>>> {
+        let all: Vec<Option<Written<'a>>> = list.iter().map(|operand| self.written(operand)).collect();
+        all.into_iter().collect()
+    }
+
+    /// Tells the watch over call sequences what happens.
+    fn watch(&mut self, inst: &Inst, span: Span) {
+        use super::module::{AddressBase, LocalRole};
+        let call_param = |operand: &Operand, body: &super::module::Body| match operand {
+            Operand::Address(address) => match address.base {
+                AddressBase::Local(id) if body.locals[id.0 as usize].role == LocalRole::CallParam => Some(id),
+                AddressBase::Local(_)
+                | AddressBase::Absolute
+                | AddressBase::Register(_)
+                | AddressBase::Var(_)
+                | AddressBase::Func(_) => None,
+            },
+            _ => None,
+        };
+        #[allow(clippy::wildcard_enum_match_arm, reason = "all other instructions go straight on")]
+        match inst.row.row().op {
+            isa::Op::Bra | isa::Op::BrxIdx | isa::Op::Ret | isa::Op::Exit => self.sequence.branch(),
+            isa::Op::Ld => {
+                let local = inst.operands.get(1).and_then(|o| call_param(o, &self.body));
+                if let Some(local) = local {
+                    self.sequence.load(local, span);
+                }
+            }
+            isa::Op::St => {
+                let local = inst.operands.first().and_then(|o| call_param(o, &self.body));
+                if let Some(local) = local {
+                    self.sequence.store(local, span);
+                }
+            }
+            isa::Op::Call | isa::Op::CallIndirect => {
+                let (results, arguments) = rule::call_locals(inst);
+                self.sequence.call(&arguments, &results, span);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The outlines of up to eight operands in one number; `None` where there are more.
+fn shape_key(shapes: &[OperandShape]) -> Option<u128> {
+    if shapes.len() > 8 {
+        return None;
+    }
+    let mut key = 0u128;
+    for shape in shapes {
+        let (tag, n) = match shape.body {
+            Body::Name => (1u128, 0),
+            Body::Imm => (2, 0),
+            Body::Vector(n) => (3, n),
+            Body::Address => (4, 0),
+            Body::Indexed => (5, 0),
+            Body::Brackets(n) => (6, n),
+            Body::Pair => (7, 0),
+            Body::List(n) => (8, n),
+            Body::Sink => (9, 0),
+        };
+        let flags = u128::from(shape.not) | u128::from(shape.minus) << 1 | u128::from(shape.selector) << 2;
+        key = key << 16 | tag << 11 | u128::from(n) << 3 | flags;
+    }
+    Some(key)
+}

@@ -1,0 +1,951 @@
+//! Operands: what a written operand is, and whether its kind, type and width are those that the row asks for. PTX ISA §6, §9.4.
+//!
+//! Invariant: a checked operand is one that the later stages can use without looking at the text; constants are bits of
+//! the operand's type. Each wrong operand gives one diagnostic, at its place.
+
+use super::body::BodyChecker;
+use super::constant::Const;
+use super::immediate;
+use super::inst::{Site, Written, WrittenKind};
+use super::module::{AddressBase, AddressSize, FunctionKind, LocalRole, Operand, RegisterId};
+use super::scope::Entity;
+use super::types::{Width, accepts};
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::form::{self, Kind, TypeOf, Value};
+use crate::isa::{Dir, Gate, Geom, Op, OperandForm, Slot, Space, Sreg, Ty, TyKind, Version};
+use crate::syntax::tree::Reference;
+
+impl<'a> BodyChecker<'_, 'a> {
+    /// Checks one operand; `None` after an error.
+    pub(super) fn operand(
+        &mut self,
+        site: &Site<'_>,
+        form: &OperandForm,
+        written: &Written<'a>,
+    ) -> Option<Operand> {
+        if let (Some((second, _)), WrittenKind::Pair(d, p)) = (&form.second, &written.kind) {
+            let (d, p) = (self.single(site, form, d), self.single(site, second, p));
+            return Some(Operand::Pair(Box::new(d?), Box::new(p?)));
+        }
+        self.single(site, form, written)
+    }
+
+    /// An operand that is no pair.
+    fn single(&mut self, site: &Site<'_>, form: &OperandForm, written: &Written<'a>) -> Option<Operand> {
+        match form.kind {
+            Kind::Value(value) => self.value(site, form, value, written),
+            Kind::Imm { min, max } => self.constant(form, min, max, written),
+            Kind::Address(space) => self.address(site, form, space, written),
+            Kind::Label => self.branch_label(written),
+            Kind::TargetList => self.target_list(written),
+            Kind::Func => self.callee(written),
+            Kind::FuncPtr => self.function_pointer(written),
+            Kind::CallTargets => self.call_target_list(written),
+            Kind::Args | Kind::Rets => self.call_operands(form, written),
+            Kind::Opaque(ty) => self.opaque(site, ty, written),
+            Kind::Coords => self.coordinates(site, written),
+            Kind::Offset | Kind::Grad => self.companion(site, form, written),
+            Kind::LevelOfDetail => {
+                let ty = site.found.mods.ty_in(Slot::Ctype)?;
+                self.source(written, ty, Width::Equal)
+            }
+            Kind::Fragment(matrix) => self.fragment(site, form, matrix, written),
+            Kind::Elems => self.elements(site, form, written),
+            Kind::MovSource => self.mov_source(site, written),
+            Kind::Variable => self.cvta_source(site, written),
+            Kind::Bracket => self.bracket(site, form, written),
+        }
+    }
+
+    /// The type of a value operand.
+    fn type_of(&self, site: &Site<'_>, ty: TypeOf) -> Option<Ty> {
+        match ty {
+            TypeOf::Pointer => Some(match self.checker.header.address_size() {
+                AddressSize::Bits32 => Ty::U32,
+                AddressSize::Bits64 => Ty::U64,
+            }),
+            TypeOf::Is(_) | TypeOf::Slot(_) | TypeOf::Wide(_) => ty.resolve(&site.found.mods),
+        }
+    }
+
+    fn value(
+        &mut self,
+        site: &Site<'_>,
+        form: &OperandForm,
+        value: Value,
+        written: &Written<'a>,
+    ) -> Option<Operand> {
+        let ty = self.type_of(site, value.ty)?;
+        let width = if value.wider { Width::OrWider } else { Width::Equal };
+        let lanes = form.lanes(&site.found.mods);
+        if lanes > 1 {
+            return self.vector(form.dir, ty, width, lanes, written);
+        }
+        if form.selector.is_some() || form.may_minus {
+            return self.video(form, ty, written);
+        }
+        match form.dir {
+            Dir::Out => self.destination(written, ty, width),
+            Dir::In if form.may_not => self.predicate(written),
+            Dir::In if value.wider && site.found.row.row().op == Op::Cvt => {
+                self.cvt_source(written, ty, width)
+            }
+            Dir::In => self.source(written, ty, width),
+        }
+    }
+
+    /// A register that is written.
+    fn destination(&mut self, written: &Written<'a>, ty: Ty, width: Width) -> Option<Operand> {
+        match &written.kind {
+            WrittenKind::Sink => Some(Operand::Sink),
+            WrittenKind::Name(reference) => self.register_operand(reference, ty, width, Dir::Out),
+            WrittenKind::Vector(list) if list.len() == 1 => self.destination(&list[0], ty, width),
+            WrittenKind::Const(_) => self.wrong_kind(written.span, "a result cannot go into a constant"),
+            WrittenKind::Not(_)
+            | WrittenKind::Minus(_)
+            | WrittenKind::Sum(_)
+            | WrittenKind::Vector(_)
+            | WrittenKind::Address(_)
+            | WrittenKind::Brackets(_)
+            | WrittenKind::Indexed(..)
+            | WrittenKind::Pair(..)
+            | WrittenKind::List(_) => self.wrong_kind(written.span, "a result goes into a register"),
+        }
+    }
+
+    /// A register or constant that is read.
+    pub(super) fn source(&mut self, written: &Written<'a>, ty: Ty, width: Width) -> Option<Operand> {
+        match &written.kind {
+            WrittenKind::Name(reference) => self.register_operand(reference, ty, width, Dir::In),
+            WrittenKind::Const(value) => self.immediate(ty, *value, written.span),
+            WrittenKind::Vector(list) if list.len() == 1 => self.source(&list[0], ty, width),
+            WrittenKind::Sum(sum) => {
+                let name = sum.name.name;
+                match self.resolve(name)? {
+                    Entity::Register(_) => self.wrong_kind(
+                        written.span,
+                        "an operand is a register or a constant, not a sum of both",
+                    ),
+                    Entity::Local(_)
+                    | Entity::Var(_)
+                    | Entity::ModuleRegister(_)
+                    | Entity::ModuleLocal(_)
+                    | Entity::Func(_)
+                    | Entity::Label(_)
+                    | Entity::Prototype(_)
+                    | Entity::CallTargets(_)
+                    | Entity::BranchTargets(_)
+                    | Entity::Broken => self.wrong_kind(
+                        written.span,
+                        "`mov` takes the address of a variable; here a register or constant must stand",
+                    ),
+                }
+            }
+            WrittenKind::Sink => self.wrong_kind(written.span, "`_` holds nothing that could be read"),
+            WrittenKind::Not(_)
+            | WrittenKind::Minus(_)
+            | WrittenKind::Vector(_)
+            | WrittenKind::Address(_)
+            | WrittenKind::Brackets(_)
+            | WrittenKind::Indexed(..)
+            | WrittenKind::Pair(..)
+            | WrittenKind::List(_) => {
+                self.wrong_kind(written.span, "a register or a constant must stand here")
+            }
+        }
+    }
+
+    /// `p` or `!p`.
+    fn predicate(&mut self, written: &Written<'a>) -> Option<Operand> {
+        let WrittenKind::Not(reference) = &written.kind else {
+            return self.source(written, Ty::Pred, Width::Equal);
+        };
+        match self.register_operand(reference, Ty::Pred, Width::Equal, Dir::In)? {
+            Operand::Register(id) => Some(Operand::Not(id)),
+            _ => self.wrong_kind(written.span, "a predicate register must stand after `!`"),
+        }
+    }
+
+    /// What `cvt` reads: a special register too.
+    fn cvt_source(&mut self, written: &Written<'a>, ty: Ty, width: Width) -> Option<Operand> {
+        if let WrittenKind::Name(reference) = &written.kind
+            && let Some(sreg) = self.special(reference)
+        {
+            return self.special_register(reference, sreg, ty, width);
+        }
+        self.source(written, ty, width)
+    }
+
+    /// The bits of a constant.
+    fn immediate(&mut self, ty: Ty, value: Const, span: Span) -> Option<Operand> {
+        immediate::convert(self.checker, ty, value, span).map(Operand::Imm)
+    }
+
+    /// The special register that a name names, unless something declared hides it.
+    pub(super) fn special(&self, reference: &Reference) -> Option<Sreg> {
+        let name = reference.name.text(self.checker.text);
+        if !name.starts_with('%') || self.checker.scopes.find(name).is_some() {
+            return None;
+        }
+        Sreg::from_name(name)
+    }
+
+    /// A register, or an element of a vector register, of a type that fits.
+    fn register_operand(
+        &mut self,
+        reference: &'a Reference,
+        ty: Ty,
+        width: Width,
+        dir: Dir,
+    ) -> Option<Operand> {
+        let text = self.checker.text;
+        let span = reference.span;
+        if self.special(reference).is_some() {
+            let name = span.text(text);
+            let message = match dir {
+                Dir::Out => format!("`{name}` is a special register, which cannot be written"),
+                Dir::In => format!("`{name}` is a special register, which only `mov` and `cvt` read"),
+            };
+            self.checker
+                .report
+                .push(Diagnostic::new(Code::BadRegisterUse, span, message).with_section("5.1.2"));
+            return None;
+        }
+        let name = reference.name.text(text);
+        let id = match self.resolve(reference.name)? {
+            Entity::Register(id) => id,
+            Entity::Var(_) | Entity::Local(_) => {
+                let message = format!("`{name}` is a variable in memory; a register must stand here");
+                self.checker.report.push(
+                    Diagnostic::new(Code::WrongOperandKind, span, message)
+                        .with_help(format!("`ld` reads it, `mov` takes its address: `mov.u64 r, {name};`"))
+                        .with_section("6.4.1"),
+                );
+                return None;
+            }
+            other @ (Entity::Func(_)
+            | Entity::Label(_)
+            | Entity::Prototype(_)
+            | Entity::CallTargets(_)
+            | Entity::BranchTargets(_)) => {
+                let message = format!("`{name}` is {}; a register must stand here", other.noun());
+                self.checker
+                    .report
+                    .push(Diagnostic::new(Code::WrongOperandKind, span, message).with_section("6.4"));
+                return None;
+            }
+            Entity::ModuleRegister(_) | Entity::ModuleLocal(_) | Entity::Broken => return None,
+        };
+        let element = self.element(id, reference)?;
+        let register = self.register(id);
+        if element.is_none() && register.vector > 1 {
+            let message =
+                format!("`{name}` is a vector of {} elements; one value must stand here", register.vector);
+            self.checker.report.push(
+                Diagnostic::new(Code::BadVector, span, message)
+                    .with_help(format!("`{name}.x`"))
+                    .with_section("6.4.3"),
+            );
+            return None;
+        }
+        let have = register.ty;
+        if !accepts(ty, have, width) {
+            self.wrong_type(span, ty, have);
+            return None;
+        }
+        Some(element.map_or(Operand::Register(id), |element| Operand::Element(id, element)))
+    }
+
+    /// The element of a vector register that a suffix names; `Some(None)` without a suffix.
+    pub(super) fn element(&mut self, id: RegisterId, reference: &Reference) -> Option<Option<u8>> {
+        let Some(suffix) = reference.suffix else { return Some(None) };
+        let text = self.checker.text;
+        let vector = self.register(id).vector;
+        let element = match suffix.text(text) {
+            "x" | "r" => 0,
+            "y" | "g" => 1,
+            "z" | "b" => 2,
+            "w" | "a" => 3,
+            _ => u8::MAX,
+        };
+        if element < vector && vector > 1 {
+            return Some(Some(element));
+        }
+        let name = reference.name.text(text);
+        let message = if vector > 1 {
+            format!("`{name}` has {vector} elements, and no `.{}`", suffix.text(text))
+        } else {
+            format!("`{name}` is no vector, and has no `.{}`", suffix.text(text))
+        };
+        self.checker
+            .report
+            .push(Diagnostic::new(Code::BadVector, suffix.span, message).with_section("6.4.3"));
+        None
+    }
+
+    /// `mov`, `cvt` from a special register.
+    fn special_register(
+        &mut self,
+        reference: &'a Reference,
+        sreg: Sreg,
+        ty: Ty,
+        width: Width,
+    ) -> Option<Operand> {
+        let text = self.checker.text;
+        let facts = sreg.facts();
+        let name = reference.span.text(text);
+        let gate = Gate::parse(facts.since).unwrap_or(Gate::OPEN);
+        if !self.checker.gate(&gate, reference.span, &format!("`{name}`"), facts.section) {
+            return None;
+        }
+        let component = match reference.suffix.map(|suffix| suffix.text(text)) {
+            None => None,
+            Some("x") => Some(0),
+            Some("y") => Some(1),
+            Some("z") => Some(2),
+            Some("w") => Some(3),
+            Some(_) => Some(u8::MAX),
+        };
+        let error = match (facts.vector, component) {
+            (true, Some(0..=3)) | (false, None) => None,
+            (true, None) => {
+                Some(format!("`{name}` is a vector; one component must stand here, such as `{name}.x`"))
+            }
+            (true, Some(_)) => Some(format!("`{}` has the components `.x`, `.y`, `.z` and `.w`", facts.name)),
+            (false, Some(_)) => Some(format!("`{}` is no vector", reference.name.text(text))),
+        };
+        if let Some(error) = error {
+            self.checker
+                .report
+                .push(Diagnostic::new(Code::BadVector, reference.span, error).with_section(facts.section));
+            return None;
+        }
+        // `%gridid` was 16 bits wide, then 32; counters of 64 bits are read by halves in the manual's examples.
+        let narrow = facts.ty.bits() > ty.bits() && facts.ty.bits() == 64 && ty.bits() == 32;
+        let legacy = matches!(sreg, Sreg::Gridid | Sreg::Pm64(_)) && narrow;
+        let short = facts.ty.bits() == 32 && ty.bits() == 16;
+        if legacy && sreg != Sreg::Gridid {
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::NotPortable,
+                    reference.span,
+                    format!("`{name}` has 64 bits, and is cut to 32"),
+                )
+                .with_help("`mov.u64`")
+                .with_section(facts.section),
+            );
+        }
+        if !legacy && !short && !accepts(ty, facts.ty, width) {
+            self.wrong_type(reference.span, ty, facts.ty);
+            return None;
+        }
+        Some(Operand::Sreg(sreg, component.unwrap_or(0)))
+    }
+
+    /// A vector of registers: `{a, b}`, or a vector register.
+    fn vector(
+        &mut self,
+        dir: Dir,
+        ty: Ty,
+        width: Width,
+        lanes: u8,
+        written: &Written<'a>,
+    ) -> Option<Operand> {
+        match &written.kind {
+            WrittenKind::Vector(list) => {
+                if list.len() != usize::from(lanes) {
+                    let message = format!("{} elements where {lanes} must stand", list.len());
+                    self.checker
+                        .report
+                        .push(Diagnostic::new(Code::BadVector, written.span, message).with_section("6.4.3"));
+                    return None;
+                }
+                let mut elements = Vec::with_capacity(list.len());
+                for element in list {
+                    elements.push(match dir {
+                        Dir::Out => self.destination(element, ty, width),
+                        Dir::In => self.source(element, ty, width),
+                    });
+                }
+                elements.into_iter().collect::<Option<Vec<_>>>().map(Operand::Vector)
+            }
+            WrittenKind::Name(reference) => self.vector_register(reference, ty, width, lanes),
+            WrittenKind::Sink
+            | WrittenKind::Not(_)
+            | WrittenKind::Minus(_)
+            | WrittenKind::Const(_)
+            | WrittenKind::Sum(_)
+            | WrittenKind::Address(_)
+            | WrittenKind::Brackets(_)
+            | WrittenKind::Indexed(..)
+            | WrittenKind::Pair(..)
+            | WrittenKind::List(_) => self.wrong_vector(written.span, lanes),
+        }
+    }
+
+    fn vector_register(
+        &mut self,
+        reference: &'a Reference,
+        ty: Ty,
+        width: Width,
+        lanes: u8,
+    ) -> Option<Operand> {
+        let span = reference.span;
+        let Entity::Register(id) = self.resolve(reference.name)? else {
+            return self.wrong_vector(span, lanes);
+        };
+        let register = self.register(id);
+        let (have, vector) = (register.ty, register.vector);
+        if vector != lanes || reference.suffix.is_some() {
+            return self.wrong_vector(span, lanes);
+        }
+        if !accepts(ty, have, width) {
+            self.wrong_type(span, ty, have);
+            return None;
+        }
+        Some(Operand::Register(id))
+    }
+
+    fn wrong_vector(&mut self, span: Span, lanes: u8) -> Option<Operand> {
+        let list =
+            ["a", "b", "c", "d", "e", "f", "g", "h"].get(..usize::from(lanes)).unwrap_or(&[]).join(", ");
+        self.checker.report.push(
+            Diagnostic::new(Code::BadVector, span, format!("a vector of {lanes} elements must stand here"))
+                .with_help(format!("`{{{list}}}`, or a `.v{lanes}` register"))
+                .with_section("6.4.3"),
+        );
+        None
+    }
+
+    /// An operand of a video instruction, with minus sign and selector.
+    fn video(&mut self, form: &OperandForm, ty: Ty, written: &Written<'a>) -> Option<Operand> {
+        let (reference, negated) = match &written.kind {
+            WrittenKind::Name(reference) => (*reference, false),
+            WrittenKind::Minus(reference) => (*reference, true),
+            WrittenKind::Const(_) => {
+                let value = Box::new(self.source(written, ty, Width::Equal)?);
+                return Some(Operand::Video { value, negated: false, selector: String::new() });
+            }
+            WrittenKind::Sink
+            | WrittenKind::Not(_)
+            | WrittenKind::Sum(_)
+            | WrittenKind::Vector(_)
+            | WrittenKind::Address(_)
+            | WrittenKind::Brackets(_)
+            | WrittenKind::Indexed(..)
+            | WrittenKind::Pair(..)
+            | WrittenKind::List(_) => {
+                return self.wrong_kind(written.span, "a 32-bit register must stand here");
+            }
+        };
+        let selector = match (reference.suffix, form.selector) {
+            (Some(suffix), Some((kind, _))) => {
+                let word = suffix.text(self.checker.text);
+                if !kind.accepts(word) {
+                    self.checker.report.push(
+                        Diagnostic::new(
+                            Code::BadModifierUse,
+                            suffix.span,
+                            format!("`.{word}` is no selector of operand `{}`", form.name),
+                        )
+                        .with_help(kind.choices())
+                        .with_section("9.7.15"),
+                    );
+                    return None;
+                }
+                word.to_owned()
+            }
+            (Some(suffix), None) => return self.wrong_kind(suffix.span, "this operand has no selector"),
+            (None, _) => String::new(),
+        };
+        let id = match self.resolve(reference.name)? {
+            Entity::Register(id) => id,
+            other => {
+                let message = format!("this is {}; a register must stand here", other.noun());
+                return self.wrong_kind(reference.span, &message);
+            }
+        };
+        let register = self.register(id);
+        let (have, vector) = (register.ty, register.vector);
+        if vector > 1 || !accepts(ty, have, Width::Equal) {
+            self.wrong_type(reference.span, ty, have);
+            return None;
+        }
+        Some(Operand::Video { value: Box::new(Operand::Register(id)), negated, selector })
+    }
+
+    /// An integer constant in a range.
+    fn constant(&mut self, form: &OperandForm, min: i64, max: i64, written: &Written<'a>) -> Option<Operand> {
+        let WrittenKind::Const(value) = &written.kind else {
+            let message = format!("operand `{}` must be a constant", form.name);
+            return self.wrong_kind(written.span, &message);
+        };
+        let Some(wide) = value.wide() else {
+            let message = format!("operand `{}` must be an integer constant, not `{value}`", form.name);
+            return self.wrong_kind(written.span, &message);
+        };
+        if !(i128::from(min)..=i128::from(max)).contains(&wide) {
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::ImmediateOutOfRange,
+                    written.span,
+                    format!("operand `{}` cannot be {value}", form.name),
+                )
+                .with_help(format!("{min} to {max}")),
+            );
+            return None;
+        }
+        value.bits().map(Operand::Imm)
+    }
+
+    /// What `mov` reads. PTX ISA §9.7.8.2.
+    fn mov_source(&mut self, site: &Site<'_>, written: &Written<'a>) -> Option<Operand> {
+        let ty = site.found.mods.ty_in(Slot::Type)?;
+        match &written.kind {
+            WrittenKind::Name(reference) => {
+                if let Some(sreg) = self.special(reference) {
+                    return self.special_register(reference, sreg, ty, Width::Equal);
+                }
+                match self.resolve(reference.name)? {
+                    Entity::Var(_) | Entity::Local(_) | Entity::Func(_) => {
+                        let base = self.addressable(reference)?;
+                        self.address_value(ty, base, 0, written.span)
+                    }
+                    Entity::Label(_) => {
+                        self.checker.report.push(
+                            Diagnostic::new(
+                                Code::RemovedFeature,
+                                written.span,
+                                "the address of a label cannot be taken",
+                            )
+                            .with_help("`brx.idx` with a `.branchtargets` list")
+                            .with_section("9.7.8.2"),
+                        );
+                        None
+                    }
+                    Entity::Register(_)
+                    | Entity::ModuleRegister(_)
+                    | Entity::ModuleLocal(_)
+                    | Entity::Prototype(_)
+                    | Entity::CallTargets(_)
+                    | Entity::BranchTargets(_)
+                    | Entity::Broken => self.register_operand(reference, ty, Width::Equal, Dir::In),
+                }
+            }
+            WrittenKind::Sum(sum) if sum.generic.is_none() && sum.mask.is_none() => {
+                match self.resolve(sum.name.name)? {
+                    Entity::Var(_) | Entity::Local(_) | Entity::Func(_) => {
+                        let base = self.addressable(&sum.name)?;
+                        self.address_value(ty, base, sum.addend, written.span)
+                    }
+                    _ => self.wrong_kind(
+                        written.span,
+                        "`mov` reads a value, or the address of a variable plus a constant",
+                    ),
+                }
+            }
+            WrittenKind::Sum(_) => {
+                self.wrong_kind(written.span, "`generic()` and masks are for initialisers")
+            }
+            WrittenKind::Indexed(array, index) => {
+                let (base, offset) = self.indexed(array, index)?;
+                match base {
+                    AddressBase::Register(_) => {
+                        self.wrong_kind(written.span, "the index must be a constant here")
+                    }
+                    AddressBase::Var(_)
+                    | AddressBase::Local(_)
+                    | AddressBase::Func(_)
+                    | AddressBase::Absolute => self.address_value(ty, base, offset, written.span),
+                }
+            }
+            WrittenKind::Const(_)
+            | WrittenKind::Sink
+            | WrittenKind::Not(_)
+            | WrittenKind::Minus(_)
+            | WrittenKind::Vector(_)
+            | WrittenKind::Address(_)
+            | WrittenKind::Brackets(_)
+            | WrittenKind::Pair(..)
+            | WrittenKind::List(_) => self.source(written, ty, Width::Equal),
+        }
+    }
+
+    /// The variable or function whose address `mov` takes; says why it has none.
+    fn addressable(&mut self, reference: &Reference) -> Option<AddressBase> {
+        let text = self.checker.text;
+        let (name, span) = (reference.name.text(text), reference.span);
+        if let Some(suffix) = reference.suffix {
+            self.wrong_kind(suffix.span, "an address has no elements");
+            return None;
+        }
+        match self.resolve(reference.name)? {
+            Entity::Var(id) => {
+                let variable = &self.checker.variables[id.0 as usize];
+                if variable.ty.kind() == TyKind::Opaque {
+                    self.checker.needs(
+                        span,
+                        "a pointer to an opaque variable",
+                        Version::new(3, 1),
+                        20,
+                        "5.3",
+                    );
+                }
+                Some(AddressBase::Var(id))
+            }
+            Entity::Local(id) => {
+                let role = self.local(id).role;
+                match role {
+                    LocalRole::CallParam => {
+                        self.checker.report.push(
+                            Diagnostic::new(
+                                Code::BadAddress,
+                                span,
+                                format!("`{name}` is a `.param` variable of this body, which has no address"),
+                            )
+                            .with_help("`st.param` and `ld.param` access it by name")
+                            .with_section("5.1.6.4"),
+                        );
+                        return None;
+                    }
+                    LocalRole::Return(_) => {
+                        let what = "the address of a return parameter";
+                        if !self.checker.needs(span, what, Version::new(6, 0), 10, "5.1.6.4") {
+                            return None;
+                        }
+                    }
+                    LocalRole::Local | LocalRole::KernelParam(_) | LocalRole::Input(_) => {}
+                }
+                Some(AddressBase::Local(id))
+            }
+            Entity::Func(id) => {
+                let function = &self.checker.functions[id.0 as usize];
+                let ok = match function.kind {
+                    FunctionKind::Func => self.checker.needs(
+                        span,
+                        "the address of a function",
+                        Version::new(2, 1),
+                        20,
+                        "9.7.8.2",
+                    ),
+                    FunctionKind::Entry => {
+                        self.checker.needs(span, "the address of a kernel", Version::new(3, 1), 35, "9.7.8.2")
+                    }
+                };
+                ok.then_some(AddressBase::Func(id))
+            }
+            _ => None,
+        }
+    }
+
+    /// An address in a register of that type.
+    fn address_value(&mut self, ty: Ty, base: AddressBase, offset: i64, span: Span) -> Option<Operand> {
+        let fits = match ty.kind() {
+            TyKind::Bits | TyKind::Unsigned | TyKind::Signed => matches!(ty.bits(), 32 | 64),
+            TyKind::Float | TyKind::Pred | TyKind::Opaque => false,
+        };
+        if !fits {
+            let wanted = self.checker.header.address_size().bytes() * 8;
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::WrongOperandType,
+                    span,
+                    format!("an address does not fit a register of type `.{}`", ty.name()),
+                )
+                .with_help(format!("`mov.u{wanted}`"))
+                .with_section("9.7.8.2"),
+            );
+            return None;
+        }
+        Some(Operand::SymbolAddress(base, offset))
+    }
+
+    /// What `cvta` reads: a register, or a variable of its state space.
+    fn cvta_source(&mut self, site: &Site<'_>, written: &Written<'a>) -> Option<Operand> {
+        let ty = site.found.mods.ty_in(Slot::Type)?;
+        let space = site.found.mods.space();
+        let (reference, offset) = match &written.kind {
+            WrittenKind::Name(reference) => (*reference, 0),
+            WrittenKind::Sum(sum) => (&sum.name, sum.addend),
+            _ => return self.source(written, ty, Width::Equal),
+        };
+        let (base, found) = match self.resolve(reference.name)? {
+            Entity::Var(id) => (AddressBase::Var(id), self.checker.variables[id.0 as usize].space),
+            Entity::Local(id) => {
+                let local = self.local(id);
+                // A parameter whose address is taken lies in the stack frame.
+                let space = match local.role {
+                    LocalRole::Local | LocalRole::Input(_) | LocalRole::Return(_) => Space::Local,
+                    LocalRole::KernelParam(_) | LocalRole::CallParam => Space::Param,
+                };
+                (AddressBase::Local(id), space)
+            }
+            Entity::Register(_) => return self.source(written, ty, Width::Equal),
+            other => {
+                let message = format!(
+                    "`{}` is {}; `cvta` takes an address",
+                    reference.span.text(self.checker.text),
+                    other.noun()
+                );
+                return self.wrong_kind(written.span, &message);
+            }
+        };
+        if found != space {
+            let name = reference.name.text(self.checker.text);
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::WrongStateSpace,
+                    written.span,
+                    format!("`{name}` is in `.{}`, not in `.{}`", found.name(), space.name()),
+                )
+                .with_section("9.7.8.13"),
+            );
+            return None;
+        }
+        Some(Operand::SymbolAddress(base, offset))
+    }
+
+    /// The vector of a packing or unpacking `mov`. PTX ISA §9.7.8.3.
+    fn elements(&mut self, site: &Site<'_>, form: &OperandForm, written: &Written<'a>) -> Option<Operand> {
+        let ty = site.found.mods.ty_in(Slot::Type)?;
+        let WrittenKind::Vector(list) = &written.kind else {
+            return self.wrong_kind(written.span, "a vector in braces must stand here");
+        };
+        let count = list.len() as u32;
+        let part = match (ty.bits().checked_div(count), count) {
+            (Some(8), 2 | 4) => Ty::B8,
+            (Some(16), 2 | 4) => Ty::B16,
+            (Some(32), 2 | 4) => Ty::B32,
+            (Some(64), 2) => Ty::B64,
+            _ => {
+                self.checker.report.push(
+                    Diagnostic::new(
+                        Code::BadVector,
+                        written.span,
+                        format!("`.{}` does not consist of {count} parts", ty.name()),
+                    )
+                    .with_help("2 or 4 parts of 8, 16 or 32 bits")
+                    .with_section("9.7.8.3"),
+                );
+                return None;
+            }
+        };
+        let mut elements = Vec::with_capacity(list.len());
+        for element in list {
+            elements.push(match form.dir {
+                Dir::Out => self.destination(element, part, Width::Equal),
+                Dir::In => self.source(element, part, Width::Equal),
+            });
+        }
+        elements.into_iter().collect::<Option<Vec<_>>>().map(Operand::Vector)
+    }
+
+    /// `[a, b, c]`, or `[a]` of an opaque variable.
+    fn bracket(&mut self, site: &Site<'_>, form: &OperandForm, written: &Written<'a>) -> Option<Operand> {
+        let given: Vec<Written<'a>> = match &written.kind {
+            WrittenKind::Brackets(list) => list.clone(),
+            WrittenKind::Address(address) => match (&address.base, &address.offset) {
+                (Some(base), None) => vec![Written { span: base.span, kind: WrittenKind::Name(base) }],
+                (_, _) => {
+                    return self.wrong_kind(written.span, "a texture, sampler or surface has no offset");
+                }
+            },
+            _ => return self.wrong_kind(written.span, "brackets must stand here"),
+        };
+        let mut missing = form.members.len().saturating_sub(given.len());
+        let mut given = given.iter();
+        let mut operands = Vec::with_capacity(form.members.len());
+        for member in &form.members {
+            if member.optional && missing > 0 {
+                missing -= 1;
+                continue;
+            }
+            let Some(next) = given.next() else { break };
+            operands.push(self.single(site, member, next));
+        }
+        operands.into_iter().collect::<Option<Vec<_>>>().map(Operand::AddressList)
+    }
+
+    /// A texture, sampler or surface. PTX ISA §5.3.
+    fn opaque(&mut self, _site: &Site<'_>, ty: Ty, written: &Written<'a>) -> Option<Operand> {
+        let WrittenKind::Name(reference) = &written.kind else {
+            let message = format!("a `.{}` variable must stand here", ty.name());
+            return self.wrong_kind(written.span, &message);
+        };
+        let text = self.checker.text;
+        let name = reference.name.text(text);
+        let have = match self.resolve(reference.name)? {
+            Entity::Var(id) => {
+                let variable = &self.checker.variables[id.0 as usize];
+                if variable.ty == ty {
+                    return Some(Operand::Opaque(AddressBase::Var(id)));
+                }
+                variable.ty
+            }
+            Entity::Local(id) => {
+                let local = self.local(id);
+                if local.ty == ty {
+                    return Some(Operand::Opaque(AddressBase::Local(id)));
+                }
+                local.ty
+            }
+            Entity::Register(_) => return self.opaque_pointer(reference, ty),
+            other => {
+                let message =
+                    format!("`{name}` is {}; a `.{}` variable must stand here", other.noun(), ty.name());
+                return self.wrong_kind(written.span, &message);
+            }
+        };
+        self.wrong_type(written.span, ty, have);
+        None
+    }
+
+    fn opaque_pointer(&mut self, reference: &'a Reference, ty: Ty) -> Option<Operand> {
+        let what = "access through a pointer to an opaque variable";
+        if !self.checker.needs(reference.span, what, Version::new(3, 1), 20, "5.3") {
+            return None;
+        }
+        match self.register_operand(reference, Ty::U64, Width::Equal, Dir::In)? {
+            Operand::Register(id) => Some(Operand::Opaque(AddressBase::Register(id))),
+            _ => {
+                let message =
+                    format!("a `.{}` variable, or a register that points to one, must stand here", ty.name());
+                self.wrong_kind(reference.span, &message)
+            }
+        }
+    }
+
+    /// Texture or surface coordinates. PTX ISA §9.7.9.3, §9.7.10.1.
+    fn coordinates(&mut self, site: &Site<'_>, written: &Written<'a>) -> Option<Operand> {
+        let mods = &site.found.mods;
+        let geom = mods.geom()?;
+        let surface = matches!(site.found.row.row().op, Op::Suld | Op::Sust | Op::Sured);
+        let ctype = if surface { Ty::S32 } else { mods.ty_in(Slot::Ctype).unwrap_or(Ty::S32) };
+        let shape = form::coords(geom, ctype);
+        let list = match &written.kind {
+            WrittenKind::Vector(list) => list,
+            WrittenKind::Name(reference) => return self.coordinate_register(reference, shape, geom),
+            _ => return self.source(written, ctype, Width::Equal),
+        };
+        if !shape.accepts(u8::try_from(list.len()).unwrap_or(u8::MAX)) {
+            let message = format!(
+                "`.{}` takes {} coordinates, not {}",
+                geom.word().text(),
+                shape.prescribed,
+                list.len()
+            );
+            self.checker
+                .report
+                .push(Diagnostic::new(Code::BadVector, written.span, message).with_section("9.7.9.3"));
+            return None;
+        }
+        let mut elements = Vec::with_capacity(list.len());
+        for (index, element) in list.iter().enumerate() {
+            if index >= usize::from(shape.used) {
+                // Padding: any register.
+                elements.push(self.padding(element, ctype));
+                continue;
+            }
+            // An array index or sample number is bits of 32; the vector is `.b32`.
+            elements.push(self.source(element, shape.types[index], Width::Equal));
+        }
+        let mut elements = elements.into_iter().collect::<Option<Vec<_>>>()?;
+        if elements.len() == 1 { elements.pop() } else { Some(Operand::Vector(elements)) }
+    }
+
+    fn padding(&mut self, element: &Written<'a>, ctype: Ty) -> Option<Operand> {
+        if matches!(element.kind, WrittenKind::Sink) {
+            return Some(Operand::Sink);
+        }
+        let bits = if ctype.bits() == 32 { Ty::B32 } else { Ty::B64 };
+        self.source(element, bits, Width::Equal)
+    }
+
+    fn coordinate_register(
+        &mut self,
+        reference: &'a Reference,
+        shape: form::CoordShape,
+        geom: Geom,
+    ) -> Option<Operand> {
+        if let Entity::Register(id) = self.resolve(reference.name)? {
+            let register = self.register(id);
+            let (ty, vector) = (register.ty, register.vector);
+            if reference.suffix.is_none() && vector > 1 && shape.accepts(vector) {
+                // Mixed vectors (an index and coordinates) are of bits.
+                let wanted = if shape.types[0] == shape.types[1] { shape.types[0] } else { Ty::B32 };
+                if accepts(wanted, ty, Width::Equal) || accepts(shape.types[1], ty, Width::Equal) {
+                    return Some(Operand::Register(id));
+                }
+                self.wrong_type(reference.span, wanted, ty);
+                return None;
+            }
+            if shape.used > 1 {
+                let message = format!("`.{}` takes {} coordinates", geom.word().text(), shape.prescribed);
+                self.checker
+                    .report
+                    .push(Diagnostic::new(Code::BadVector, reference.span, message).with_section("9.7.9.3"));
+                return None;
+            }
+        }
+        self.register_operand(reference, shape.types[0], Width::Equal, Dir::In)
+    }
+
+    /// Offsets and gradients of a texture access.
+    fn companion(&mut self, site: &Site<'_>, form: &OperandForm, written: &Written<'a>) -> Option<Operand> {
+        let geom = site.found.mods.geom()?;
+        let ty = form.ty(&site.found.mods)?;
+        let lanes = form::companion_lanes(geom);
+        if lanes > 1 {
+            return self.vector(Dir::In, ty, Width::Equal, lanes, written);
+        }
+        self.source(written, ty, Width::Equal)
+    }
+
+    /// The registers of a matrix fragment. PTX ISA §9.7.13.3.
+    fn fragment(
+        &mut self,
+        site: &Site<'_>,
+        form: &OperandForm,
+        matrix: char,
+        written: &Written<'a>,
+    ) -> Option<Operand> {
+        let (ty, count) = super::rule::fragment(&site.found.mods, matrix)?;
+        let bits = if ty.bits() < 32 || ty == Ty::F16x2 { Ty::B32 } else { ty };
+        // Packed elements are held in 32-bit registers of any kind of bits.
+        let wanted = if ty == Ty::F16x2 { Ty::F16x2 } else { bits };
+        if count == 1 && !matches!(written.kind, WrittenKind::Vector(_)) {
+            return match form.dir {
+                Dir::Out => self.destination(written, wanted, Width::Equal),
+                Dir::In => self.source(written, wanted, Width::Equal),
+            };
+        }
+        self.vector(form.dir, wanted, Width::Equal, count, written)
+    }
+
+    /// Says that an operand has the wrong type.
+    pub(super) fn wrong_type(&mut self, span: Span, wanted: Ty, have: Ty) {
+        let name = span.text(self.checker.text);
+        let (wanted_name, have_name) = (wanted.name(), have.name());
+        let label = if wanted.bits() == have.bits() {
+            format!("this is `.{have_name}`")
+        } else {
+            format!("this is `.{have_name}`, {} bits; {} are wanted", have.bits(), wanted.bits())
+        };
+        self.checker.report.push(
+            Diagnostic::new(
+                Code::WrongOperandType,
+                span,
+                format!("`{name}` has type `.{have_name}`, but the instruction needs `.{wanted_name}` here"),
+            )
+            .with_label(label)
+            .with_section("9.4"),
+        );
+    }
+
+    /// Says that an operand is of the wrong kind.
+    pub(super) fn wrong_kind(&mut self, span: Span, message: &str) -> Option<Operand> {
+        self.checker.report.push(Diagnostic::new(Code::WrongOperandKind, span, message).with_section("6.3"));
+        None
+    }
+}

@@ -1,0 +1,55 @@
+//! Where the checker's findings go.
+//!
+//! Invariant: warnings about what ptxas or the manual would refuse are errors under `strict`; everything else keeps the
+//! severity of its code.
+
+use crate::Span;
+use crate::diag::{Code, Diagnostic, Severity};
+
+/// Collects diagnostics.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    diagnostics: Vec<Diagnostic>,
+    strict: bool,
+    errors: usize,
+}
+
+impl Report {
+    /// A collector that holds what the parser found.
+    pub(super) fn new(strict: bool, parsed: Vec<Diagnostic>) -> Self {
+        let errors = parsed.iter().filter(|d| d.severity == Severity::Error).count();
+        Self { diagnostics: parsed, strict, errors }
+    }
+
+    /// Adds a diagnostic.
+    pub(super) fn push(&mut self, mut diagnostic: Diagnostic) {
+        if self.strict && refused_when_strict(diagnostic.code) {
+            diagnostic.severity = Severity::Error;
+        }
+        if diagnostic.severity == Severity::Error {
+            self.errors += 1;
+        }
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Adds a diagnostic that has neither help nor section.
+    pub(super) fn say(&mut self, code: Code, span: Span, message: impl Into<String>) {
+        self.push(Diagnostic::new(code, span, message));
+    }
+
+    /// How many errors there are so far.
+    pub(super) fn errors(&self) -> usize {
+        self.errors
+    }
+
+    /// All findings, in the order of the text.
+    pub(super) fn into_sorted(mut self) -> Vec<Diagnostic> {
+        self.diagnostics.sort_by_key(|d| (d.span.start, d.span.end));
+        self.diagnostics
+    }
+}
+
+/// What passes `strict` is accepted by the manual and by ptxas.
+fn refused_when_strict(code: Code) -> bool {
+    matches!(code, Code::ImmediateTruncated | Code::NotPortable | Code::NonStandard)
+}

@@ -1,0 +1,333 @@
+//! Rules that the syntax of a row cannot say, over operands. The table's rows refer to them.
+//!
+//! Invariant: the match on [`Rule`] is exhaustive; rules over modifiers alone are decided in [`crate::isa::rule`], and
+//! those that an operand's own kind says (address spaces, sizes of parts) where operands are checked.
+
+use super::body::BodyChecker;
+use super::inst::{Site, Written, WrittenKind};
+use super::module::{AddressBase, Inst, LocalId, Operand};
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::{Dir, Kind, Mods, Op, Rule, Slot, Ty, Version, Word};
+
+/// Checks the rules of an instruction's row; false after an error.
+pub(super) fn operands<'a>(
+    body: &mut BodyChecker<'_, 'a>,
+    site: &Site<'_>,
+    inst: &mut Inst,
+    written: &[Written<'a>],
+) -> bool {
+    let errors = body.checker.report.errors();
+    for rule in inst.row.row().rules {
+        match rule {
+            Rule::CmpForType
+            | Rule::SatNarrows
+            | Rule::FtzNeedsF32
+            | Rule::Vec128
+            | Rule::SameAb
+            | Rule::CtypeNeedsDtype
+            | Rule::Shared64
+            | Rule::TexGeometry
+            | Rule::VmadNegation
+            | Rule::Dot
+            | Rule::ParamAccess
+            | Rule::PackSizes => {}
+            Rule::AddressSize => address_size(body, site),
+            Rule::BarrierCount => barrier_count(body, site, inst, written),
+            Rule::SimdConstant => simd_constant(body, inst, written),
+            Rule::ClampGiven => clamp_given(body, site),
+            Rule::NotPortable => {
+                let text = "this form is legal, but ptxas refuses it";
+                warn(body, Code::NotPortable, site, text);
+            }
+            Rule::Deprecated => {
+                if body.checker.at_least(Version::new(6, 0)) {
+                    let text = format!(
+                        "`{}` without `.sync` is deprecated from PTX 6.0 on",
+                        inst.row.form().mnemonic
+                    );
+                    warn(body, Code::Deprecated, site, &text);
+                }
+            }
+            Rule::TexMode => tex_mode(body, site, inst),
+            Rule::CallSignature => call_signature(body, site, inst, written),
+        }
+    }
+    if inst.row.row().op == Op::ShflSync
+        && let Some(Operand::Pair(d, _)) = inst.operands.first()
+        && **d == Operand::Sink
+    {
+        warn(body, Code::NotPortable, site, "`_` as the value of `shfl.sync` is legal, but ptxas refuses it");
+    }
+    body.checker.report.errors() == errors
+}
+
+fn warn(body: &mut BodyChecker<'_, '_>, code: Code, site: &Site<'_>, text: &str) {
+    let section = site.found.row.row().section;
+    body.checker.report.push(Diagnostic::new(code, site.opcode, text).with_section(section));
+}
+
+fn error(body: &mut BodyChecker<'_, '_>, code: Code, span: Span, text: &str, section: &'static str) {
+    body.checker.report.push(Diagnostic::new(code, span, text).with_section(section));
+}
+
+/// The place of the row's operand of that number.
+fn place(site: &Site<'_>, written: &[Written<'_>], index: usize) -> Span {
+    site.found.binding.written(index).and_then(|i| written.get(i)).map_or(site.opcode, |w| w.span)
+}
+
+/// §9.7.8.13: generic addresses have the module's address size.
+fn address_size(body: &mut BodyChecker<'_, '_>, site: &Site<'_>) {
+    let wanted = body.checker.header.address_size().bytes() * 8;
+    let Some(have) = site.found.mods.ty_in(Slot::Type) else { return };
+    if have.bits() == wanted {
+        return;
+    }
+    let text =
+        format!("addresses of this module have {wanted} bits, and `.{}` has {}", have.name(), have.bits());
+    body.checker.report.push(
+        Diagnostic::new(Code::BadModifierUse, site.opcode, text)
+            .with_help(format!("`.u{wanted}`"))
+            .with_section("9.7.8.13"),
+    );
+}
+
+/// §9.7.12.1: sixteen barriers; a constant count is a positive multiple of 32. A123; ptxas takes a count of 0.
+fn barrier_count(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, written: &[Written<'_>]) {
+    let form = inst.row.form();
+    for (index, (operand_form, operand)) in form.operands.iter().zip(&inst.operands).enumerate() {
+        let Operand::Imm(value) = operand else { continue };
+        let text = match operand_form.name {
+            "a" if *value > 15 => format!("there is no barrier {value}; barriers are 0 to 15"),
+            "b" if *value == 0 || *value % 32 != 0 => {
+                format!(
+                    "{value} threads cannot take part in a barrier; the count is a positive multiple of 32"
+                )
+            }
+            _ => continue,
+        };
+        error(body, Code::ImmediateOutOfRange, place(site, written, index), &text, "9.7.12.1");
+    }
+}
+
+/// §9.7.16: operands are registers; we take constants, which ptxas refuses. V13.
+fn simd_constant(body: &mut BodyChecker<'_, '_>, inst: &Inst, written: &[Written<'_>]) {
+    let section = inst.row.row().section;
+    for operand in written {
+        if matches!(operand.kind, WrittenKind::Const(_)) {
+            body.checker.report.push(
+                Diagnostic::new(Code::NotPortable, operand.span, "ptxas takes only registers here")
+                    .with_section(section),
+            );
+        }
+    }
+}
+
+/// §9.7.10: the clamp is not optional, though the manual's examples leave it out. A140.
+fn clamp_given(body: &mut BodyChecker<'_, '_>, site: &Site<'_>) {
+    if site.found.mods.given().iter().any(|(slot, _)| *slot == Slot::Clamp) {
+        return;
+    }
+    let section = site.found.row.row().section;
+    body.checker.report.push(
+        Diagnostic::new(
+            Code::NotPortable,
+            site.opcode,
+            "without a clamp `.trap` is meant; ptxas refuses to guess",
+        )
+        .with_help("`.trap`, `.clamp` or `.zero`")
+        .with_section(section),
+    );
+}
+
+/// §5.3, §9.7.9.1: samplers stand beside textures in independent mode, and only there; pointers to textures exist in
+/// unified mode only.
+fn tex_mode(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst) {
+    let independent = body.checker.header.texmode_independent();
+    let (mut texture, mut sampler) = (None, None);
+    let form = inst.row.form();
+    for (operand_form, operand) in form.operands.iter().zip(&inst.operands) {
+        let list = match (&operand_form.kind, operand) {
+            (Kind::Bracket, Operand::AddressList(list)) => list.as_slice(),
+            (Kind::Opaque(_), operand) => std::slice::from_ref(operand),
+            _ => continue,
+        };
+        for operand in list {
+            let Operand::Opaque(base) = operand else { continue };
+            if texture.is_none() { texture = Some(*base) } else { sampler = Some(*base) }
+        }
+    }
+    let query = inst.row.row().op == Op::Txq;
+    if query {
+        let force = site.found.mods.get(Slot::Query) == Some(Word::ForceUnnormalizedCoords);
+        if force && !independent {
+            error(
+                body,
+                Code::BadModifierUse,
+                site.opcode,
+                "`.force_unnormalized_coords` exists in independent texture mode only",
+                "9.7.9.5",
+            );
+        }
+        return;
+    }
+    match (independent, sampler) {
+        (false, Some(_)) => {
+            let text = "a sampler beside the texture needs `.target texmode_independent`";
+            error(body, Code::WrongOperandKind, site.opcode, text, "9.7.9.1");
+        }
+        (true, None) => {
+            let text = "in independent texture mode a sampler must stand beside the texture";
+            error(body, Code::WrongOperandCount, site.opcode, text, "9.7.9.1");
+        }
+        (false, None) | (true, Some(_)) => {}
+    }
+    if independent && matches!(texture, Some(AddressBase::Register(_))) {
+        let text = "pointers to textures need unified texture mode";
+        error(body, Code::WrongOperandKind, site.opcode, text, "5.3");
+    }
+}
+
+/// §7.1: arguments and results fit the callee's parameters.
+fn call_signature<'a>(
+    body: &mut BodyChecker<'_, 'a>,
+    site: &Site<'_>,
+    inst: &mut Inst,
+    written: &[Written<'a>],
+) {
+    let Some((signature, callee)) = body.signature_of(&inst.operands) else { return };
+    let form = inst.row.form();
+    let (mut args, mut rets) = (false, false);
+    for (index, (operand_form, operand)) in form.operands.iter().zip(&mut inst.operands).enumerate() {
+        let (dir, params) = match operand_form.kind {
+            Kind::Args => (Dir::In, &signature.params),
+            Kind::Rets => (Dir::Out, &signature.returns),
+            _ => continue,
+        };
+        let Operand::Args(list) = operand else { continue };
+        let place = site.found.binding.written(index).and_then(|i| written.get(i));
+        let Some(Written { span, kind: WrittenKind::List(actuals) }) = place else { continue };
+        body.fit(dir, params, list, actuals, *span, callee);
+        match dir {
+            Dir::In => args = true,
+            Dir::Out => rets = true,
+        }
+    }
+    if !args {
+        body.fit(Dir::In, &signature.params, &mut [], &[], site.opcode, callee);
+    }
+    if !rets {
+        body.fit(Dir::Out, &signature.returns, &mut [], &[], site.opcode, callee);
+    }
+}
+
+/// The `.param` variables that a call reads and writes: results, then arguments.
+pub(super) fn call_locals(inst: &Inst) -> (Vec<LocalId>, Vec<LocalId>) {
+    let (mut results, mut arguments) = (Vec::new(), Vec::new());
+    for (form, operand) in inst.row.form().operands.iter().zip(&inst.operands) {
+        let Operand::Args(list) = operand else { continue };
+        let into = if form.dir == Dir::Out { &mut results } else { &mut arguments };
+        into.extend(list.iter().filter_map(|operand| match operand {
+            Operand::ParamVar(id) => Some(*id),
+            _ => None,
+        }));
+    }
+    (results, arguments)
+}
+
+/// Type and number of the registers of a matrix fragment. PTX ISA §9.7.13.3, §9.7.13.9.
+pub(super) fn fragment(mods: &Mods, matrix: char) -> Option<(Ty, u8)> {
+    if matrix == 'r' {
+        // ldmatrix: one register for each matrix.
+        let count = match mods.get(Slot::Num)? {
+            Word::X2 => 2,
+            Word::X4 => 4,
+            _ => 1,
+        };
+        return Some((Ty::B32, count));
+    }
+    let matrix = if matrix == 'm' { mods.matrix()? } else { matrix };
+    let shape = mods.shape()?;
+    let slot = match matrix {
+        'a' => Slot::Atype,
+        'b' => Slot::Btype,
+        'c' => Slot::Ctype,
+        _ => Slot::Dtype,
+    };
+    let ty = mods.ty_in(slot).or(mods.ty_in(Slot::Type))?;
+    let (m, n, k) = (u32::from(shape.m), u32::from(shape.n), u32::from(shape.k));
+    let elements = match matrix {
+        'a' => m * k,
+        'b' => k * n,
+        _ => m * n,
+    };
+    let wide_half = ty == Ty::F16 && matches!(matrix, 'a' | 'b') && k == 16 && (m * n == 256);
+    // Four products at once: mma.m8n8k4.
+    let copies = if (m, n, k) == (8, 8, 4) { 4 } else { 1 };
+    let registers = if wide_half { 8 } else { (elements * copies * ty.bits()).div_ceil(32 * 32) };
+    let held = match ty {
+        Ty::F16 => Ty::F16x2,
+        Ty::F32 | Ty::S32 => ty,
+        _ => Ty::B32,
+    };
+    Some((held, u8::try_from(registers).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa;
+
+    /// Register counts as §9.7.13.3 and §9.7.13.9 list them.
+    #[test]
+    fn fragments_have_the_registers_that_the_manual_lists() {
+        let cases = [
+            (
+                "wmma",
+                "mma.sync.aligned.row.col.m16n16k16.f32.f16",
+                [(Ty::F16x2, 8), (Ty::F16x2, 8), (Ty::F16x2, 4), (Ty::F32, 8)],
+            ),
+            (
+                "wmma",
+                "mma.sync.aligned.row.col.m8n32k16.f16.f32",
+                [(Ty::F16x2, 8), (Ty::F16x2, 8), (Ty::F32, 8), (Ty::F16x2, 4)],
+            ),
+            (
+                "wmma",
+                "mma.sync.aligned.row.col.m16n16k16.s32.u8.u8.s32",
+                [(Ty::B32, 2), (Ty::B32, 2), (Ty::S32, 8), (Ty::S32, 8)],
+            ),
+            (
+                "wmma",
+                "mma.sync.aligned.row.col.m8n32k16.s32.s8.s8.s32",
+                [(Ty::B32, 1), (Ty::B32, 4), (Ty::S32, 8), (Ty::S32, 8)],
+            ),
+            (
+                "wmma",
+                "mma.sync.aligned.row.col.m32n8k16.s32.s8.s8.s32",
+                [(Ty::B32, 4), (Ty::B32, 1), (Ty::S32, 8), (Ty::S32, 8)],
+            ),
+            (
+                "wmma",
+                "mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32",
+                [(Ty::B32, 1), (Ty::B32, 1), (Ty::S32, 2), (Ty::S32, 2)],
+            ),
+            (
+                "wmma",
+                "mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
+                [(Ty::B32, 1), (Ty::B32, 1), (Ty::S32, 2), (Ty::S32, 2)],
+            ),
+            (
+                "mma",
+                "sync.aligned.m8n8k4.row.col.f32.f16.f16.f16",
+                [(Ty::F16x2, 2), (Ty::F16x2, 2), (Ty::F16x2, 4), (Ty::F32, 8)],
+            ),
+        ];
+        for (mnemonic, words, wanted) in cases {
+            let words: Vec<&str> = words.split('.').collect();
+            let (_, mods) = isa::match_mods(mnemonic, &words)[0];
+            let found = ['a', 'b', 'c', 'd'].map(|m| fragment(&mods, m).unwrap());
+            assert_eq!(found, wanted, "{mnemonic} {words:?}");
+        }
+    }
+}
