@@ -4,11 +4,12 @@
 //!
 //! # Shape
 //! ```text
-//! .entry saxpy: params 24, frame 0, regs p1 r64x3
-//!   in 0: param+0 8 bytes
+//! .entry count: params 4, frame 0, 1 p, 2 r32
+//!   in 0: param+0, 4 bytes
 //! bb0:
-//!   r32.1 = ld.param.u32 [param+8]
-//!   p.0 = setp.ge.s32 r32.0, r32.1 ; @!p.1
+//!   r32.1 = ld.param.u32 [param]
+//!   p.0, _ = setp.ge.u32 r32.0, r32.1
+//!   r32.0 = add.u32 r32.0, 1 @!p.0
 //!   branch p.0 bb2 else bb1 ; bra
 //! ```
 //! Modifiers that the text does not spell follow in braces: `add.f32{.rn}`. Destinations stand before `=`, `_` is a sink.
@@ -18,7 +19,7 @@ use super::{
     RegClass, Src, Terminator,
 };
 use crate::check::module::FunctionKind;
-use crate::isa::{Slot, Word};
+use crate::isa::{Slot, Sreg, Word};
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for Reg {
@@ -145,7 +146,14 @@ impl Printer<'_> {
             Src::Not(reg) => write!(f, "!{reg}"),
             Src::Imm(bits) if *bits < 10 => write!(f, "{bits}"),
             Src::Imm(bits) => write!(f, "{bits:#x}"),
-            Src::Sreg(sreg, component) => write!(f, "{sreg:?}.{component}"),
+            Src::Sreg(Sreg::Pm64(n), _) => write!(f, "%pm{n}_64"),
+            Src::Sreg(sreg @ (Sreg::Pm(n) | Sreg::Envreg(n)), _) => write!(f, "{}{n}", sreg.facts().name),
+            Src::Sreg(sreg, component) => {
+                let facts = sreg.facts();
+                let component = ["x", "y", "z", "w"][usize::from(*component % 4)];
+                write!(f, "{}", facts.name)?;
+                if facts.vector { write!(f, ".{component}") } else { Ok(()) }
+            }
             Src::Addr(addr) => self.addr(f, *addr),
             Src::Video(video) => {
                 write!(f, "{}", if video.negated { "-" } else { "" })?;

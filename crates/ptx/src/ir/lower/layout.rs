@@ -134,6 +134,15 @@ impl Layout {
             }
             return;
         }
+        if param.space == Space::Reg {
+            // A declaration alone: the callee's registers are unknown, but its slots are as many.
+            for _ in 0..usize::from(param.vector.max(1)) * RegClass::of(param.ty).1 {
+                let bytes = param.ty.bytes().max(1);
+                let place = ParamPlace::Frame(clamp(frame.place(u64::from(bytes), bytes)));
+                slots.push(ParamSlot { place, bytes, align: bytes });
+            }
+            return;
+        }
         let place = match kind {
             FunctionKind::Entry => ParamPlace::Kernel(clamp(kernel.place(bytes, param.align))),
             FunctionKind::Func => ParamPlace::Frame(clamp(frame.place(bytes, param.align))),

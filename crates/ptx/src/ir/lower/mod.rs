@@ -23,9 +23,6 @@ mod call;
 mod layout;
 mod operand;
 
-#[cfg(test)]
-mod tests;
-
 use super::{Builtin, Function, Program, RegCounts};
 use crate::check::module::{self, FuncId, Module, Operand, ProtoId, Signature, Statement, Symbol};
 

@@ -62,9 +62,8 @@ impl Lowering<'_> {
     /// The modifiers, with what the target and the operands imply.
     fn mods(&self, inst: &module::Inst, operands: &[OperandForm], sources: &Sources) -> Mods {
         let mut mods = inst.mods;
-        let addressed = operands
-            .iter()
-            .any(|o| matches!(o.kind, Kind::Address(SpaceOf::Mods) | Kind::Variable | Kind::Bracket));
+        let addressed =
+            operands.iter().any(|o| matches!(o.kind, Kind::Address(SpaceOf::Mods) | Kind::Variable));
         if addressed {
             let space = match (mods.space(), sources.named_space) {
                 (Space::Generic, Some(named)) => Some(named),

@@ -1,1 +1,0 @@
-//! Lowering of hand-written texts, reviewed line by line.
