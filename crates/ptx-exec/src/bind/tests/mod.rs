@@ -1,6 +1,9 @@
-//! What is bound, and whether steps do what the meanings say, lane by lane.
+//! What is bound (here), what every step keeps ([`lanes`]), and whether steps compute the meanings ([`values`]).
 
-use super::synthesise;
+mod lanes;
+mod machine;
+mod values;
+
 use super::*;
 use ptx::isa::form::{Item, Part};
 use ptx::isa::match_mods;
@@ -20,6 +23,7 @@ fn spellings(row: RowId) -> Vec<Mods> {
             let next = match item {
                 Item::One(one) => parts(std::slice::from_ref(one)),
                 Item::Opt(some) => [vec![Vec::new()], parts(some)].concat(),
+                Item::Group(all) => parts(all),
                 Item::AnyOrder(inner) => items(inner, parts),
             };
             product(&words, &next)
@@ -37,6 +41,11 @@ fn product(left: &[Vec<&'static str>], right: &[Vec<&'static str>]) -> Vec<Vec<&
     left.iter().flat_map(|l| right.iter().map(move |r| [l.clone(), r.clone()].concat())).collect()
 }
 
+/// Whether the row's rules allow these modifiers together.
+fn is_legal(row: RowId, mods: &Mods) -> bool {
+    row.row().rules.iter().all(|rule| ptx::isa::rule::mods_error(*rule, mods).is_none())
+}
+
 /// Rows of PTX 6.4 that no one has bound yet; the list may only become shorter.
 const MISSING: &[&str] = &["tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq", "wmma", "mma"];
 
@@ -52,8 +61,7 @@ fn everything_else_of_ptx_6_4_is_bound() {
         let all = spellings(row);
         assert!(!all.is_empty(), "`{}` has no spelling", form.row.syntax);
         for mods in all {
-            let wrong = form.row.rules.iter().any(|rule| ptx::isa::rule::mods_error(*rule, &mods).is_some());
-            if !wrong && !supported(row, &mods) {
+            if is_legal(row, &mods) && !supported(row, &mods) {
                 unbound.push(format!("{}{mods}", form.mnemonic));
             }
         }
