@@ -9,8 +9,8 @@
 //! - A `%` directly behind an operand is an operator, elsewhere it begins an identifier: behind a number and `WARP_SZ` always,
 //!   behind `)` where a digit follows.
 //! - A backslash in a string keeps the quote behind it from ending the string.
-//! - Of the preprocessor's lines, line markers (`# 12 "x"`, `#line`, `#file`, `#pragma`, `#ident`) are skipped; the others need
-//!   `cpp` to have run and are refused.
+//! - Of the preprocessor's lines, line markers (`# 12 "x"`, `#line`, `#file`, `#pragma`, `#ident`) are skipped; those that need
+//!   `cpp` to have run are refused (ptxas refuses them too), and others are ignored with a warning.
 
 use super::token::{Token, TokenKind};
 use crate::Span;
@@ -229,9 +229,11 @@ impl<'s> Lexer<'s> {
         let span = Span::new(start as u32, (start + self.source[start..self.at].trim_end().len()) as u32);
         let rest = span.text(self.source)[1..].trim_start();
         let word = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("");
-        let marker = word.bytes().all(|b| b.is_ascii_digit());
-        if !marker && !matches!(word, "line" | "file" | "pragma" | "ident") {
-            self.report(
+        match word {
+            "line" | "file" | "pragma" | "ident" => {}
+            _ if word.bytes().all(|b| b.is_ascii_digit()) => {}
+            "include" | "define" | "undef" | "if" | "ifdef" | "ifndef" | "else" | "elif" | "endif"
+            | "error" => self.report(
                 Diagnostic::new(
                     Code::BadPreprocessorLine,
                     span,
@@ -239,7 +241,15 @@ impl<'s> Lexer<'s> {
                 )
                 .with_help("run `cpp -P` over the text first")
                 .with_section("4.1"),
-            );
+            ),
+            _ => self.report(
+                Diagnostic::new(
+                    Code::Suspicious,
+                    span,
+                    format!("the line `#{word}` is ignored: there is no such directive"),
+                )
+                .with_section("4.1"),
+            ),
         }
         TokenKind::HashLine
     }
