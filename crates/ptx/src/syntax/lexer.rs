@@ -401,3 +401,48 @@ impl<'s> Lexer<'s> {
         TokenKind::Unknown
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TokenKind as K;
+
+    /// The tokens other than blanks, as kind and text.
+    fn tokens(source: &str) -> Vec<(TokenKind, &str)> {
+        let lexed = lex(source);
+        assert_eq!(lexed.diagnostics, [], "in {source}");
+        let seen = lexed.tokens.into_iter().filter(|t| t.kind != K::Whitespace);
+        seen.map(|t| (t.kind, t.span.text(source))).collect()
+    }
+
+    #[test]
+    fn a_dot_begins_a_number_or_a_word() {
+        assert_eq!(tokens(".5 .5e3 5. 5.e1"), [".5", ".5e3", "5.", "5.e1"].map(|t| (K::Decimal, t)));
+        assert_eq!(tokens(".1d .2dms .b8x4 .5x"), [".1d", ".2dms", ".b8x4", ".5x"].map(|t| (K::DotWord, t)));
+        assert_eq!(tokens("a.16"), [(K::Ident, "a"), (K::DotWord, ".16")]);
+        assert_eq!(tokens("8.b8"), [(K::Integer, "8"), (K::DotWord, ".b8")]);
+        assert_eq!(tokens(".a::b.c"), [(K::DotWord, ".a::b"), (K::DotWord, ".c")]);
+        assert_eq!(tokens(".version 6.4"), [(K::DotWord, ".version"), (K::Decimal, "6.4")]);
+    }
+
+    #[test]
+    fn identifiers_follow_the_manual() {
+        let names = ["a", "a_$9", "_a", "$L__BB0_1", "%r1", "%1", "__", "$0"];
+        assert_eq!(tokens(&names.join(" ")), names.map(|t| (K::Ident, t)));
+        assert_eq!(tokens("_ a%b"), [(K::Sink, "_"), (K::Ident, "a"), (K::Ident, "%b")]);
+        assert_eq!(tokens("5%3"), [(K::Integer, "5"), (K::Percent, "%"), (K::Integer, "3")]);
+        assert_eq!(tokens(")%f"), [(K::RParen, ")"), (K::Ident, "%f")]);
+    }
+
+    #[test]
+    fn comments_strings_and_lines_hide_what_is_in_them() {
+        assert_eq!(tokens("/* // \" */a"), [(K::BlockComment, "/* // \" */"), (K::Ident, "a")]);
+        assert_eq!(tokens("// /* \"\na"), [(K::LineComment, "// /* \""), (K::Ident, "a")]);
+        assert_eq!(tokens(r#""a // \" /*"a"#), [(K::Str, r#""a // \" /*""#), (K::Ident, "a")]);
+        assert_eq!(tokens("# 1 \"x\ny"), [(K::HashLine, "# 1 \"x"), (K::Ident, "y")]);
+        assert_eq!(
+            tokens("@@DWARF .x \"\n@p"),
+            [(K::DwarfLine, "@@DWARF .x \""), (K::At, "@"), (K::Ident, "p")]
+        );
+    }
+}
