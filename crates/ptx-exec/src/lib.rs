@@ -19,7 +19,5 @@ pub mod lift;
 pub mod mem;
 mod printf;
 mod sched;
-#[cfg(test)]
-mod testkit;
 pub mod trap;
 pub mod warp;

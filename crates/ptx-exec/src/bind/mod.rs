@@ -113,6 +113,27 @@ pub fn check_supported(program: &Program) -> Vec<Unimplemented> {
     all
 }
 
+/// How much of a row is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Support {
+    /// Every spelling of its modifiers.
+    All,
+    /// Some.
+    Some,
+    /// None.
+    None,
+}
+
+/// How much of a row is bound, found out by binding an instruction of every spelling.
+pub fn support(row: RowId) -> Support {
+    let all = row.spellings();
+    match all.iter().filter(|mods| supported(row, mods)).count() {
+        0 => Support::None,
+        n if n == all.len() => Support::All,
+        _ => Support::Some,
+    }
+}
+
 /// Whether an instruction of this row with these modifiers is bound, found out by binding one.
 pub fn supported(row: RowId, mods: &Mods) -> bool {
     synthesise::is_bound(row, mods)

@@ -98,6 +98,8 @@ pub struct Function {
     /// Slots of the input parameters: for a kernel its parameter buffer layout, for a device function where the caller copies
     /// to. A parameter has one slot, save a register vector, which has one for each element.
     pub params: Vec<ParamSlot>,
+    /// Names of the input parameters in the text.
+    pub param_names: Vec<String>,
     /// Return parameters of a device function.
     pub returns: Vec<ParamSlot>,
     /// Bytes of the kernel's parameter buffer (0 for a device function).

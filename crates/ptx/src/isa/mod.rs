@@ -16,6 +16,7 @@ pub mod op;
 pub mod reserved;
 pub mod row;
 pub mod rule;
+pub mod spell;
 pub mod sreg;
 pub mod table;
 pub mod ty;

@@ -106,6 +106,7 @@ fn lower_function(context: &Context<'_>, function: &module::Function) -> Functio
         regs: RegCounts::default(),
         reg_names: Default::default(),
         params: layout.params.clone(),
+        param_names: function.signature.params.iter().map(|p| p.name.clone()).collect(),
         returns: layout.returns.clone(),
         param_bytes: layout::clamp(layout.param_bytes),
         frame_bytes: layout::clamp(layout.frame_bytes),

@@ -35,35 +35,6 @@ fn all_shapes() -> Vec<OperandShape> {
     all
 }
 
-/// All suffixes that a row stands for, in the order of its syntax.
-fn suffixes(form: &Form) -> Vec<Vec<Word>> {
-    fn words(form: &Form, part: Part) -> Vec<Word> {
-        match part {
-            Part::Word(_, word) => vec![word],
-            Part::Set(i) => form.sets[i].values.iter().map(|(w, _)| *w).collect(),
-        }
-    }
-    fn expand(form: &Form, items: &[Item], all: Vec<Vec<Word>>) -> Vec<Vec<Word>> {
-        items.iter().fold(all, |all, item| match item {
-            Item::One(part) => extend(form, &[*part], all),
-            Item::Group(parts) => extend(form, parts, all),
-            Item::Opt(parts) => {
-                let mut both = all.clone();
-                both.extend(extend(form, parts, all));
-                both
-            }
-            Item::AnyOrder(inner) => expand(form, inner, all),
-        })
-    }
-    fn extend(form: &Form, parts: &[Part], all: Vec<Vec<Word>>) -> Vec<Vec<Word>> {
-        parts.iter().fold(all, |all, part| {
-            let choices = words(form, *part);
-            all.iter().flat_map(|text| choices.iter().map(|w| [text.as_slice(), &[*w]].concat())).collect()
-        })
-    }
-    expand(form, &form.suffix, vec![vec![]])
-}
-
 /// All operand lists that a form accepts, one shape per kind; at most `cap`.
 fn operand_lists(form: &Form, mods: &Mods, cap: usize) -> Vec<Vec<OperandShape>> {
     let shapes = all_shapes();
@@ -138,7 +109,7 @@ fn no_text_matches_two_rows() {
     let mut count = 0;
     for id in RowId::all() {
         let form = id.form();
-        for suffix in suffixes(form) {
+        for suffix in form.suffixes() {
             count += 1;
             let words = texts(&suffix);
             let candidates = match_mods(form.mnemonic, &words);
