@@ -83,7 +83,11 @@ impl<T: Element> Buffer<T> {
     /// Of the caller, where `data` is longer than the buffer.
     pub fn write(&self, data: &[T]) -> Result<(), Error> {
         if data.len() > self.len {
-            return Err(Error::caller(format!("{} elements do not fit a buffer of {}", data.len(), self.len)));
+            return Err(Error::caller(format!(
+                "{} elements do not fit a buffer of {}",
+                data.len(),
+                self.len
+            )));
         }
         let mut bytes = Vec::with_capacity(size_of_val(data));
         for value in data {

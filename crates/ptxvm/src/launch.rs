@@ -1,6 +1,8 @@
 //! How a kernel is run, and what it did.
 
 use crate::{Buffer, Element, Error, Kernel};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// How to run a kernel.
@@ -23,12 +25,24 @@ pub struct Launch {
     pub max_steps: Option<u64>,
     /// Stop with a trap after this time.
     pub timeout: Option<Duration>,
+    /// Set to true from another thread, this stops the launch with a trap soon after.
+    pub cancel: Option<Arc<AtomicBool>>,
 }
 
 impl Launch {
     /// A launch of `grid` CTAs of `block` threads, without parameters.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
-        Self { grid, block, shared: 0, params: Vec::new(), threads: None, seed: 0, max_steps: None, timeout: None }
+        Self {
+            grid,
+            block,
+            shared: 0,
+            params: Vec::new(),
+            threads: None,
+            seed: 0,
+            max_steps: None,
+            timeout: None,
+            cancel: None,
+        }
     }
 
     /// With that many bytes of dynamic shared memory.
@@ -57,14 +71,18 @@ impl Launch {
         let slots = kernel.params();
         if slots.len() != args.len() {
             let (name, wants, has) = (kernel.name(), slots.len(), args.len());
-            return Err(Error::caller(format!("kernel `{name}` has {wants} parameters, but {has} arguments were given")));
+            return Err(Error::caller(format!(
+                "kernel `{name}` has {wants} parameters, but {has} arguments were given"
+            )));
         }
         self.params = vec![0; kernel.param_bytes()];
         for (slot, arg) in slots.iter().zip(args) {
             let bytes = arg.bytes(slot.bytes);
             if bytes.len() != slot.bytes {
                 let (name, has, wants) = (&slot.name, bytes.len(), slot.bytes);
-                return Err(Error::caller(format!("the argument for `{name}` has {has} bytes, but the parameter {wants}")));
+                return Err(Error::caller(format!(
+                    "the argument for `{name}` has {has} bytes, but the parameter {wants}"
+                )));
             }
             self.params[slot.offset..slot.offset + slot.bytes].copy_from_slice(bytes);
         }
@@ -133,4 +151,11 @@ pub struct Report {
     pub warp_instructions: u64,
     /// The same, counted for each lane that was active.
     pub thread_instructions: u64,
+}
+
+impl From<ptx_exec::launch::LaunchReport> for Report {
+    fn from(report: ptx_exec::launch::LaunchReport) -> Self {
+        let ptx_exec::launch::LaunchReport { steps, thread_instructions, output, elapsed, threads } = report;
+        Self { output, elapsed, threads, warp_instructions: steps, thread_instructions }
+    }
 }

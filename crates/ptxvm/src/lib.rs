@@ -1,1 +1,69 @@
-//! The public Rust API of the PTX virtual machine.
+//! The PTX virtual machine: reads NVIDIA PTX, checks it, and executes it on any CPU.
+//!
+//! A [`Vm`] is a device: memory, and modules loaded into it. A [`Module`] is accepted PTX; a [`Kernel`] is one of its
+//! entries. [`Buffer`]s hold arrays in device memory, a [`Launch`] says how a kernel is run, and a [`Report`] what it did.
+//! What goes wrong is an [`Error`] of one of four kinds ([`ErrorKind`]), and a trap is a value with its full context.
+//!
+//! ```
+//! use ptxvm::{Arg, Launch, Vm};
+//!
+//! let ptx = "
+//! .version 6.4
+//! .target sm_70
+//! .address_size 64
+//! .visible .entry double_all(.param .u64 data)
+//! {
+//!     .reg .b32 %r<3>;
+//!     .reg .b64 %rd<4>;
+//!     ld.param.u64 %rd1, [data];
+//!     mov.u32 %r1, %tid.x;
+//!     mul.wide.u32 %rd2, %r1, 4;
+//!     add.s64 %rd3, %rd1, %rd2;
+//!     ld.global.u32 %r2, [%rd3];
+//!     add.s32 %r2, %r2, %r2;
+//!     st.global.u32 [%rd3], %r2;
+//!     ret;
+//! }";
+//! let vm = Vm::new()?;
+//! let kernel = vm.load("double.ptx", ptx)?.kernel("double_all")?;
+//! let data = vm.buffer(&[1u32, 2, 3, 4])?;
+//! let launch = Launch::new([1, 1, 1], [4, 1, 1]).args(&kernel, &[Arg::buffer(&data)])?;
+//! vm.launch(&kernel, &launch)?;
+//! assert_eq!(data.read()?, [2, 4, 6, 8]);
+//! # Ok::<(), ptxvm::Error>(())
+//! ```
+//!
+//! Invariant: a launch never touches host memory outside the device's, whatever the kernel does, and a kernel runs only what
+//! ptxvm implements: anything else is refused when the module is loaded.
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod error;
+mod forms;
+mod launch;
+mod module;
+mod vm;
+
+pub use buffer::{Buffer, Element};
+pub use error::{Error, ErrorKind};
+pub use forms::{Form, Support, isa};
+pub use launch::{Arg, Launch, Report};
+pub use module::{Kernel, Module, ParamLayout};
+pub use ptx::check::module::{AddressSize, Source};
+pub use ptx::check::{CheckOptions, Checked, check};
+use ptx::diag::render::Color;
+pub use ptx::diag::{Code, Diagnostic, Severity};
+pub use ptx::isa::Sm;
+pub use ptx_exec::trap::{FaultKind, Trap};
+pub use vm::Vm;
+
+/// A diagnostic as people read it: message, place, the underlined line, help. With terminal colors if `colors`.
+pub fn render(diagnostic: &Diagnostic, source: &Source, colors: bool) -> String {
+    let color = if colors { Color::Always } else { Color::Never };
+    ptx::diag::render::Source::new(&source.name, &source.text).human(diagnostic, color)
+}
+
+/// A diagnostic as one JSON object on one line.
+pub fn render_json(diagnostic: &Diagnostic, source: &Source) -> String {
+    ptx::diag::render::Source::new(&source.name, &source.text).json(diagnostic)
+}

@@ -42,8 +42,12 @@ impl Device {
 impl From<MemoryError> for Error {
     fn from(error: MemoryError) -> Self {
         match error {
-            MemoryError::Reserve | MemoryError::OutOfMemory { .. } => ErrorKind::Machine(error.to_string()).into(),
-            MemoryError::NotAllocated { .. } | MemoryError::OutOfBounds { .. } => Error::caller(error.to_string()),
+            MemoryError::Reserve | MemoryError::OutOfMemory { .. } => {
+                ErrorKind::Machine(error.to_string()).into()
+            }
+            MemoryError::NotAllocated { .. } | MemoryError::OutOfBounds { .. } => {
+                Error::caller(error.to_string())
+            }
         }
     }
 }
@@ -136,7 +140,8 @@ impl Vm {
     /// # Errors
     /// As [`Vm::buffer`].
     pub fn named_zeros(&self, name: &str, bytes: u64) -> Result<Buffer<u8>, Error> {
-        let len = usize::try_from(bytes).map_err(|_| Error::caller("a buffer larger than the address space"))?;
+        let len =
+            usize::try_from(bytes).map_err(|_| Error::caller("a buffer larger than the address space"))?;
         Buffer::new(&self.device, name, bytes, len)
     }
 

@@ -1,0 +1,105 @@
+//! The instruction table as tools see it: one [`Form`] a row.
+//!
+//! Invariant: nothing is claimed. What is checked is what the table says; what is interpreted is found by binding the form.
+
+use ptx::isa::{Exactness, RowId};
+
+/// How much of a form an engine implements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Support {
+    /// All types and modifiers.
+    Yes,
+    /// Some types or modifiers.
+    Partly,
+    /// Nothing: a module that uses it is refused when it is loaded.
+    Missing,
+}
+
+impl Support {
+    /// `yes`, `partly` or `missing`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Support::Yes => "yes",
+            Support::Partly => "partly",
+            Support::Missing => "missing",
+        }
+    }
+}
+
+/// One form of an instruction.
+#[derive(Clone, Debug)]
+pub struct Form {
+    /// First word: `add`.
+    pub mnemonic: &'static str,
+    /// The form in the manual's notation.
+    pub syntax: String,
+    /// What the words in it stand for: `.type = .u16 .u32 ...`.
+    pub sets: Vec<String>,
+    /// Since when and on which targets, as in the table.
+    pub since: &'static str,
+    /// First PTX version.
+    pub ptx: String,
+    /// First target.
+    pub target: String,
+    /// Section of the manual.
+    pub section: &'static str,
+    /// What it computes.
+    pub brief: &'static str,
+    /// `exact`, `approximate`, or the bound.
+    pub exactness: &'static str,
+    /// Whether the checker knows it.
+    pub checked: bool,
+    /// Whether the interpreter executes it.
+    pub interpreted: Support,
+    /// Whether it is compiled natively.
+    pub native: Support,
+    /// Feature ids of the project that it covers.
+    pub ids: &'static [&'static str],
+}
+
+/// The forms of the table in its order; with `name`, those of that mnemonic. The name may go on with suffix words
+/// (`shfl.sync`, `ld.global`), which the form must have.
+pub fn isa(name: Option<&str>) -> Vec<Form> {
+    RowId::all().filter(|row| name.is_none_or(|name| is_named(*row, name))).map(form).collect()
+}
+
+/// Whether `name` is the row's mnemonic, with words that its suffix has.
+fn is_named(row: RowId, name: &str) -> bool {
+    let form = row.form();
+    let mut words = name.split('.');
+    let values = || form.row.sets.iter().flat_map(|set| set.values.split_whitespace());
+    let bare = |value: &'static str| value.split('@').next().unwrap_or(value).trim_end_matches('*');
+    let suffix = form.row.syntax.split_whitespace().next().unwrap_or_default();
+    words.next() == Some(form.mnemonic)
+        && words.all(|w| {
+            suffix.split(['.', '{', '}', '<', '>']).any(|s| s == w) || values().any(|v| bare(v) == w)
+        })
+}
+
+fn form(row: RowId) -> Form {
+    let form = row.form();
+    let columns = form.row;
+    Form {
+        mnemonic: form.mnemonic,
+        syntax: form.syntax(),
+        sets: form.choices(),
+        since: columns.since,
+        ptx: form.gate.ptx.map_or("1.0".to_owned(), |v| v.to_string()),
+        target: form.gate.sm.map_or("all".to_owned(), |sm| sm.to_string()),
+        section: columns.section,
+        brief: columns.brief,
+        exactness: match columns.exact {
+            Exactness::Exact => "exact",
+            Exactness::Bounded(bound) => bound,
+            Exactness::Approximate => "approximate",
+        },
+        checked: true,
+        interpreted: match ptx_exec::bind::support(row) {
+            ptx_exec::bind::Support::All => Support::Yes,
+            ptx_exec::bind::Support::Some => Support::Partly,
+            ptx_exec::bind::Support::None => Support::Missing,
+        },
+        native: Support::Missing,
+        ids: columns.ids,
+    }
+}

@@ -1,0 +1,259 @@
+//! Runs every case of `tests/fixtures/cases`: a launch as data, with expectations that numpy computed or a trap that must come.
+//!
+//! Each case runs on its main PTX and on its variants (-O0, -g, ...), under several numbers of OS threads and schedule seeds.
+//! Results must not depend on any of these.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use ptxvm::{Buffer, ErrorKind, Launch, Vm};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// OS threads and schedule seed.
+type Schedule = (u32, u64);
+
+const MAIN_SCHEDULES: [Schedule; 4] = [(1, 0), (2, 1), (4, 2), (1, 12345)];
+const VARIANT_SCHEDULES: [Schedule; 1] = [(2, 3)];
+
+fn main() {
+    let args = Arguments::from_args();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    let mut trials = Vec::new();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("cases"))
+        .expect("tests/fixtures/cases")
+        .map(|e| e.expect("entry").path())
+        .collect();
+    files.sort();
+    for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "json")) {
+        let text = std::fs::read_to_string(file).expect("case");
+        let case: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        let name = file.file_stem().expect("stem").to_string_lossy().into_owned();
+        let mut sources = vec![(string(&case["ptx"]), &MAIN_SCHEDULES[..])];
+        for variant in case["variants"].as_array().into_iter().flatten() {
+            sources.push((string(variant), &VARIANT_SCHEDULES[..]));
+        }
+        for (ptx, schedules) in sources {
+            for schedule in schedules {
+                let (case, root, ptx, schedule) = (case.clone(), root.clone(), ptx.clone(), *schedule);
+                let title = format!(
+                    "{name} {} threads={} seed={}",
+                    ptx.trim_start_matches("kernels/"),
+                    schedule.0,
+                    schedule.1
+                );
+                trials.push(Trial::test(title, move || {
+                    run(&root, &case, &ptx, schedule).map_err(Failed::from)
+                }));
+            }
+        }
+    }
+    libtest_mimic::run(&args, trials).exit();
+}
+
+fn string(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+struct Array {
+    dtype: String,
+    bytes: Vec<u8>,
+}
+
+fn npy(path: &Path) -> Result<Array, String> {
+    let mut file = std::fs::File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let header = npyz::NpyHeader::from_reader(&mut file).map_err(|e| e.to_string())?;
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut file, &mut bytes).map_err(|e| e.to_string())?;
+    let npyz::DType::Plain(ty) = header.dtype() else { return Err("structured array".to_owned()) };
+    Ok(Array { dtype: ty.to_string(), bytes })
+}
+
+fn extent(value: &Value) -> [u32; 3] {
+    [0, 1, 2].map(|i| value[i].as_u64().unwrap_or(1) as u32)
+}
+
+fn run(root: &Path, case: &Value, ptx: &str, (threads, seed): Schedule) -> Result<(), String> {
+    let text = std::fs::read_to_string(root.join(ptx)).map_err(|e| format!("{ptx}: {e}"))?;
+    let checked = ptxvm::check(ptx, &text, &ptxvm::CheckOptions::default());
+    let report = |d: &ptxvm::Diagnostic| ptxvm::render(d, &checked.source, false);
+    let Some(module) = checked.module else {
+        return Err(checked.diagnostics.iter().map(report).collect::<Vec<_>>().join("\n"));
+    };
+    let vm = Vm::for_addresses(module.address_size).map_err(|e| e.to_string())?;
+    let module = vm.load_module(module).map_err(|e| e.to_string())?;
+    let kernel = module.kernel(&string(&case["kernel"])).map_err(|e| e.to_string())?;
+
+    let mut params = vec![0; kernel.param_bytes()];
+    let mut outputs: Vec<(usize, Buffer<u8>, Array, &Value)> = Vec::new();
+    let mut inputs = Vec::new();
+    let args = case["args"].as_array().cloned().unwrap_or_default();
+    if args.len() != kernel.params().len() {
+        return Err(format!("{} arguments for {} parameters", args.len(), kernel.params().len()));
+    }
+    for (index, (arg, slot)) in args.iter().zip(kernel.params()).enumerate() {
+        let label = format!("argument {}", index + 1);
+        let buffer = |bytes: &[u8]| vm.named_buffer(&label, bytes).map_err(|e| e.to_string());
+        let bytes = if let Some(file) = arg["in"].as_str() {
+            let input = buffer(&npy(&root.join(file))?.bytes)?;
+            let address = input.address();
+            inputs.push(input);
+            address.to_le_bytes().to_vec()
+        } else if let Some(file) = arg["inout"].as_str().or(arg["out"].as_str()) {
+            let (initial, expected) = if arg["inout"].is_string() {
+                let initial = npy(&root.join(file))?;
+                let expected = arg["expect"].as_str().map(|f| npy(&root.join(f))).transpose()?;
+                (initial.bytes, expected)
+            } else {
+                let expected = arg["expect"].as_str().map(|f| npy(&root.join(f))).transpose()?;
+                let size: u64 =
+                    arg["shape"].as_array().into_iter().flatten().filter_map(Value::as_u64).product();
+                let width: u64 = file
+                    .trim_start_matches(['<', '|', '>'])
+                    .get(1..)
+                    .and_then(|w| w.parse().ok())
+                    .ok_or("dtype")?;
+                (vec![0; (size * width) as usize], expected)
+            };
+            let output = buffer(&initial)?;
+            let address = output.address();
+            match expected {
+                Some(expected) => outputs.push((index, output, expected, &case["args"][index]["tolerance"])),
+                None => inputs.push(output),
+            }
+            address.to_le_bytes().to_vec()
+        } else if let Some(bytes) = arg["zeros"].as_u64() {
+            let scratch = vm.named_zeros(&label, bytes).map_err(|e| e.to_string())?;
+            let address = scratch.address();
+            inputs.push(scratch);
+            address.to_le_bytes().to_vec()
+        } else if arg["scalar"].is_string() {
+            scalar(&string(&arg["scalar"]), &string(&arg["value"]))?
+        } else if let Some(hex) = arg["bytes"].as_str() {
+            let digit = |i: usize| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).map_err(|e| e.to_string());
+            (0..hex.len() / 2).map(digit).collect::<Result<_, _>>()?
+        } else {
+            return Err(format!("argument {index} is not understood: {arg}"));
+        };
+        let bytes = bytes.get(..slot.bytes).ok_or("an argument narrower than its parameter")?;
+        params[slot.offset..slot.offset + slot.bytes].copy_from_slice(bytes);
+    }
+
+    let mut launch = Launch::new(extent(&case["grid"]), extent(&case["block"])).seed(seed);
+    launch.shared = case["shared"].as_u64().unwrap_or(0) as u32;
+    launch.threads = Some(threads);
+    launch.max_steps = case["max_steps"].as_u64();
+    launch.timeout = Some(std::time::Duration::from_secs(case["timeout"].as_u64().unwrap_or(300)));
+    launch.params = params;
+    let trap = &case["trap"];
+    let done = match vm.launch(&kernel, &launch) {
+        Ok(report) => report,
+        Err(error) => match error.kind() {
+            ErrorKind::Trap(found, _) if trap.is_object() => return check_trap(found, trap),
+            ErrorKind::Trap(..) | ErrorKind::Rejected(_) | ErrorKind::Caller(_) | ErrorKind::Machine(_) => {
+                return Err(error.to_string());
+            }
+        },
+    };
+    if trap.is_object() {
+        return Err(format!("no trap, but {trap} was expected"));
+    }
+    for (index, buffer, expected, tolerance) in outputs {
+        let bytes = buffer.read().map_err(|e| e.to_string())?;
+        compare(&expected, &bytes, tolerance).map_err(|e| format!("argument {}: {e}", index + 1))?;
+    }
+    if let Some(expected) = case["output"].as_str() {
+        let found = String::from_utf8_lossy(&done.output);
+        let same = if case["output_order"] == "any order of lines" {
+            let sorted = |text: &str| {
+                let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+                lines.sort();
+                lines
+            };
+            sorted(expected) == sorted(&found)
+        } else {
+            expected == found
+        };
+        if !same {
+            return Err(format!("printed:\n{found}\nexpected:\n{expected}"));
+        }
+    }
+    Ok(())
+}
+
+fn check_trap(found: &ptxvm::Trap, expected: &Value) -> Result<(), String> {
+    if Some(found.kind.word()) != expected["kind"].as_str() {
+        return Err(format!("expected {expected}, found {found}"));
+    }
+    if let Some(line) = expected["line"].as_u64()
+        && u64::from(found.line) != line
+    {
+        return Err(format!("expected {expected}, found {found}"));
+    }
+    for (key, place) in [("cta", found.ctaid), ("thread", found.tid)] {
+        if expected[key].is_array() && extent(&expected[key]) != place {
+            return Err(format!("expected {expected}, found {found}"));
+        }
+    }
+    Ok(())
+}
+
+fn scalar(ty: &str, value: &str) -> Result<Vec<u8>, String> {
+    let bad = || format!("{ty}:{value}");
+    Ok(match ty {
+        "f32" => value.parse::<f32>().map_err(|_| bad())?.to_le_bytes().to_vec(),
+        "f64" => value.parse::<f64>().map_err(|_| bad())?.to_le_bytes().to_vec(),
+        _ => {
+            let number: i128 = match value.strip_prefix("0x") {
+                Some(hex) => i128::from_str_radix(hex, 16).map_err(|_| bad())?,
+                None => value.parse().map_err(|_| bad())?,
+            };
+            let bits: usize = ty[1..].parse().map_err(|_| bad())?;
+            number.to_le_bytes()[..bits / 8].to_vec()
+        }
+    })
+}
+
+/// Compares bit for bit, or within `{"ulp": n}` or `{"abs": x, "rel": y}`.
+fn compare(expected: &Array, found: &[u8], tolerance: &Value) -> Result<(), String> {
+    if expected.bytes == found {
+        return Ok(());
+    }
+    if expected.bytes.len() != found.len() {
+        return Err(format!("{} bytes, expected {}", found.len(), expected.bytes.len()));
+    }
+    let width = expected.dtype[2..].parse::<usize>().map_err(|e| e.to_string())?;
+    for (index, (want, have)) in expected.bytes.chunks(width).zip(found.chunks(width)).enumerate() {
+        if want == have {
+            continue;
+        }
+        let (want_text, have_text) = (number(&expected.dtype, want), number(&expected.dtype, have));
+        let close = match (want_text, have_text) {
+            (Some(want), Some(have)) if tolerance.is_object() => {
+                let spacing = match width {
+                    4 => f64::from((want as f32).abs().next_up() - (want as f32).abs()),
+                    _ => want.abs().next_up() - want.abs(),
+                };
+                let allowed = tolerance["ulp"].as_f64().unwrap_or(0.0) * spacing
+                    + tolerance["abs"].as_f64().unwrap_or(0.0)
+                    + tolerance["rel"].as_f64().unwrap_or(0.0) * want.abs();
+                (want.is_nan() && have.is_nan()) || want == have || (want - have).abs() <= allowed
+            }
+            (Some(want), Some(have)) => want.is_nan() && have.is_nan(),
+            _ => false,
+        };
+        if !close {
+            return Err(format!(
+                "element {index}: found {have_text:?} {have:02x?}, expected {want_text:?} {want:02x?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The value of a float element.
+fn number(dtype: &str, bytes: &[u8]) -> Option<f64> {
+    match &dtype[1..] {
+        "f4" => Some(f64::from(f32::from_le_bytes(bytes.try_into().ok()?))),
+        "f8" => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
+        _ => None,
+    }
+}
