@@ -1,3 +1,87 @@
-//! The program `ptxvm`.
+//! The program `ptxvm`: checks, runs and explains PTX on any CPU.
+//!
+//! Each subcommand has its file. Exit statuses are fixed for every command and stand in [`Exit`]; a panic is a bug of ours,
+//! says so, and exits with 101. Nothing here knows how PTX is checked or executed: that is `ptxvm`, the library.
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod arg;
+mod check;
+mod demo;
+mod isa;
+mod npy;
+mod options;
+mod run;
+
+use clap::Parser;
+use options::{Cli, Command};
+use std::process::ExitCode;
+
+/// How a command ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done, nothing wrong.
+    Done = 0,
+    /// The PTX text was rejected.
+    Rejected = 1,
+    /// Bad usage, or a file that cannot be read or written.
+    Usage = 2,
+    /// A trap stopped the kernel.
+    Trapped = 3,
+}
+
+/// Why a command cannot go on: the caller or the machine is at fault. Exits with [`Exit::Usage`].
+#[derive(Debug)]
+pub(crate) struct UsageError(pub(crate) String);
+
+impl<T: std::fmt::Display> From<T> for UsageError {
+    fn from(error: T) -> Self {
+        Self(error.to_string())
+    }
+}
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|info| {
+        eprintln!("ptxvm bug: {info}");
+        eprintln!(
+            "this is a mistake in ptxvm, not in your program; please report it with the PTX file, the command line and this text"
+        );
+    }));
+    let cli = Cli::parse();
+    let exit = match cli.command {
+        Command::Check(options) => check::check(&options),
+        Command::Run(options) => run::run(&options),
+        Command::Isa(options) => isa::isa(&options),
+        Command::Demo(options) => demo::demo(&options),
+    };
+    let exit = exit.unwrap_or_else(|UsageError(message)| {
+        eprintln!("ptxvm: {message}");
+        Exit::Usage
+    });
+    ExitCode::from(exit as u8)
+}
+
+/// Prints to standard output; a reader that has gone away (`ptxvm isa | head`) is no error.
+pub(crate) fn print_out(text: &str) {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    let _closed_early = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Whether diagnostics are printed in colors: on a terminal, unless `NO_COLOR` is set.
+pub(crate) fn colors() -> bool {
+    use std::io::IsTerminal as _;
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
+/// Reads a PTX text; `-` is standard input. Text that is not UTF-8 is read with replacement characters, which the checker
+/// reports with their place.
+pub(crate) fn read_source(path: &str) -> Result<(String, String), UsageError> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    if path == "-" {
+        std::io::stdin().read_to_end(&mut bytes).map_err(|e| format!("cannot read standard input: {e}"))?;
+        return Ok(("<stdin>".to_owned(), String::from_utf8_lossy(&bytes).into_owned()));
+    }
+    let bytes = std::fs::read(path).map_err(|e| format!("cannot read `{path}`: {e}"))?;
+    Ok((path.to_owned(), String::from_utf8_lossy(&bytes).into_owned()))
+}

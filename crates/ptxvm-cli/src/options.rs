@@ -1,0 +1,194 @@
+//! The command line, as clap understands it. What each option means is fixed by the README's contract.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// The PTX virtual machine: checks and runs NVIDIA PTX on any CPU.
+#[derive(Debug, Parser)]
+#[command(name = "ptxvm", version, about, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Parse and check PTX files, and print every diagnostic
+    Check(CheckOptions),
+    /// Run a kernel of a PTX file
+    Run(RunOptions),
+    /// List the instruction table, or one mnemonic
+    Isa(IsaOptions),
+    /// Run built-in kernels and check their results
+    Demo(DemoOptions),
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Human,
+    /// For tools.
+    Json,
+}
+
+/// Which engine executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// The fastest that can.
+    Auto,
+    /// The interpreter.
+    Interp,
+    /// Native code.
+    Jit,
+}
+
+/// Options of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckOptions {
+    /// PTX files; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// Check as if to load on this architecture [default: the module's own .target]
+    #[arg(long, value_name = "sm_XX")]
+    pub(crate) gpu_name: Option<String>,
+    /// Turn warnings about what ptxas would reject into errors
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// How to print diagnostics
+    #[arg(long, value_enum, default_value = "human")]
+    pub(crate) format: Format,
+}
+
+/// Options of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// PTX file; `-` is standard input
+    pub(crate) file: String,
+    /// Kernel [default: the only `.entry` of the module]
+    pub(crate) kernel: Option<String>,
+    /// CTAs in the grid, `X[,Y[,Z]]`
+    #[arg(long, value_name = "X[,Y[,Z]]", default_value = "1", value_parser = extent)]
+    pub(crate) grid: [u32; 3],
+    /// Threads in a CTA, `X[,Y[,Z]]`
+    #[arg(long, value_name = "X[,Y[,Z]]", default_value = "1", value_parser = extent)]
+    pub(crate) block: [u32; 3],
+    /// Bytes of dynamic shared memory
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub(crate) shared: u32,
+    /// A kernel parameter, one for each in order: `TYPE:VALUE`, `in:FILE.npy`, `inout:FILE.npy[=OUT.npy]`,
+    /// `out:DTYPE[SHAPE]=FILE.npy`, `zeros:BYTES`, `bytes:HEX`
+    #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
+    pub(crate) args: Vec<String>,
+    /// Which engine executes
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) engine: Engine,
+    /// OS threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) threads: Option<u32>,
+    /// Stop with a trap after this many warp instructions
+    #[arg(long, value_name = "N")]
+    pub(crate) max_steps: Option<u64>,
+    /// Stop with a trap after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<std::time::Duration>,
+    /// Launch this many times in the same process on the same memory
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: u32,
+    /// Schedule seed: another order of lanes' turns, warps and CTAs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Check as if to load on this architecture [default: the module's own .target]
+    #[arg(long, value_name = "sm_XX")]
+    pub(crate) gpu_name: Option<String>,
+    /// Print what ran: engine, times, instructions
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// What is printed on standard output
+    #[arg(long, value_enum, default_value = "human")]
+    pub(crate) format: Format,
+}
+
+/// Options of `isa`.
+#[derive(Debug, Args)]
+pub(crate) struct IsaOptions {
+    /// A mnemonic, such as `add` or `shfl.sync`
+    pub(crate) name: Option<String>,
+    /// How to print the table
+    #[arg(long, value_enum, default_value = "human")]
+    pub(crate) format: Format,
+}
+
+/// Options of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoOptions {
+    /// Where to write the picture
+    #[arg(long, value_name = "FILE.png", default_value = "mandelbrot.png")]
+    pub(crate) picture: std::path::PathBuf,
+    /// OS threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) threads: Option<u32>,
+}
+
+/// `X[,Y[,Z]]`; what is left out is 1.
+fn extent(text: &str) -> Result<[u32; 3], String> {
+    let mut extent = [1; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err("at most three extents".to_owned());
+    }
+    for (slot, part) in extent.iter_mut().zip(parts) {
+        *slot = part.trim().parse().map_err(|_| format!("`{part}` is not a number of CTAs or threads"))?;
+        if *slot == 0 {
+            return Err("an extent is at least 1".to_owned());
+        }
+    }
+    Ok(extent)
+}
+
+/// A positive number of seconds.
+fn seconds(text: &str) -> Result<std::time::Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("`{text}` is not a number of seconds"))?;
+    match std::time::Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        Ok(_) | Err(_) => Err("a time limit is a positive number of seconds".to_owned()),
+    }
+}
+
+/// The architecture of `--gpu-name`.
+pub(crate) fn gpu_name(name: Option<&str>) -> Result<Option<ptxvm::Sm>, crate::UsageError> {
+    name.map(|name| {
+        ptxvm::Sm::from_name(name)
+            .ok_or_else(|| format!("`{name}` is not an architecture that ptxvm knows").into())
+    })
+    .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn extents() {
+        assert_eq!(extent("7"), Ok([7, 1, 1]));
+        assert_eq!(extent("7,8,9"), Ok([7, 8, 9]));
+        for wrong in ["", "0", "1,0", "1,2,3,4", "-1", "x", "1.5"] {
+            assert!(extent(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn time_limits() {
+        assert_eq!(seconds("0.5"), Ok(std::time::Duration::from_millis(500)));
+        for wrong in ["0", "-1", "nan", "inf", "1e400", "soon"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}
