@@ -13,9 +13,14 @@ const ROUNDS: usize = 7;
 /// Runs all benchmarks and prints the table.
 pub(crate) fn bench() -> Result<(), String> {
     if cfg!(debug_assertions) {
-        eprintln!("note: this is a build without full optimisation; use `cargo run --release -p xtask -- bench`");
+        eprintln!(
+            "note: this is a build without full optimisation; use `cargo run --release -p xtask -- bench`"
+        );
     }
-    println!("{:<22} {:>12} {:>16} {:>14} {:>10} {:>8}", "kernel", "time", "thread instr.", "million/s/core", "native", "ratio");
+    println!(
+        "{:<22} {:>12} {:>16} {:>14} {:>10} {:>8}",
+        "kernel", "time", "thread instr.", "million/s/core", "native", "ratio"
+    );
     for run in [saxpy, sgemm, mandelbrot] {
         println!("{}", run().map_err(|e| e.to_string())?);
     }
@@ -48,7 +53,11 @@ fn measure(
     let rate = instructions as f64 / guest.as_secs_f64() / 1e6;
     let ratio = guest.as_secs_f64() / native.as_secs_f64();
     let ms = |d: Duration| d.as_secs_f64() * 1e3;
-    Ok(format!("{what:<22} {:>9.2} ms {instructions:>16} {rate:>14.0} {:>7.2} ms {ratio:>8.1}", ms(guest), ms(native)))
+    Ok(format!(
+        "{what:<22} {:>9.2} ms {instructions:>16} {rate:>14.0} {:>7.2} ms {ratio:>8.1}",
+        ms(guest),
+        ms(native)
+    ))
 }
 
 fn median(times: &mut [Duration]) -> Duration {
@@ -66,7 +75,11 @@ fn noise(n: usize, seed: u32) -> Vec<f32> {
 }
 
 fn agree(what: &str, same: bool) -> Result<(), ptxvm::Error> {
-    if same { Ok(()) } else { Err(ptxvm::Error::caller(format!("{what}: the result differs from the native one"))) }
+    if same {
+        Ok(())
+    } else {
+        Err(ptxvm::Error::caller(format!("{what}: the result differs from the native one")))
+    }
 }
 
 fn saxpy() -> Result2 {
@@ -95,7 +108,8 @@ fn sgemm() -> Result2 {
     let (a, b) = (noise(N * N, 3), noise(N * N, 4));
     let (da, db, dc) = (vm.buffer(&a)?, vm.buffer(&b)?, vm.zeros::<f32>(N * N)?);
     let n = N as i32;
-    let args = [Arg::buffer(&da), Arg::buffer(&db), Arg::buffer(&dc), Arg::from(n), Arg::from(n), Arg::from(n)];
+    let args =
+        [Arg::buffer(&da), Arg::buffer(&db), Arg::buffer(&dc), Arg::from(n), Arg::from(n), Arg::from(n)];
     let side = (N / 16) as u32;
     let launch = Launch::new([side, side, 1], [16, 16, 1]).threads(1).args(&kernel, &args)?;
     let native = |c: &mut [f32]| {
@@ -130,7 +144,8 @@ fn mandelbrot() -> Result2 {
         Arg::from(step),
         Arg::from(LIMIT),
     ];
-    let launch = Launch::new([(W / 32) as u32, (H / 8) as u32, 1], [32, 8, 1]).threads(1).args(&kernel, &args)?;
+    let launch =
+        Launch::new([(W / 32) as u32, (H / 8) as u32, 1], [32, 8, 1]).threads(1).args(&kernel, &args)?;
     let native = |image: &mut [u8]| {
         for (i, pixel) in image.iter_mut().enumerate() {
             let (cx, cy) = (x0 + (i % W) as f32 * step, y0 + (i / W) as f32 * step);

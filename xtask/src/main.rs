@@ -1,2 +1,39 @@
-//! Development tasks of the workspace.
-fn main() {}
+//! Development tasks of the workspace: `cargo xtask ci | tidy | bench`.
+//!
+//! Invariant: `ci` is what the continuous integration runs, with the same commands that a contributor types.
+
+mod bench;
+mod ci;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let task = args.next().unwrap_or_default();
+    let rest: Vec<String> = args.collect();
+    let done = match task.as_str() {
+        "ci" => ci::ci(&rest),
+        "tidy" => tidy::tidy(),
+        "bench" => bench::bench(),
+        _ => Err("usage: cargo xtask ci | tidy | bench\n\
+             \n\
+             ci       format, clippy, docs, tidy and the tests, as the continuous integration runs them\n\
+             tidy     rules of the house that no other tool checks\n\
+             bench    thread-instructions per second and core of the interpreter, beside native code"
+            .to_owned()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the workspace.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().map(PathBuf::from).unwrap_or_default()
+}

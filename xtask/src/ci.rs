@@ -1,0 +1,34 @@
+//! `cargo xtask ci`: the steps of the continuous integration, in order of how fast they fail. With names of steps as arguments,
+//! only these.
+
+use std::process::Command;
+
+const STEPS: &[(&str, &[&str])] = &[
+    ("fmt", &["fmt", "--all", "--check"]),
+    ("clippy", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
+    ("docs", &["doc", "--workspace", "--no-deps", "--quiet"]),
+    ("test", &["test", "--workspace"]),
+];
+
+/// Runs the steps; `tidy` comes first because it needs no build.
+pub(crate) fn ci(only: &[String]) -> Result<(), String> {
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|o| o == name);
+    if wanted("tidy") {
+        eprintln!("── tidy");
+        crate::tidy::tidy()?;
+    }
+    for (name, args) in STEPS.iter().filter(|(name, _)| wanted(name)) {
+        eprintln!("── {name}: cargo {}", args.join(" "));
+        let status = Command::new(env!("CARGO"))
+            .args(*args)
+            .current_dir(crate::root())
+            .env("RUSTDOCFLAGS", "-D warnings")
+            .status();
+        match status {
+            Ok(status) if status.success() => {}
+            Ok(status) => return Err(format!("{name} failed ({status})")),
+            Err(error) => return Err(format!("{name} cannot be started: {error}")),
+        }
+    }
+    Ok(())
+}

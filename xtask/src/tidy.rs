@@ -1,0 +1,159 @@
+//! `cargo xtask tidy`: rules of the house that no other tool checks.
+//!
+//! Every source file begins with a module doc; none is over 800 lines (the instruction table is data, and may be long); `unsafe`
+//! stands only where the architecture allows it; crates depend only downwards; code quoted in `ADDING-AN-INSTRUCTION.md`
+//! is the code.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Most lines of a source file.
+const MAX_LINES: usize = 800;
+
+/// Where `unsafe` may stand, as prefixes of paths.
+const UNSAFE_ALLOWED: &[&str] = &["crates/ptx-exec/src/mem/", "crates/ptx-exec/src/warp.rs"];
+
+/// Which crates of the workspace a crate may depend on.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("ptx", &[]),
+    ("ptx-sem", &[]),
+    ("ptx-exec", &["ptx", "ptx-sem"]),
+    ("ptxvm", &["ptx", "ptx-exec"]),
+    ("ptxvm-cli", &["ptxvm"]),
+];
+
+/// Checks the rules and lists every offence.
+pub(crate) fn tidy() -> Result<(), String> {
+    let root = crate::root();
+    let mut offences = Vec::new();
+    let mut files = Vec::new();
+    for top in ["crates", "xtask"] {
+        rust_files(&root.join(top), &mut files)?;
+    }
+    files.sort();
+    for file in &files {
+        let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let name = file.strip_prefix(&root).unwrap_or(file).to_string_lossy().replace('\\', "/");
+        check_file(&name, &text, &mut offences);
+    }
+    for (krate, allowed) in LAYERS {
+        check_layer(&root, krate, allowed, &mut offences)?;
+    }
+    check_quotes(&root, "ADDING-AN-INSTRUCTION.md", &mut offences)?;
+    if offences.is_empty() {
+        return Ok(());
+    }
+    Err(format!("tidy found:\n  {}", offences.join("\n  ")))
+}
+
+fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    for entry in fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))? {
+        let path = entry.map_err(|e| e.to_string())?.path();
+        if path.is_dir() {
+            if path.file_name().is_some_and(|n| n != "target") {
+                rust_files(&path, files)?;
+            }
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn check_file(name: &str, text: &str, offences: &mut Vec<String>) {
+    if !text.starts_with("//!") {
+        offences.push(format!("{name}: does not begin with a module doc"));
+    }
+    let lines = text.lines().count();
+    if lines > MAX_LINES && !name.contains("/isa/table/") {
+        offences.push(format!("{name}: {lines} lines, more than {MAX_LINES}"));
+    }
+    if !UNSAFE_ALLOWED.iter().any(|prefix| name.starts_with(prefix)) {
+        for (index, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or(line);
+            let opens = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "unsafe trait"];
+            if opens.iter().any(|word| code.contains(word) && !code.contains('"')) {
+                offences.push(format!("{name}:{}: unsafe is not allowed in this file", index + 1));
+            }
+        }
+    }
+}
+
+/// Dependencies (not those of tests) of a crate of the workspace.
+fn check_layer(root: &Path, krate: &str, allowed: &[&str], offences: &mut Vec<String>) -> Result<(), String> {
+    let manifest = root.join("crates").join(krate).join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).map_err(|e| format!("{}: {e}", manifest.display()))?;
+    let mut section = "";
+    for line in text.lines() {
+        if line.starts_with('[') {
+            section = line;
+        }
+        let dependency = line.split(['.', ' ', '=']).next().unwrap_or_default();
+        let ours = LAYERS.iter().any(|(name, _)| *name == dependency);
+        if section == "[dependencies]" && ours && !allowed.contains(&dependency) {
+            offences.push(format!("crates/{krate}: must not depend on {dependency}"));
+        }
+    }
+    Ok(())
+}
+
+/// A code block whose first line is `// PATH` must stand in that file, line by line (leading space aside); a path in
+/// backticks must exist.
+fn check_quotes(root: &Path, document: &str, offences: &mut Vec<String>) -> Result<(), String> {
+    let text = fs::read_to_string(root.join(document)).map_err(|e| format!("{document}: {e}"))?;
+    let squeeze =
+        |code: &str| code.lines().map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join("\n");
+    let mut quoted = 0;
+    for (index, block) in text.split("```").enumerate() {
+        if index % 2 == 0 {
+            for path in block
+                .split('`')
+                .skip(1)
+                .step_by(2)
+                .filter(|p| p.starts_with("crates/") || p.starts_with("tests/"))
+            {
+                if !root.join(path).exists() {
+                    offences.push(format!("{document}: `{path}` does not exist"));
+                }
+            }
+            continue;
+        }
+        let mut lines = block.lines().skip(1);
+        let Some(path) = lines.next().and_then(|l| l.strip_prefix("// ")) else { continue };
+        let Ok(source) = fs::read_to_string(root.join(path.trim())) else {
+            offences.push(format!("{document}: quotes `{path}`, which does not exist"));
+            continue;
+        };
+        quoted += 1;
+        let code = squeeze(&lines.collect::<Vec<_>>().join("\n"));
+        if !squeeze(&source).contains(&code) {
+            offences.push(format!("{document}: the code quoted from `{path}` is not there any more"));
+        }
+    }
+    if quoted == 0 {
+        offences.push(format!("{document}: quotes no code, so nothing keeps it true"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_house_is_tidy() {
+        if let Err(message) = tidy() {
+            panic!("{message}");
+        }
+    }
+
+    #[test]
+    fn offences_are_found() {
+        let mut offences = Vec::new();
+        check_file("crates/ptx/src/x.rs", "fn f() { unsafe { g() } }", &mut offences);
+        assert_eq!(offences.len(), 2, "{offences:?}");
+        offences.clear();
+        check_file("crates/ptx/src/x.rs", &format!("//! x\n{}", "\n".repeat(900)), &mut offences);
+        assert_eq!(offences.len(), 1, "{offences:?}");
+    }
+}
