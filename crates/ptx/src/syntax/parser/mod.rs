@@ -317,8 +317,12 @@ impl<'s> Parser<'s> {
             Some(K::DotWord) => self.first_on_line() && is_directive(self.word()),
             Some(K::Ident) => {
                 let label = self.kind_ahead(1) == Some(K::Colon);
-                let opcode = !self.text().starts_with('%')
-                    && matches!(self.kind_ahead(1), Some(K::DotWord | K::Semicolon | K::Ident));
+                // `bra` and its label may stand on two lines, so a lone name must be an instruction's.
+                let opcode = match self.kind_ahead(1) {
+                    Some(K::DotWord | K::Ident) => !self.text().starts_with('%'),
+                    Some(K::Semicolon) => !crate::isa::rows_of(self.text()).is_empty(),
+                    _ => false,
+                };
                 self.first_on_line() && (label || opcode)
             }
             _ => false,
