@@ -155,14 +155,21 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// Says that a name is reserved, if it is. PTX ISA §4.3.2, §4.4.
+    /// Says that a name is reserved, if it is. PTX ISA §4.3.2, §4.4. Kernels, functions and variables of a module get a warning where
+    /// the name is an instruction's: compilers emit what C calls `add` under that name, and ptxas takes it.
     pub(super) fn reserved(&mut self, name: Name) {
         let text = name.text(self.text);
+        let opcode = super::gate::is_opcode(text, self.header.level().map(|l| l.ptx));
+        if opcode && self.scopes.depth() == 1 {
+            let message = format!("`{text}` is the name of an instruction");
+            self.report.push(Diagnostic::new(Code::Suspicious, name.span, message).with_section("4.3.2"));
+            return;
+        }
         let what = if text == "WARP_SZ" {
             "a predefined constant"
         } else if text.starts_with('%') && crate::isa::Sreg::from_name(text).is_some() {
             "a special register"
-        } else if super::gate::is_opcode(text, self.header.level().map(|l| l.ptx)) {
+        } else if opcode {
             "the name of an instruction"
         } else {
             return;

@@ -60,9 +60,5 @@ impl Checker<'_> {
 
 /// Whether a name is an opcode that this version reserves: opcodes of later versions are free. A1.
 pub(super) fn is_opcode(name: &str, version: Option<Version>) -> bool {
-    let since = isa::rows_of(name).iter().filter_map(|row| row.form().gate.ptx).min();
-    match (since, version) {
-        (Some(since), Some(version)) => since <= version,
-        (Some(_), None) | (None, _) => false,
-    }
+    version.is_some_and(|version| isa::reserved::is_reserved(name, version))
 }

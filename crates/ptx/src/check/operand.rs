@@ -12,7 +12,7 @@ use super::scope::Entity;
 use super::types::{Width, accepts};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
-use crate::isa::form::{self, Kind, TypeOf, Value};
+use crate::isa::form::{self, Fragment, Kind, TypeOf, Value};
 use crate::isa::{Dir, Gate, Geom, Op, OperandForm, Slot, Space, Sreg, Ty, TyKind, Version};
 use crate::syntax::tree::Reference;
 
@@ -910,10 +910,7 @@ impl<'a> BodyChecker<'_, 'a> {
         matrix: char,
         written: &Written<'a>,
     ) -> Option<Operand> {
-        let (ty, count) = super::rule::fragment(&site.found.mods, matrix)?;
-        let bits = if ty.bits() < 32 || ty == Ty::F16x2 { Ty::B32 } else { ty };
-        // Packed elements are held in 32-bit registers of any kind of bits.
-        let wanted = if ty == Ty::F16x2 { Ty::F16x2 } else { bits };
+        let Fragment { registers: count, ty: wanted } = form::fragment(matrix, &site.found.mods)?;
         if count == 1 && !matches!(written.kind, WrittenKind::Vector(_)) {
             return match form.dir {
                 Dir::Out => self.destination(written, wanted, Width::Equal),

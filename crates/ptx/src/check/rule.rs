@@ -8,7 +8,7 @@ use super::inst::{Site, Written, WrittenKind};
 use super::module::{AddressBase, Inst, LocalId, Operand};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
-use crate::isa::{Dir, Kind, Mods, Op, Rule, Slot, Ty, Version, Word};
+use crate::isa::{Dir, Kind, Op, Rule, Slot, Version, Word};
 
 /// Checks the rules of an instruction's row; false after an error.
 pub(super) fn operands<'a>(
@@ -233,101 +233,4 @@ pub(super) fn call_locals(inst: &Inst) -> (Vec<LocalId>, Vec<LocalId>) {
         }));
     }
     (results, arguments)
-}
-
-/// Type and number of the registers of a matrix fragment. PTX ISA §9.7.13.3, §9.7.13.9.
-pub(super) fn fragment(mods: &Mods, matrix: char) -> Option<(Ty, u8)> {
-    if matrix == 'r' {
-        // ldmatrix: one register for each matrix.
-        let count = match mods.get(Slot::Num)? {
-            Word::X2 => 2,
-            Word::X4 => 4,
-            _ => 1,
-        };
-        return Some((Ty::B32, count));
-    }
-    let matrix = if matrix == 'm' { mods.matrix()? } else { matrix };
-    let shape = mods.shape()?;
-    let slot = match matrix {
-        'a' => Slot::Atype,
-        'b' => Slot::Btype,
-        'c' => Slot::Ctype,
-        _ => Slot::Dtype,
-    };
-    let ty = mods.ty_in(slot).or(mods.ty_in(Slot::Type))?;
-    let (m, n, k) = (u32::from(shape.m), u32::from(shape.n), u32::from(shape.k));
-    let elements = match matrix {
-        'a' => m * k,
-        'b' => k * n,
-        _ => m * n,
-    };
-    let wide_half = ty == Ty::F16 && matches!(matrix, 'a' | 'b') && k == 16 && (m * n == 256);
-    // Four products at once: mma.m8n8k4.
-    let copies = if (m, n, k) == (8, 8, 4) { 4 } else { 1 };
-    let registers = if wide_half { 8 } else { (elements * copies * ty.bits()).div_ceil(32 * 32) };
-    let held = match ty {
-        Ty::F16 => Ty::F16x2,
-        Ty::F32 | Ty::S32 => ty,
-        _ => Ty::B32,
-    };
-    Some((held, u8::try_from(registers).ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::isa;
-
-    /// Register counts as §9.7.13.3 and §9.7.13.9 list them.
-    #[test]
-    fn fragments_have_the_registers_that_the_manual_lists() {
-        let cases = [
-            (
-                "wmma",
-                "mma.sync.aligned.row.col.m16n16k16.f32.f16",
-                [(Ty::F16x2, 8), (Ty::F16x2, 8), (Ty::F16x2, 4), (Ty::F32, 8)],
-            ),
-            (
-                "wmma",
-                "mma.sync.aligned.row.col.m8n32k16.f16.f32",
-                [(Ty::F16x2, 8), (Ty::F16x2, 8), (Ty::F32, 8), (Ty::F16x2, 4)],
-            ),
-            (
-                "wmma",
-                "mma.sync.aligned.row.col.m16n16k16.s32.u8.u8.s32",
-                [(Ty::B32, 2), (Ty::B32, 2), (Ty::S32, 8), (Ty::S32, 8)],
-            ),
-            (
-                "wmma",
-                "mma.sync.aligned.row.col.m8n32k16.s32.s8.s8.s32",
-                [(Ty::B32, 1), (Ty::B32, 4), (Ty::S32, 8), (Ty::S32, 8)],
-            ),
-            (
-                "wmma",
-                "mma.sync.aligned.row.col.m32n8k16.s32.s8.s8.s32",
-                [(Ty::B32, 4), (Ty::B32, 1), (Ty::S32, 8), (Ty::S32, 8)],
-            ),
-            (
-                "wmma",
-                "mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32",
-                [(Ty::B32, 1), (Ty::B32, 1), (Ty::S32, 2), (Ty::S32, 2)],
-            ),
-            (
-                "wmma",
-                "mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
-                [(Ty::B32, 1), (Ty::B32, 1), (Ty::S32, 2), (Ty::S32, 2)],
-            ),
-            (
-                "mma",
-                "sync.aligned.m8n8k4.row.col.f32.f16.f16.f16",
-                [(Ty::F16x2, 2), (Ty::F16x2, 2), (Ty::F16x2, 4), (Ty::F32, 8)],
-            ),
-        ];
-        for (mnemonic, words, wanted) in cases {
-            let words: Vec<&str> = words.split('.').collect();
-            let (_, mods) = isa::match_mods(mnemonic, &words)[0];
-            let found = ['a', 'b', 'c', 'd'].map(|m| fragment(&mods, m).unwrap());
-            assert_eq!(found, wanted, "{mnemonic} {words:?}");
-        }
-    }
 }

@@ -370,7 +370,7 @@ impl OperandForm {
 pub struct Fragment {
     /// How many.
     pub registers: u8,
-    /// The type of each: `.f32` and `.s32` alone, all else packed in `.b32`.
+    /// The type of each: `.f32` and `.s32` alone, `.f16` in pairs, all else packed in `.b32`.
     pub ty: Ty,
 }
 
@@ -405,12 +405,16 @@ pub fn fragment(matrix: char, mods: &Mods) -> Option<Fragment> {
     };
     let quad = (shape.m, shape.n, shape.k) == (8, 8, 4);
     if shape.m * shape.n == 256 && ty == Ty::F16 && matches!(matrix, 'a' | 'b') {
-        return Some(Fragment { registers: 8, ty: Ty::B32 });
+        return Some(Fragment { registers: 8, ty: Ty::F16x2 });
     }
     let lanes = if quad { 8 } else { 32 };
     let bits = u32::from(elements) * ty.bits() / lanes;
-    let full = matches!(ty, Ty::F32 | Ty::S32);
-    Some(Fragment { registers: u8::try_from(bits / 32).ok()?, ty: if full { ty } else { Ty::B32 } })
+    let held = match ty {
+        Ty::F32 | Ty::S32 => ty,
+        Ty::F16 => Ty::F16x2,
+        _ => Ty::B32,
+    };
+    Some(Fragment { registers: u8::try_from(bits / 32).ok()?, ty: held })
 }
 
 /// The elements of a coordinate operand: the type of each, and which shorter or longer vectors also serve.
