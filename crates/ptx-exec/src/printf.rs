@@ -9,6 +9,9 @@ use crate::mem::View;
 use crate::trap::Fault;
 use ptx::isa::Space;
 
+#[cfg(test)]
+mod tests;
+
 /// Widths and precisions beyond this are cut, so that a format cannot ask for gigabytes.
 const WIDTH_LIMIT: usize = 4096;
 
