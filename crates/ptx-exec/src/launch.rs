@@ -1,11 +1,12 @@
 //! Loading a program and launching its kernels: what the rest of the world uses of this crate.
 //!
-//! [`LoadedModule::load`] places the variables of a program in a [`Memory`]; [`LoadedModule::kernel`] binds a kernel; a
+//! [`LoadedModule::load`] places the variables of a program in a [`Memory`]; [`Kernel::bind`] binds a kernel; a
 //! [`Kernel`] is launched any number of times, from any thread.
 //!
 //! Invariant: a launch returns only when no thread runs guest code any more. Variables keep their contents from launch to launch and
 //! are freed with the module.
 
+use crate::bind::Unimplemented;
 use crate::bound::{Code, Term};
 use crate::frame::DEPTH_LIMIT;
 use crate::interp::World;
@@ -304,6 +305,15 @@ impl std::fmt::Display for LaunchError {
 impl std::error::Error for LaunchError {}
 
 impl Kernel {
+    /// Binds a kernel.
+    ///
+    /// # Errors
+    /// The first instruction that it can reach and that is not implemented.
+    pub fn bind(module: &Arc<LoadedModule>, kernel: FuncId) -> Result<Self, Unimplemented> {
+        let code = crate::bind::bind(&module.program, kernel, &module.layout(kernel))?;
+        Ok(Self::new(module, kernel, code))
+    }
+
     /// A kernel with the code that was bound for it and for [`LoadedModule::layout`].
     pub fn new(module: &Arc<LoadedModule>, kernel: FuncId, code: Code) -> Self {
         let stack_bytes = stack_bytes(&code, kernel);
