@@ -139,8 +139,9 @@ impl LoadedModule {
     fn initialise(&self) -> Result<(), LoadError> {
         for (variable, address) in self.program.variables.iter().zip(&self.variables) {
             let (Some(init), Some(address)) = (&variable.init, address) else { continue };
-            let mut bytes = init.bytes.clone();
-            bytes.truncate(usize::try_from(variable.bytes).unwrap_or(usize::MAX));
+            let bytes =
+                &init.bytes[..init.bytes.len().min(usize::try_from(variable.bytes).unwrap_or(usize::MAX))];
+            self.memory.write(*address, bytes)?;
             for reloc in &init.relocs {
                 let Some(value) = self.symbol_address(reloc) else {
                     return Err(LoadError::Initialiser {
@@ -148,13 +149,9 @@ impl LoadedModule {
                         line: self.line(variable),
                     });
                 };
-                let value = value.to_le_bytes();
-                let start = usize::try_from(reloc.offset).unwrap_or(usize::MAX);
-                let target = bytes.get_mut(start..).unwrap_or_default();
-                let n = target.len().min(usize::from(reloc.bytes).min(8));
-                target[..n].copy_from_slice(&value[..n]);
+                let value = &value.to_le_bytes()[..usize::from(reloc.bytes).min(8)];
+                self.memory.write(*address + reloc.offset, value)?;
             }
-            self.memory.write(*address, &bytes)?;
         }
         Ok(())
     }
