@@ -24,16 +24,37 @@ impl<T: Copy> Lane<T> {
     pub fn splat(value: T) -> Self {
         Self([value; LANES])
     }
+}
 
+/// An unsigned integer that [`Lane::blend`] chooses by bits.
+pub trait Bits: Copy {
+    /// `a` if `first`, else `b`.
+    fn choose(first: bool, a: Self, b: Self) -> Self;
+}
+
+macro_rules! bits {
+    ($($ty:ty)+) => {$(
+        impl Bits for $ty {
+            #[inline(always)]
+            fn choose(first: bool, a: Self, b: Self) -> Self {
+                let ones = <$ty>::from(first).wrapping_neg();
+                a & ones | b & !ones
+            }
+        }
+    )+};
+}
+bits! { u8 u16 u32 u64 }
+
+impl<T: Bits> Lane<T> {
     /// Takes `new` in the lanes of `mask` and keeps the others.
     #[inline(always)]
     pub fn blend(&mut self, mask: LaneMask, new: &Self) {
         if mask == FULL {
             *self = *new;
         } else {
+            // Chosen by bits, so that both values are read in every lane and the choice vectorises.
             for lane in 0..LANES {
-                let take = mask >> lane & 1 != 0;
-                self.0[lane] = if take { new.0[lane] } else { self.0[lane] };
+                self.0[lane] = T::choose(mask & (1 << lane) != 0, new.0[lane], self.0[lane]);
             }
         }
     }

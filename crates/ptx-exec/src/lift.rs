@@ -12,12 +12,12 @@
 //! before it is written). Registers are indexed with bounds checks; the numbers were right when the step was bound.
 
 use crate::bound::{Exec, StepFn};
-use crate::lanes::{FULL, LANES, Lane, LaneMask, Registers, lanes_of};
+use crate::lanes::{Bits, LANES, Lane, LaneMask, Registers, lanes_of};
 use crate::warp::WarpState;
 use ptx::ir::RegClass;
 
 /// An element of a register file: `u16`, `u32` or `u64`.
-pub trait Slot: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {
+pub trait Slot: Bits + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     /// The class of the registers that hold it.
     const CLASS: RegClass;
     /// The registers of that class.
@@ -189,22 +189,9 @@ impl<S: Slot> Target<S> {
     #[inline(always)]
     pub fn write(&self, regs: &mut Registers, mask: LaneMask, new: &Lane<S>) {
         match self {
-            Target::Reg(index) => blend(mask, new, &mut S::file_mut(regs)[*index]),
+            Target::Reg(index) => S::file_mut(regs)[*index].blend(mask, new),
             Target::Sink => {}
             Target::Other(write) => write(regs, mask, new),
-        }
-    }
-}
-
-/// Takes `new` in the lanes of the mask and keeps the others.
-#[inline(always)]
-pub fn blend<S: Copy>(mask: LaneMask, new: &Lane<S>, old: &mut Lane<S>) {
-    if mask == FULL {
-        *old = *new;
-    } else {
-        for lane in 0..LANES {
-            let take = mask & (1 << lane) != 0;
-            old.0[lane] = if take { new.0[lane] } else { old.0[lane] };
         }
     }
 }
@@ -311,6 +298,44 @@ pub fn lift3<A: Value, B: Value, C: Value, D: Value>(
         let mut out = Lane([D::Slot::default(); LANES]);
         for lane in 0..LANES {
             out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot();
+        }
+        d.write(exec.regs, exec.mask, &out);
+        Ok(())
+    })
+}
+
+/// `d = f(a, b, c)` in every lane, tried with `quick`, which says whether its result is certain; if one is not, all are computed
+/// by `f`. Where both are certain they agree.
+pub fn lift3_quick<A: Value, B: Value, C: Value, D: Value>(
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
+    b: Operand<B::Slot>,
+    c: Operand<C::Slot>,
+    quick: impl Fn(A, B, C) -> (D, bool) + Copy + Send + Sync + 'static,
+    f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
+) -> StepFn {
+    #[cold]
+    #[inline(never)]
+    fn again<A: Value, B: Value, C: Value, D: Value>(
+        (a, b, c): (&Lane<A::Slot>, &Lane<B::Slot>, &Lane<C::Slot>),
+        f: impl Fn(A, B, C) -> D,
+    ) -> Lane<D::Slot> {
+        Lane(std::array::from_fn(|lane| f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot()))
+    }
+    Box::new(move |exec| {
+        let (mut scratch_a, mut scratch_b, mut scratch_c) = (None, None, None);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let c = c.read(Inputs::of(exec), &mut scratch_c);
+        let mut out = Lane([D::Slot::default(); LANES]);
+        let mut doubts = 0u32;
+        for lane in 0..LANES {
+            let (value, certain) = quick(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane]));
+            out.0[lane] = value.slot();
+            doubts |= u32::from(!certain);
+        }
+        if doubts != 0 {
+            out = again((a, b, c), f);
         }
         d.write(exec.regs, exec.mask, &out);
         Ok(())
@@ -549,7 +574,7 @@ pub fn select<S: Slot>(d: Target<S>, a: Operand<S>, b: Operand<S>, c: PredOperan
         let c = c.read(exec.regs);
         let a = a.read(Inputs::of(exec), &mut scratch_a);
         let mut out = *b.read(Inputs::of(exec), &mut scratch_b);
-        blend(c, a, &mut out);
+        out.blend(c, a);
         d.write(exec.regs, exec.mask, &out);
         Ok(())
     })

@@ -46,7 +46,7 @@ impl Float for f32 {
     }
     #[inline]
     fn fused(self, b: Self, c: Self) -> Self {
-        self.mul_add(b, c)
+        fused_f32(self, b, c)
     }
     #[inline]
     fn root(self) -> Self {
@@ -88,6 +88,27 @@ impl Float for f64 {
         let first = operands.iter().find(|x| x.is_nan());
         Self::from_bits(first.map_or(invalid, |x| x.to_bits() | QUIET_F64))
     }
+}
+
+/// a * b + c, rounded once to nearest; without branches and calls, so that a loop over it vectorises on hosts without an FMA unit.
+///
+/// The product of two singles is exact in double precision. The sum with c is taken there with rounding to odd, which makes the
+/// second rounding, to single precision, come out as one rounding of the exact value (Boldo and Melquiond, 2008): double precision
+/// has more than two digits to spare. Rounding to odd: where the rounded sum is inexact (its error is exact in two-sum)
+/// and its last digit is even, it moves by one unit in the last place towards the exact sum.
+#[inline]
+fn fused_f32(a: f32, b: f32, c: f32) -> f32 {
+    let product = f64::from(a) * f64::from(b);
+    let c = f64::from(c);
+    let sum = product + c;
+    let c_part = sum - product;
+    let error = (product - (sum - c_part)) + (c - c_part);
+    // No product of these underflows: both are multiples of 2^-298, and the error of an infinite sum is a NaN, which does not compare.
+    let direction = error * sum;
+    let inwards = i64::from(direction < 0.0);
+    let inexact = inwards | i64::from(direction > 0.0);
+    let odd = (sum.to_bits().cast_signed() - inwards) | inexact;
+    f64::from_bits(odd.cast_unsigned()) as f32
 }
 
 /// The NaN of every `.f32` instruction.
@@ -274,6 +295,24 @@ per_float! {
     ]
     fma[a, b, c](rnd): fma_f32 f32, fma_f64 f64
 }
+/// [`fma_f32`] with rounding to nearest, at half its cost, and whether the result is certain; an uncertain one may differ in the last
+/// place.
+///
+/// The sum in double precision is rounded a second time. That changes the result only where the first rounding ended half-way between
+/// two singles, or where the result is subnormal; then it is called uncertain, whether it is wrong or not.
+///
+/// # Source
+/// PTX ISA §9.7.3.6.
+#[inline]
+#[must_use]
+pub fn fma_quick_f32(a: f32, b: f32, c: f32) -> (f32, bool) {
+    let sum = f64::from(a) * f64::from(b) + f64::from(c);
+    let half_way = sum.to_bits() as u32 & 0x1fff_ffff == 0x1000_0000;
+    let tiny = (sum.abs() <= f64::from(f32::MIN_POSITIVE)) & (sum != 0.0);
+    let result = sum as f32;
+    (if is_nan(result) { NAN_F32 } else { result }, !(half_way | tiny))
+}
+
 per_float! {
     [/// `div.rnd`: d = a / b, correctly rounded.
      ///

@@ -85,26 +85,39 @@ pub(super) fn rounded2_f32(
     }
 }
 
-/// `.f32` with three operands, `.rnd`, `.ftz` and `.sat`.
-pub(super) fn rounded3_f32(
-    o: &Operands<'_>,
-    f: impl Fn(f32, f32, f32, Rnd) -> f32 + Copy + Send + Sync + 'static,
-) -> Bound {
+/// `fma.f32`: `.rnd`, `.ftz` and `.sat`.
+fn fma_f32(o: &Operands<'_>) -> Bound {
     let rnd = rnd(o)?;
     let (ftz, sat) = (o.has(Word::Ftz), o.has(Word::Sat));
     if rnd != Rnd::Rn {
         return o.active3(move |a, b, c| {
-            sat_if(sat, ftz_if(ftz, f(ftz_if(ftz, a), ftz_if(ftz, b), ftz_if(ftz, c), rnd)))
+            sat_if(sat, ftz_if(ftz, sem::fma_f32(ftz_if(ftz, a), ftz_if(ftz, b), ftz_if(ftz, c), rnd)))
         });
     }
-    let rn = move |a, b, c| f(a, b, c, Rnd::Rn);
-    let flushed = move |a, b, c| sem::ftz_f32(rn(sem::ftz_f32(a), sem::ftz_f32(b), sem::ftz_f32(c)));
     match (ftz, sat) {
-        (false, false) => o.lift3(rn),
-        (false, true) => o.lift3(move |a, b, c| sem::sat_f32(rn(a, b, c))),
-        (true, false) => o.lift3(flushed),
-        (true, true) => o.lift3(move |a, b, c| sem::sat_f32(flushed(a, b, c))),
+        (false, false) => fma_rn_f32::<false, false>(o),
+        (false, true) => fma_rn_f32::<false, true>(o),
+        (true, false) => fma_rn_f32::<true, false>(o),
+        (true, true) => fma_rn_f32::<true, true>(o),
     }
+}
+
+fn fma_rn_f32<const FTZ: bool, const SAT: bool>(o: &Operands<'_>) -> Bound {
+    let before = |x| ftz_if(FTZ, x);
+    let after = |x| sat_if(SAT, ftz_if(FTZ, x));
+    let quick = move |a, b, c| {
+        let (value, certain) = sem::fma_quick_f32(before(a), before(b), before(c));
+        (after(value), certain)
+    };
+    let exact = move |a, b, c| after(sem::fma_f32(before(a), before(b), before(c), Rnd::Rn));
+    Ok(lift::lift3_quick(
+        o.dst::<f32>(0)?,
+        o.src::<f32>(0)?,
+        o.src::<f32>(1)?,
+        o.src::<f32>(2)?,
+        quick,
+        exact,
+    ))
 }
 
 /// `.f64` with one operand and `.rnd`.
@@ -140,7 +153,7 @@ pub(super) fn rounded3_f64(
 /// `mad.f32`: `fma` but on `sm_1x`, where it has no rounding modifier and cuts the product. §9.7.3.6.
 pub(super) fn mad_f32(o: &Operands<'_>) -> Bound {
     if o.binding.program.target.sm.number >= 20 || o.rnd().is_some() {
-        return rounded3_f32(o, sem::fma_f32);
+        return fma_f32(o);
     }
     // `mad_trunc_f32` flushes by itself, as these targets always do.
     o.ignore_word(Word::Ftz);
@@ -150,7 +163,7 @@ pub(super) fn mad_f32(o: &Operands<'_>) -> Bound {
 
 pub(super) fn fma(o: &Operands<'_>) -> Bound {
     by_type! { o.ty()?;
-        F32 => rounded3_f32(o, sem::fma_f32),
+        F32 => fma_f32(o),
         F64 => rounded3_f64(o, sem::fma_f64),
         F16 => super::half::three(o, sem::fma_f16),
         F16x2 => super::half::three_x2(o, sem::fma_f16x2),

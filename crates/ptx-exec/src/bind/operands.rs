@@ -318,7 +318,7 @@ pub(super) fn write_reg<V: Value>(reg: Reg) -> Result<Target<V::Slot>, Missing> 
 fn extend<V: Value, S: RegSlot>(index: usize) -> Target<V::Slot> {
     Target::Other(Box::new(move |regs: &mut Registers, mask: LaneMask, new: &Lane<V::Slot>| {
         let new = Lane(new.0.map(|slot| S::from_bits(V::of(slot).extended())));
-        lift::blend(mask, &new, &mut S::file_mut(regs)[index]);
+        S::file_mut(regs)[index].blend(mask, &new);
     }))
 }
 
@@ -335,6 +335,6 @@ pub(super) fn write_low(reg: Reg) -> Result<Target<u64>, Missing> {
 
 fn cut<S: RegSlot>(index: usize) -> Target<u64> {
     Target::Other(Box::new(move |regs: &mut Registers, mask: LaneMask, new: &Lane<u64>| {
-        lift::blend(mask, &Lane(new.0.map(S::from_bits)), &mut S::file_mut(regs)[index]);
+        S::file_mut(regs)[index].blend(mask, &Lane(new.0.map(S::from_bits)));
     }))
 }

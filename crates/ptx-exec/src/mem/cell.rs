@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// A value that one access moves: `u8`, `u16`, `u32` or `u64`.
-pub trait Cell: sealed::Raw {}
+pub trait Cell: sealed::Raw + crate::lanes::Bits {}
 
 mod sealed {
     /// Raw accesses of one width.

@@ -111,7 +111,16 @@ fn arithmetic_f64() {
     }
 }
 
+/// The quick form is the exact one wherever it says so.
+fn check_quick(x: u32, y: u32, z: u32) {
+    let (a, b, c) = (f32::from_bits(x), f32::from_bits(y), f32::from_bits(z));
+    let (quick, certain) = fma_quick_f32(a, b, c);
+    let exact = fma_f32(a, b, c, Rnd::Rn);
+    assert!(!certain || quick.to_bits() == exact.to_bits(), "{x:#x} {y:#x} {z:#x}: {quick:e}, not {exact:e}");
+}
+
 fn check_fma_f32(x: u32, y: u32, z: u32) {
+    check_quick(x, y, z);
     let (oa, ob, oc): (Single, Single, Single) = (float(x), float(y), float(z));
     for (rnd, round) in MODES {
         let result = fma_f32(f32::from_bits(x), f32::from_bits(y), f32::from_bits(z), rnd);
@@ -367,4 +376,27 @@ fn flush_and_saturate() {
         let saturated = if !positive { 0 } else { x.min(0x3ff0_0000_0000_0000) };
         assert_eq!(sat_f64(f64::from_bits(x)).to_bits(), saturated, "{x:#x}");
     }
+}
+
+/// Products and sums that end near half-way between two singles, and near the subnormals.
+#[test]
+fn fma_at_the_edges_of_double_rounding() {
+    let mut random = Random::new(31);
+    let mut uncertain = 0u32;
+    for _ in 0..200_000 {
+        // Few significant bits make exact half-way sums frequent; the addend decides by its lowest bit.
+        let bits = random.u64();
+        let few = |bits: u64, exponent: u64| f32::from_bits((bits as u32 & 0x8078_0003) | (exponent as u32) << 23);
+        let (a, b) = (few(bits, 64 + (bits >> 32) % 127), few(bits >> 7, 64 + (bits >> 40) % 127));
+        let product = f64::from(a) * f64::from(b);
+        let c = (product * 2f64.powi(((bits >> 48) % 64) as i32 - 32)) as f32;
+        for c in [c, -c, f32::from_bits(c.to_bits() ^ 1)] {
+            let (oa, ob, oc): (Single, Single, Single) = (float(a.to_bits()), float(b.to_bits()), float(c.to_bits()));
+            let oracle = oa.mul_add_r(ob, oc, rustc_apfloat::Round::NearestTiesToEven).value;
+            assert_eq!(fma_f32(a, b, c, Rnd::Rn).to_bits(), expect_f32(oracle), "{a:e} {b:e} {c:e}");
+            check_quick(a.to_bits(), b.to_bits(), c.to_bits());
+            uncertain += u32::from(!fma_quick_f32(a, b, c).1);
+        }
+    }
+    assert!(uncertain > 1000, "the cases do not come near: {uncertain}");
 }
