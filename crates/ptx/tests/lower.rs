@@ -1,6 +1,7 @@
 //! Lowering: small texts beside the program that they become (`lower/NAME.ptx`, `lower/NAME.ir`, reviewed line by line), the
 //! rules of the IR on all fixtures, and random control flow, executed as text and as blocks.
 
+use ptx::analysis::uniformity::{Assumptions, Uniformity};
 use ptx::check::module::{Function, Operand, Statement};
 use ptx::check::{CheckOptions, Module, check};
 use ptx::ir::verify::verify;
@@ -207,4 +208,62 @@ fn blocks_run_as_the_text_does() {
         }
     }
     assert!(instructions > 50_000);
+}
+
+/// A text that passes the checker never fails later, however it came about.
+#[test]
+fn mutated_fixtures_never_fail_later() {
+    let mut rng = Rng(77);
+    let (mut tried, mut accepted) = (0, 0);
+    for file in texts("../../tests/fixtures/kernels") {
+        let text = read(&file);
+        let lines: Vec<&str> = text.lines().collect();
+        if lines.len() > 600 {
+            continue;
+        }
+        for _ in 0..6 {
+            let mut mutated: Vec<&str> = lines.clone();
+            for _ in 0..1 + rng.below(3) {
+                let (a, b) = (rng.below(mutated.len()), rng.below(mutated.len()));
+                match rng.below(3) {
+                    0 => drop(mutated.remove(a)),
+                    1 => mutated.swap(a, b),
+                    _ => mutated.insert(a, mutated[b]),
+                }
+            }
+            tried += 1;
+            let text = mutated.join("\n");
+            if let Some(module) = check("mutated", &text, &CheckOptions::default()).module {
+                accepted += 1;
+                let program = lower(module);
+                let violations: Vec<String> = verify(&program).iter().map(ToString::to_string).collect();
+                assert!(violations.is_empty(), "{text}\n{}\n{program}", violations.join("\n"));
+                for function in program.functions.iter().filter(|f| !f.blocks.is_empty()) {
+                    Uniformity::new(function, Assumptions { ntid: Some([64, 1, 1]) });
+                }
+            }
+        }
+    }
+    assert!(tried > 300 && accepted > 50, "{accepted} of {tried}");
+}
+
+/// Long and deeply nested functions lower in time that grows with their length.
+#[test]
+fn long_functions_are_lowered_quickly() {
+    let n = 20_000;
+    let mut body = String::new();
+    for i in 0..n {
+        body.push_str(&format!("H{i}: @p bra T{i};\n"));
+    }
+    for i in (0..n).rev() {
+        body.push_str(&format!("T{i}: add.u32 r, r, 1; @q bra H{i};\n"));
+    }
+    let text = format!(
+        ".version 6.4\n.target sm_70\n.address_size 64\n.entry deep() {{\n.reg .pred p, q;\n.reg .b32 r;\n{body}}}\n"
+    );
+    let module = module("deep", &text);
+    let start = std::time::Instant::now();
+    let program = lower(module);
+    assert!(program.functions[0].blocks.len() >= 2 * n);
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
 }

@@ -3,7 +3,7 @@
 //! Invariant: nothing here changes a program, and no fact depends on anything but the program and the assumptions that are
 //! passed in. Nodes of graphs are block numbers.
 //!
-//! * [`cfg`]: the control-flow graph and its loops
+//! * [`mod@cfg`]: the control-flow graph and its loops
 //! * [`dominators`]: dominators, post-dominators, frontiers
 //! * [`def_use`]: where registers are written and read
 //! * [`liveness`]: which registers a block's successors may still read
