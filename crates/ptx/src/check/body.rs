@@ -464,6 +464,14 @@ const SUGGESTIONS: u32 = 64;
 impl<'a> Checker<'a> {
     /// Says that a name is not declared, once per function.
     pub(super) fn undeclared(&mut self, name: Name) {
+        if let Some(since) = crate::isa::sreg::later(name.text(self.text)) {
+            let text = name.text(self.text);
+            self.report.push(
+                Diagnostic::new(Code::NotImplemented, name.span, format!("ptxvm does not implement `{text}`"))
+                    .with_label(format!("PTX {since} introduced this special register")),
+            );
+            return;
+        }
         self.missing(Code::Undeclared, name.span, name.text(self.text), "is not declared", "5.4");
     }
 
