@@ -467,8 +467,12 @@ impl<'a> Checker<'a> {
         if let Some(since) = crate::isa::sreg::later(name.text(self.text)) {
             let text = name.text(self.text);
             self.report.push(
-                Diagnostic::new(Code::NotImplemented, name.span, format!("ptxvm does not implement `{text}`"))
-                    .with_label(format!("PTX {since} introduced this special register")),
+                Diagnostic::new(
+                    Code::NotImplemented,
+                    name.span,
+                    format!("ptxvm does not implement `{text}`"),
+                )
+                .with_label(format!("PTX {since} introduced this special register")),
             );
             return;
         }

@@ -451,7 +451,7 @@ impl OperandForm {
             Kind::Fragment(_) => matches!(shape.body, Body::Name | Body::Vector(_)),
             Kind::Elems => matches!(shape.body, Body::Vector(_)),
             Kind::MovSource => matches!(shape.body, Body::Name | Body::Imm | Body::Indexed),
-            Kind::Variable => matches!(shape.body, Body::Name | Body::Imm | Body::Indexed),
+            Kind::Variable => matches!(shape.body, Body::Name | Body::Indexed),
             Kind::Bracket => accepts_brackets(&self.members, shape.body),
         }
     }
