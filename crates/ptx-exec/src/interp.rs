@@ -18,6 +18,9 @@ use crate::mem::Activity;
 use crate::trap::{Fault, FaultKind};
 use ptx::ir::{BlockId, Guard};
 
+#[cfg(test)]
+mod tests;
+
 /// Blocks that a group out of turn may run before the lowest group runs again.
 const EXTRA_BLOCKS: u32 = 64;
 /// What the lowest group may spend while others are ready.

@@ -19,5 +19,7 @@ pub mod lift;
 pub mod mem;
 mod printf;
 mod sched;
+#[cfg(test)]
+mod testkit;
 pub mod trap;
 pub mod warp;

@@ -55,8 +55,10 @@ fn texts_become_the_programs_beside_them() {
 
 #[test]
 fn fixtures_keep_the_rules() {
-    let files = texts("../../tests/fixtures/kernels");
+    let mut files = texts("../../tests/fixtures/kernels");
     assert!(files.len() > 50);
+    files.extend(texts("../../tests/fixtures/ptx"));
+    files.extend(texts("tests/check/ok"));
     for file in files {
         verified(&file.display().to_string(), &read(&file));
     }

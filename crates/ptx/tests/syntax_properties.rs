@@ -367,7 +367,7 @@ const PIECES: &[&str] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_text(source in ".{0,200}") {
@@ -392,6 +392,11 @@ proptest! {
         }
         check(&source);
     }
+}
+
+#[test]
+fn an_operand_that_is_not_there_has_an_empty_place() {
+    check(".entry k { add a,\n.target b }");
 }
 
 #[test]

@@ -352,3 +352,22 @@ fn header_and_debugging_directives_have_their_numbers() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn names_of_faulty_declarations_are_kept() {
+    let cases = [
+        (".reg .u33 a, b;", "a b"),
+        (".reg .u32 a b<4> c;", "a b<4> c"),
+        (".global .u32 a = , b, c[2];", "a b c[2]"),
+        (".global .align 4 a[3];", "a[3]"),
+        (".global .u32 a, 5, c;", "a c"),
+    ];
+    for (text, expected) in cases {
+        let parsed = parse(text);
+        assert_eq!(parsed.diagnostics.len(), 1, "{text}");
+        match parsed.tree.items.as_slice() {
+            [Item::Variable(v)] => assert_eq!(list(&v.names, |d| declarator(text, d)), expected),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+}

@@ -495,16 +495,21 @@ impl<'a> Checker<'a> {
         self.missing(Code::UndefinedLabel, span, text, "is no label that can be seen from here", "4.3");
     }
 
+    /// Whether there is time to look for what was meant.
+    pub(super) fn may_suggest(&mut self) -> bool {
+        self.suggestions = self.suggestions.saturating_add(1);
+        self.suggestions <= SUGGESTIONS
+    }
+
     fn missing(&mut self, code: Code, span: Span, name: &str, says: &str, section: &'static str) {
         if !self.undeclared.insert(name.to_owned()) {
             return;
         }
         let mut diagnostic = Diagnostic::new(code, span, format!("`{name}` {says}")).with_section(section);
-        if self.suggestions < SUGGESTIONS {
-            self.suggestions += 1;
-            if let Some(near) = closest(name, self.scopes.visible(SUGGESTION_NAMES)) {
-                diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
-            }
+        if self.may_suggest()
+            && let Some(near) = closest(name, self.scopes.visible(SUGGESTION_NAMES))
+        {
+            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
         }
         self.report.push(diagnostic);
     }

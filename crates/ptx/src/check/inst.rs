@@ -11,7 +11,7 @@ use super::rule;
 use super::scope::Entity;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
-use crate::isa::{self, At, Body, Match, Mismatch, Mods, OperandShape, Ty, Unmet};
+use crate::isa::{self, At, Body, Match, Mismatch, Mods, OperandShape, Rnd, Ty, Unmet};
 use crate::syntax::tree::{self, OperandKind, Reference};
 
 /// A written operand, its expressions evaluated.
@@ -217,11 +217,10 @@ impl<'a> BodyChecker<'_, 'a> {
     fn mismatch(&mut self, instruction: &tree::Instruction, written: &[Written<'_>], mismatch: &Mismatch) {
         let opcode = instruction.opcode_span();
         if mismatch.code == Code::NoSuchForm
-            && let Some(word) = self.superfluous(instruction)
+            && let Some((word, label)) = self.culprit(instruction)
         {
-            let name = opcode.text(self.checker.text);
-            let mut diagnostic = Diagnostic::new(mismatch.code, word.span, mismatch.message.clone())
-                .with_label(format!("`{name}` exists without this"));
+            let mut diagnostic =
+                Diagnostic::new(mismatch.code, word.span, mismatch.message.clone()).with_label(label);
             diagnostic.help = mismatch.help.clone();
             diagnostic.section = mismatch.section;
             self.checker.report.push(diagnostic);
@@ -244,24 +243,52 @@ impl<'a> BodyChecker<'_, 'a> {
         self.checker.report.push(diagnostic);
     }
 
-    /// The one modifier without which the form exists, if there is just one such.
-    fn superfluous(&self, instruction: &tree::Instruction) -> Option<tree::Word> {
+    /// The modifier that is wrong where all others are right, with what to say of it: the last one without which the form
+    /// exists, else a rounding in whose place another must stand.
+    fn culprit(&mut self, instruction: &tree::Instruction) -> Option<(tree::Word, String)> {
         let text = self.checker.text;
         let mnemonic = instruction.mnemonic.text(text);
         let words: Vec<&str> = instruction.modifiers.iter().map(|word| word.text(text)).collect();
-        if words.len() > Mods::CAPACITY {
+        if words.len() > Mods::CAPACITY || !self.checker.may_suggest() {
             return None;
         }
-        let mut candidates = (0..words.len()).filter(|skip| {
-            let rest: Vec<&str> =
-                words.iter().enumerate().filter(|(i, _)| i != skip).map(|(_, word)| *word).collect();
-            !isa::match_mods(mnemonic, &rest).is_empty()
+        let level = self.checker.header.level();
+        let exists = |words: &[&str]| {
+            let open = |row: isa::RowId| level.is_none_or(|level| row.form().gate.unmet(level).is_none());
+            isa::match_mods(mnemonic, words).iter().any(|(row, _)| open(*row))
+        };
+        let removable = (0..words.len()).rev().find(|skip| {
+            let mut rest = words.clone();
+            rest.remove(*skip);
+            exists(&rest)
         });
-        let first = candidates.next()?;
-        if candidates.next().is_some() {
-            return None;
+        if let Some(index) = removable {
+            let name = instruction.opcode_span().text(text);
+            return Some((*instruction.modifiers.get(index)?, format!("`{name}` exists without this")));
         }
-        instruction.modifiers.get(first).copied()
+        let rows = isa::rows_of(mnemonic);
+        let sets = rows.iter().flat_map(|row| &row.form().sets);
+        let mut vocabulary: Vec<isa::Word> =
+            sets.flat_map(|set| set.values.iter().map(|(w, _)| *w)).collect();
+        vocabulary.sort_unstable();
+        vocabulary.dedup();
+        for (index, word) in words.iter().enumerate() {
+            let rounds = isa::Word::from_text(word).and_then(Rnd::from_word).is_some();
+            if !rounds {
+                continue;
+            }
+            let fits = |other: &&isa::Word| {
+                let mut changed = words.clone();
+                changed[index] = other.text();
+                exists(&changed)
+            };
+            let others: Vec<String> =
+                vocabulary.iter().filter(fits).map(|w| format!("`.{}`", w.text())).collect();
+            if !others.is_empty() {
+                return Some((instruction.modifiers[index], format!("in its place {}", others.join(" "))));
+            }
+        }
+        None
     }
 
     /// Versions, targets, and rules over the modifiers.

@@ -8,7 +8,7 @@ use super::inst::{Site, Written, WrittenKind};
 use super::module::{AddressBase, Inst, LocalId, Operand};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
-use crate::isa::{Dir, Kind, Op, Rule, Slot, Version, Word};
+use crate::isa::{Dir, Kind, Op, Rule, Slot, Word};
 
 /// Checks the rules of an instruction's row; false after an error.
 pub(super) fn operands<'a>(
@@ -36,15 +36,17 @@ pub(super) fn operands<'a>(
             Rule::BarrierCount => barrier_count(body, site, inst, written),
             Rule::SimdConstant => simd_constant(body, inst, written),
             Rule::ClampGiven => clamp_given(body, site),
-            Rule::NotPortable => {
-                let text = "this form is legal, but ptxas refuses it";
-                warn(body, Code::NotPortable, site, text);
+            Rule::BracketsGiven | Rule::RndGiven => {
+                if let Some(text) = site.found.portability(&[]) {
+                    warn(body, Code::NotPortable, site, text);
+                }
             }
             Rule::Deprecated => {
-                if body.checker.at_least(Version::new(6, 0)) {
+                if let Some(old) = site.found.deprecation().filter(|d| body.checker.at_least(d.since)) {
+                    let name = inst.row.form().name(&site.found.mods);
                     let text = format!(
-                        "`{}` without `.sync` is deprecated from PTX 6.0 on",
-                        inst.row.form().mnemonic
+                        "`{name}` is deprecated from PTX {} on; {} replaces it",
+                        old.since, old.instead
                     );
                     warn(body, Code::Deprecated, site, &text);
                 }

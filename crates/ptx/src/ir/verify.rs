@@ -12,8 +12,8 @@ use super::{
     RegClass, Src, Terminator,
 };
 use crate::check::module::FunctionKind;
-use crate::isa::form::{Dir, Kind, OperandForm, Value};
-use crate::isa::{Space, Ty};
+use crate::isa::form::{self, Dir, Kind, OperandForm, Value};
+use crate::isa::{Mods, Space, Ty};
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -302,56 +302,53 @@ impl Check<'_> {
         self.operands(inst, &form.operands);
     }
 
-    /// The operands one after another, as far as their numbers follow from the form.
+    /// The operands one after another, each with as many elements as the form says.
     fn operands(&mut self, inst: &Inst, operands: &[OperandForm]) {
-        let name = inst.op.name();
-        let counted = operands.iter().all(countable);
-        if !counted {
-            return;
-        }
-        let mut dsts = inst.dsts.iter();
-        let mut srcs = inst.srcs.iter();
+        let mut rest = Rest { dsts: &inst.dsts, srcs: &inst.srcs };
         for operand in operands {
-            let ty = operand.ty(&inst.mods);
-            let lanes = operand.lanes(&inst.mods) * RegClass::of(ty.unwrap_or(Ty::B32)).1 as u8;
-            match operand.dir {
-                Dir::Out => {
-                    for _ in 0..lanes {
-                        let dst = dsts.next();
-                        self.require(dst.is_some(), 5, || format!("`{name}` lacks a destination"));
-                        self.class(inst, operand, ty, dst.and_then(Dst::reg));
-                        if dst == Some(&Dst::Sink) && operand.optional {
-                            break;
-                        }
-                    }
-                    if operand.second.is_some() {
-                        let second = dsts.next().is_some();
-                        self.require(second, 5, || format!("`{name}` lacks the second of a pair"));
-                    }
-                }
-                Dir::In => {
-                    for _ in 0..lanes {
-                        let src = srcs.next();
-                        self.require(src.is_some(), 5, || {
-                            format!("`{name}` lacks source `{}`", operand.name)
-                        });
-                        let absent = src == Some(&Src::Absent);
-                        self.require(!absent || operand.optional, 5, || {
-                            format!("source `{}` of `{name}` is absent", operand.name)
-                        });
-                        match src {
-                            Some(Src::Reg(reg) | Src::Not(reg)) => self.class(inst, operand, ty, Some(*reg)),
-                            Some(Src::Absent) => break,
-                            Some(Src::Imm(_) | Src::Sreg(..) | Src::Addr(_) | Src::Video(_)) | None => {}
-                        }
-                    }
+            self.operand(inst, operand, &mut rest);
+        }
+        let (dsts, srcs) = (rest.dsts.len(), rest.srcs.len());
+        self.require(dsts == 0 && srcs == 0, 5, || {
+            format!("`{}` has {dsts} destinations and {srcs} sources too many", inst.op.name())
+        });
+    }
+
+    fn operand(&mut self, inst: &Inst, operand: &OperandForm, rest: &mut Rest<'_>) {
+        for member in &operand.members {
+            self.operand(inst, member, rest);
+        }
+        let name = inst.op.name();
+        let ty = operand.ty(&inst.mods);
+        let count = elements(operand, &inst.mods);
+        if operand.dir == Dir::Out {
+            for _ in 0..count.unwrap_or(rest.dsts.len()) {
+                let Some(dst) = rest.dst() else {
+                    self.require(false, 5, || format!("`{name}` lacks a destination"));
+                    return;
+                };
+                self.class(inst, operand, ty, dst.reg());
+            }
+            if let Some((second, _)) = &operand.second {
+                match rest.dst() {
+                    Some(dst) => self.class(inst, second, second.ty(&inst.mods), dst.reg()),
+                    None => self.require(false, 5, || format!("`{name}` lacks the second of a pair")),
                 }
             }
+            return;
         }
-        let (dsts, srcs) = (dsts.count(), srcs.count());
-        self.require(dsts == 0 && srcs == 0, 5, || {
-            format!("`{name}` has {dsts} destinations and {srcs} sources too many")
-        });
+        for _ in 0..count.unwrap_or(rest.srcs.len()) {
+            match rest.src() {
+                None => self.require(false, 5, || format!("`{name}` lacks source `{}`", operand.name)),
+                Some(Src::Absent) => {
+                    let optional = operand.optional;
+                    self.require(optional, 5, || format!("source `{}` of `{name}` is absent", operand.name));
+                    return;
+                }
+                Some(Src::Reg(reg) | Src::Not(reg)) => self.class(inst, operand, ty, Some(*reg)),
+                Some(Src::Imm(_) | Src::Sreg(..) | Src::Addr(_) | Src::Video(_)) => {}
+            }
+        }
     }
 
     /// The register's class holds the operand's type.
@@ -383,24 +380,52 @@ fn reach<'g>(allowed: &[bool], start: usize, next: impl Fn(usize) -> &'g [usize]
     seen
 }
 
-/// Whether the number of an operand's sources or destinations follows from the form and the modifiers.
-fn countable(operand: &OperandForm) -> bool {
+/// Operands that the form's operands have not taken yet.
+struct Rest<'a> {
+    dsts: &'a [Dst],
+    srcs: &'a [Src],
+}
+
+impl<'a> Rest<'a> {
+    fn dst(&mut self) -> Option<&'a Dst> {
+        let (first, rest) = self.dsts.split_first()?;
+        self.dsts = rest;
+        Some(first)
+    }
+
+    fn src(&mut self) -> Option<&'a Src> {
+        let (first, rest) = self.srcs.split_first()?;
+        self.srcs = rest;
+        Some(first)
+    }
+}
+
+/// How many elements an operand has where it is given; `None` for all that are there.
+fn elements(operand: &OperandForm, mods: &Mods) -> Option<usize> {
     match operand.kind {
-        Kind::Value(_) | Kind::Imm { .. } | Kind::Address(_) | Kind::MovSource | Kind::Variable => true,
-        Kind::Opaque(_)
-        | Kind::LevelOfDetail
-        | Kind::Label
+        Kind::Value(_) => {
+            let parts = RegClass::of(operand.ty(mods).unwrap_or(Ty::B32)).1;
+            Some(usize::from(operand.lanes(mods)) * parts)
+        }
+        Kind::Coords => mods.geom().map(|geom| usize::from(form::coords(geom, Ty::U32).used)),
+        Kind::Offset | Kind::Grad => mods.geom().map(|geom| usize::from(form::companion_lanes(geom))),
+        Kind::Fragment(matrix) => form::fragment(matrix, mods).map(|f| usize::from(f.registers)),
+        Kind::Imm { .. }
+        | Kind::Address(_)
+        | Kind::MovSource
+        | Kind::Variable
+        | Kind::Opaque(_)
+        | Kind::LevelOfDetail => Some(1),
+        Kind::Elems => None,
+        // In the terminator.
+        Kind::Label
         | Kind::TargetList
         | Kind::Func
         | Kind::FuncPtr
         | Kind::CallTargets
         | Kind::Args
-        | Kind::Rets
-        | Kind::Coords
-        | Kind::Offset
-        | Kind::Grad
-        | Kind::Fragment(_)
-        | Kind::Elems
-        | Kind::Bracket => false,
+        | Kind::Rets => Some(0),
+        // Its members count.
+        Kind::Bracket => Some(0),
     }
 }

@@ -169,7 +169,7 @@ pub struct Requirement {
 pub fn match_mods(mnemonic: &str, words: &[&str]) -> Vec<(RowId, Mods)> {
     let words: Vec<Option<Word>> = words.iter().map(|w| Word::from_text(w)).collect();
     let rows = rows_of(mnemonic).iter();
-    rows.filter_map(|row| match_suffix(row.form(), &words).ok().map(|mods| (*row, mods))).collect()
+    rows.filter_map(|row| match_suffix(row.form(), &words).map(|mods| (*row, mods))).collect()
 }
 
 /// The one row that an instruction names, or why there is none.
@@ -236,6 +236,11 @@ impl Match {
         if row.rules.contains(&Rule::Deprecated) { rule::deprecation(row.op, &self.mods) } else { None }
     }
 
+    /// What ptxas refuses here although the manual allows it, in a few words.
+    pub fn portability(&self, shapes: &[OperandShape]) -> Option<&'static str> {
+        self.row.row().rules.iter().find_map(|r| rule::portability(*r, &self.mods, shapes))
+    }
+
     /// What is wrong with the outline of the operands beyond syntax, in a few words: companions that a texture geometry does
     /// not have, negations that exclude each other.
     pub fn operands_error(&self, shapes: &[OperandShape]) -> Option<String> {
@@ -275,11 +280,18 @@ pub(super) struct Reach {
     pub(super) expected: Vec<Part>,
 }
 
+/// How far suffix words match a form that they do not fit.
+pub(super) fn reach(form: &Form, words: &[Option<Word>]) -> Reach {
+    let mut state = Matching { form, words, mods: Mods::new(), reach: Some(Reach::default()) };
+    state.sequence(&form.suffix, 0, &mut |state, at| at == state.words.len());
+    state.reach.unwrap_or_default()
+}
+
 /// Matches suffix words against a form.
-pub(super) fn match_suffix(form: &Form, words: &[Option<Word>]) -> Result<Mods, Reach> {
-    let mut state = Matching { form, words, mods: Mods::new(), reach: Reach::default() };
-    if !state.items(&form.suffix, &mut |state, at| at == state.words.len()) {
-        return Err(state.reach);
+pub(super) fn match_suffix(form: &Form, words: &[Option<Word>]) -> Option<Mods> {
+    let mut state = Matching { form, words, mods: Mods::new(), reach: None };
+    if !state.sequence(&form.suffix, 0, &mut |state, at| at == state.words.len()) {
+        return None;
     }
     let mut mods = state.mods;
     for set in &form.sets {
@@ -292,7 +304,7 @@ pub(super) fn match_suffix(form: &Form, words: &[Option<Word>]) -> Result<Mods, 
     for (slot, word) in &form.implies {
         mods.imply(*slot, *word);
     }
-    Ok(mods)
+    Some(mods)
 }
 
 /// A backtracking match of words against items; `mods` holds as many words as have matched.
@@ -300,16 +312,13 @@ struct Matching<'a> {
     form: &'a Form,
     words: &'a [Option<Word>],
     mods: Mods,
-    reach: Reach,
+    /// Kept only where a failure is to be explained.
+    reach: Option<Reach>,
 }
 
 type Continue<'a, 'b> = &'b mut dyn FnMut(&mut Matching<'a>, usize) -> bool;
 
 impl<'a> Matching<'a> {
-    fn items(&mut self, items: &[Item], then: Continue<'a, '_>) -> bool {
-        self.sequence(items, 0, then)
-    }
-
     fn sequence(&mut self, items: &[Item], at: usize, then: Continue<'a, '_>) -> bool {
         let Some((first, rest)) = items.split_first() else { return then(self, at) };
         match first {
@@ -368,11 +377,13 @@ impl<'a> Matching<'a> {
             self.mods.give(slot, word);
             return true;
         }
-        if at > self.reach.words {
-            self.reach = Reach { words: at, expected: Vec::new() };
-        }
-        if at == self.reach.words {
-            self.reach.expected.push(part);
+        if let Some(reach) = &mut self.reach {
+            if at > reach.words {
+                *reach = Reach { words: at, expected: Vec::new() };
+            }
+            if at == reach.words {
+                reach.expected.push(part);
+            }
         }
         false
     }
@@ -386,9 +397,10 @@ impl<'a> Matching<'a> {
 /// Finds which operand of the form each written operand is.
 ///
 /// # Errors
-/// The index of the written operand that does not fit (the number of operands where one is missing).
-pub(super) fn bind(form: &Form, mods: &Mods, shapes: &[OperandShape]) -> Result<Binding, usize> {
-    let mut reach = 0;
+/// The index of the written operand that does not fit (the number of operands where one is missing), and of the form's operand
+/// that it would be (the number of the form's where it is one too many).
+pub(super) fn bind(form: &Form, mods: &Mods, shapes: &[OperandShape]) -> Result<Binding, (usize, usize)> {
+    let mut reach = (0, 0);
     let found = bind_from(form, mods, shapes, 0, Binding::default(), &mut reach);
     found.ok_or(reach)
 }
@@ -399,10 +411,10 @@ fn bind_from(
     shapes: &[OperandShape],
     next: usize,
     binding: Binding,
-    reach: &mut usize,
+    reach: &mut (usize, usize),
 ) -> Option<Binding> {
     let at = usize::from(binding.len);
-    *reach = (*reach).max(at);
+    *reach = (*reach).max((at, next));
     let Some(operand) = form.operands.get(next) else {
         return (at == shapes.len()).then_some(binding);
     };

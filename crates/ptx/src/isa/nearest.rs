@@ -5,7 +5,9 @@
 
 use super::form::{Item, Part};
 use super::later;
-use super::matching::{OperandShape, RowId, bind, match_suffix, mnemonics, part_words, rows_of, words_of};
+use super::matching::{
+    OperandShape, RowId, bind, match_suffix, mnemonics, part_words, reach, rows_of, words_of,
+};
 use super::{Mods, Version, Word};
 use crate::diag::Code;
 
@@ -53,7 +55,7 @@ pub(super) fn explain(
     if rows_of(mnemonic).is_empty() {
         return unknown_mnemonic(mnemonic, words);
     }
-    if candidates.is_empty() { no_such_form(mnemonic, words) } else { operands(mnemonic, shapes, candidates) }
+    if candidates.is_empty() { no_such_form(mnemonic, words) } else { operands(shapes, candidates) }
 }
 
 fn unknown_mnemonic(mnemonic: &str, words: &[&str]) -> Mismatch {
@@ -123,8 +125,7 @@ fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
         mismatch.label = format!("a modifier is missing{before}: {}", quoted_words(&missing));
         return mismatch;
     }
-    let reaches: Vec<_> =
-        rows.iter().filter_map(|r| match_suffix(r.form(), &parsed).err().map(|reach| (*r, reach))).collect();
+    let reaches: Vec<_> = rows.iter().map(|r| (*r, reach(r.form(), &parsed))).collect();
     let Some(best) = reaches.iter().map(|(_, reach)| reach.words).max() else { return mismatch };
     let mut expected: Vec<Word> = Vec::new();
     for (row, reach) in reaches.iter().filter(|(_, reach)| reach.words == best) {
@@ -147,7 +148,7 @@ fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
 
 /// Whether some row fits the words.
 fn fits(mnemonic: &str, words: &[Option<Word>]) -> bool {
-    rows_of(mnemonic).iter().any(|row| match_suffix(row.form(), words).is_ok())
+    rows_of(mnemonic).iter().any(|row| match_suffix(row.form(), words).is_some())
 }
 
 /// Whether the words fit with `word` in place of word `i`.
@@ -208,11 +209,11 @@ fn reordered(row: RowId, words: &[Option<Word>]) -> Option<String> {
         return None;
     }
     let parsed: Vec<_> = order.iter().copied().map(Some).collect();
-    match_suffix(form, &parsed).ok()?;
+    match_suffix(form, &parsed)?;
     Some(order.iter().map(|w| format!(".{}", w.text())).collect())
 }
 
-fn operands(mnemonic: &str, shapes: &[OperandShape], candidates: &[(RowId, Mods)]) -> Mismatch {
+fn operands(shapes: &[OperandShape], candidates: &[(RowId, Mods)]) -> Mismatch {
     let rows: Vec<RowId> = candidates.iter().map(|(row, _)| *row).collect();
     let counts = |row: &RowId| {
         let operands = &row.form().operands;
@@ -220,6 +221,7 @@ fn operands(mnemonic: &str, shapes: &[OperandShape], candidates: &[(RowId, Mods)
     };
     let fits = rows.iter().any(|row| (counts(row).0..=counts(row).1).contains(&shapes.len()));
     let section = rows.first().map(|r| r.row().section);
+    let name = candidates.first().map_or(String::new(), |(row, mods)| row.form().name(mods));
     let help = Some(forms(&rows));
     if !fits {
         let mut wanted: Vec<usize> = rows.iter().flat_map(|row| [counts(row).0, counts(row).1]).collect();
@@ -230,7 +232,7 @@ fn operands(mnemonic: &str, shapes: &[OperandShape], candidates: &[(RowId, Mods)
         return Mismatch {
             code: Code::WrongOperandCount,
             message: format!(
-                "`{mnemonic}` takes {} operand{plural} here, not {}",
+                "`{name}` takes {} operand{plural} here, not {}",
                 wanted.join(" or "),
                 shapes.len()
             ),
@@ -241,18 +243,18 @@ fn operands(mnemonic: &str, shapes: &[OperandShape], candidates: &[(RowId, Mods)
             later: None,
         };
     }
-    let reach = |(row, mods): &(RowId, Mods)| bind(row.form(), mods, shapes).err();
-    let best = candidates.iter().filter_map(reach).max().unwrap_or(0);
+    let bound = |(row, mods): &(RowId, Mods)| bind(row.form(), mods, shapes).err();
+    let (best, operand) = candidates.iter().filter_map(bound).max().unwrap_or((0, 0));
     let at = if best < shapes.len() { At::Operand(best) } else { At::Instruction };
-    let meant = candidates
-        .iter()
-        .filter(|c| reach(c) == Some(best))
-        .find_map(|(row, mods)| row.form().operands.get(best).map(|o| (o, mods)));
-    let label =
-        meant.map_or(String::new(), |(o, mods)| format!("operand `{}` is {}", o.name, o.describe(mods)));
+    let reached = candidates.iter().filter(|c| bound(c) == Some((best, operand)));
+    let meant = reached.filter_map(|(row, mods)| row.form().operands.get(operand).map(|o| (o, mods))).next();
+    let label = match meant {
+        Some((o, mods)) => format!("operand `{}` is {}", o.name, o.describe(mods)),
+        None => "one operand too many".into(),
+    };
     Mismatch {
         code: Code::WrongOperandKind,
-        message: format!("`{mnemonic}` cannot take such operands"),
+        message: format!("`{name}` cannot take such operands"),
         at,
         label,
         help,

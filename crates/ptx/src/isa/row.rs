@@ -147,10 +147,12 @@ pub enum Rule {
     VmadNegation,
     /// Constants as operands: accepted with a warning, as ptxas refuses them in SIMD video instructions. V13.
     SimdConstant,
-    /// The clamp may be left out only by the manual's examples (ptxas refuses): warn where it is. A140.
+    /// Leaving the clamp out: accepted with a warning, as in the manual's examples; ptxas refuses it. A140.
     ClampGiven,
-    /// Accepted with a warning: the manual allows it, ptxas does not know it.
-    NotPortable,
+    /// Leaving the rounding out: accepted with a warning, as in the manual's notes; ptxas refuses it. A93.
+    RndGiven,
+    /// No brackets around texture and coordinates: accepted with a warning; ptxas refuses it. §9.7.9.3.
+    BracketsGiven,
     /// Accepted with a warning: the manual discourages it.
     Deprecated,
     /// Whether a sampler may or must be given depends on the texturing mode. §9.7.9.1.

@@ -3,7 +3,7 @@
 //! Invariant: the match on [`Rule`] is exhaustive; a rule that is not about modifiers alone returns `None` here and is
 //! decided in `check/`, which matches exhaustively as well.
 
-use super::matching::OperandShape;
+use super::matching::{Body, OperandShape};
 use super::row::Rule;
 use super::ty::TyKind;
 use super::{Cmp, Gate, Geom, Mods, Op, Slot, Sm, Space, Ty, Version, Word};
@@ -27,7 +27,8 @@ pub fn mods_error(rule: Rule, mods: &Mods) -> Option<String> {
         | Rule::VmadNegation
         | Rule::ClampGiven
         | Rule::SimdConstant
-        | Rule::NotPortable
+        | Rule::RndGiven
+        | Rule::BracketsGiven
         | Rule::Deprecated
         | Rule::TexMode
         | Rule::CallSignature => None,
@@ -51,6 +52,20 @@ pub(super) fn deprecation(op: Op, mods: &Mods) -> Option<Deprecation> {
         Op::WmmaMma if mods.has(Word::Satfinite) => {
             Some(Deprecation { since: Version::new(6, 4), instead: "the form without `.satfinite`" })
         }
+        _ => None,
+    }
+}
+
+/// What ptxas refuses although the manual allows it, under the rules that say so.
+pub(super) fn portability(rule: Rule, mods: &Mods, shapes: &[OperandShape]) -> Option<&'static str> {
+    let given = |slot: Slot| mods.given().iter().any(|(s, _)| *s == slot);
+    match rule {
+        Rule::ClampGiven if !given(Slot::Clamp) => Some("ptxas requires a clamp modifier"),
+        Rule::RndGiven if !given(Slot::Rnd) => Some("ptxas requires a rounding modifier"),
+        Rule::SimdConstant if shapes.iter().any(|o| o.body == Body::Imm) => {
+            Some("ptxas takes no constants in SIMD video instructions")
+        }
+        Rule::BracketsGiven => Some("ptxas requires brackets around texture and coordinates"),
         _ => None,
     }
 }
@@ -166,7 +181,8 @@ pub(super) fn operands_error(
         | Rule::BarrierCount
         | Rule::ClampGiven
         | Rule::SimdConstant
-        | Rule::NotPortable
+        | Rule::RndGiven
+        | Rule::BracketsGiven
         | Rule::Deprecated
         | Rule::TexMode
         | Rule::CallSignature => None,

@@ -9,8 +9,8 @@
 //! - A `%` directly behind an operand is an operator, elsewhere it begins an identifier: behind a number and `WARP_SZ` always,
 //!   behind `)` where a digit follows.
 //! - A backslash in a string keeps the quote behind it from ending the string.
-//! - Of the preprocessor's lines, line markers (`# 12 "x"`, `#line`, `#file`, `#pragma`, `#ident`) are skipped; the others need
-//!   `cpp` to have run and are refused.
+//! - Of the preprocessor's lines, line markers (`# 12 "x"`, `#line`, `#file`, `#pragma`, `#ident`) are skipped; those that need
+//!   `cpp` to have run are refused (ptxas refuses them too), and others are ignored with a warning.
 
 use super::token::{Token, TokenKind};
 use crate::Span;
@@ -229,9 +229,11 @@ impl<'s> Lexer<'s> {
         let span = Span::new(start as u32, (start + self.source[start..self.at].trim_end().len()) as u32);
         let rest = span.text(self.source)[1..].trim_start();
         let word = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("");
-        let marker = word.bytes().all(|b| b.is_ascii_digit());
-        if !marker && !matches!(word, "line" | "file" | "pragma" | "ident") {
-            self.report(
+        match word {
+            "line" | "file" | "pragma" | "ident" => {}
+            _ if word.bytes().all(|b| b.is_ascii_digit()) => {}
+            "include" | "define" | "undef" | "if" | "ifdef" | "ifndef" | "else" | "elif" | "endif"
+            | "error" => self.report(
                 Diagnostic::new(
                     Code::BadPreprocessorLine,
                     span,
@@ -239,7 +241,15 @@ impl<'s> Lexer<'s> {
                 )
                 .with_help("run `cpp -P` over the text first")
                 .with_section("4.1"),
-            );
+            ),
+            _ => self.report(
+                Diagnostic::new(
+                    Code::Suspicious,
+                    span,
+                    format!("the line `#{word}` is ignored: there is no such directive"),
+                )
+                .with_section("4.1"),
+            ),
         }
         TokenKind::HashLine
     }
@@ -389,5 +399,50 @@ impl<'s> Lexer<'s> {
         }
         self.report(diagnostic);
         TokenKind::Unknown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TokenKind as K;
+
+    /// The tokens other than blanks, as kind and text.
+    fn tokens(source: &str) -> Vec<(TokenKind, &str)> {
+        let lexed = lex(source);
+        assert_eq!(lexed.diagnostics, [], "in {source}");
+        let seen = lexed.tokens.into_iter().filter(|t| t.kind != K::Whitespace);
+        seen.map(|t| (t.kind, t.span.text(source))).collect()
+    }
+
+    #[test]
+    fn a_dot_begins_a_number_or_a_word() {
+        assert_eq!(tokens(".5 .5e3 5. 5.e1"), [".5", ".5e3", "5.", "5.e1"].map(|t| (K::Decimal, t)));
+        assert_eq!(tokens(".1d .2dms .b8x4 .5x"), [".1d", ".2dms", ".b8x4", ".5x"].map(|t| (K::DotWord, t)));
+        assert_eq!(tokens("a.16"), [(K::Ident, "a"), (K::DotWord, ".16")]);
+        assert_eq!(tokens("8.b8"), [(K::Integer, "8"), (K::DotWord, ".b8")]);
+        assert_eq!(tokens(".a::b.c"), [(K::DotWord, ".a::b"), (K::DotWord, ".c")]);
+        assert_eq!(tokens(".version 6.4"), [(K::DotWord, ".version"), (K::Decimal, "6.4")]);
+    }
+
+    #[test]
+    fn identifiers_follow_the_manual() {
+        let names = ["a", "a_$9", "_a", "$L__BB0_1", "%r1", "%1", "__", "$0"];
+        assert_eq!(tokens(&names.join(" ")), names.map(|t| (K::Ident, t)));
+        assert_eq!(tokens("_ a%b"), [(K::Sink, "_"), (K::Ident, "a"), (K::Ident, "%b")]);
+        assert_eq!(tokens("5%3"), [(K::Integer, "5"), (K::Percent, "%"), (K::Integer, "3")]);
+        assert_eq!(tokens(")%f"), [(K::RParen, ")"), (K::Ident, "%f")]);
+    }
+
+    #[test]
+    fn comments_strings_and_lines_hide_what_is_in_them() {
+        assert_eq!(tokens("/* // \" */a"), [(K::BlockComment, "/* // \" */"), (K::Ident, "a")]);
+        assert_eq!(tokens("// /* \"\na"), [(K::LineComment, "// /* \""), (K::Ident, "a")]);
+        assert_eq!(tokens(r#""a // \" /*"a"#), [(K::Str, r#""a // \" /*""#), (K::Ident, "a")]);
+        assert_eq!(tokens("# 1 \"x\ny"), [(K::HashLine, "# 1 \"x"), (K::Ident, "y")]);
+        assert_eq!(
+            tokens("@@DWARF .x \"\n@p"),
+            [(K::DwarfLine, "@@DWARF .x \""), (K::At, "@"), (K::Ident, "p")]
+        );
     }
 }

@@ -57,7 +57,7 @@ pub(super) const ROWS: &[Row] = &[
         "looks a texture up at the level of detail that gradients ask for, result in two pairs").approximate().rules(TEX),
     row(Op::Tex,  "tex.geom.v4.dtype.ctype d, a{, b}, c",                                &[s("geom", GEOM), s("dtype", DTYPE), s("ctype", CTYPE)],
                                                                                          "d:=dtype*vec a:texref b:samplerref c:coords", "1.0", Memory, "9.7.9.3", &["tex.compat"],
-        "looks a texture up at coordinates, as written in old programs").approximate().rules(&[Rule::TexGeometry, Rule::TexMode, Rule::NotPortable]),
+        "looks a texture up at coordinates, as written in old programs").approximate().rules(&[Rule::TexGeometry, Rule::TexMode, Rule::BracketsGiven]),
     row(Op::Tld4, "tld4.comp.geom.v4.dtype.ctype d, [a{, b}, c]{, e}{, f}",              &[s("comp", "r g b a"), s("geom", "2d a2d@4.3,sm_30 cube@4.3,sm_30 acube@4.3,sm_30"), s("dtype", "u32 s32 f32"), s("ctype", "f32")],
                                                                                          LOOKUP,    "2.2 sm_20", Memory, "9.7.9.4", &["tld4.2d", "tld4.a2d", "tld4.cube", "tld4.acube", "tld4.offset_compare"],
         "one component of the four texels around the coordinates").rules(TEX),

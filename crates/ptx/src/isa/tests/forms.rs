@@ -539,16 +539,16 @@ fn explanations() {
     explained("add.ftz.rn.f32 d, a, b", "`add` has no form `.ftz.rn.f32`", "the order is `add.rn.ftz.f32`");
     explained("fence.sc", "`fence` has no form `.sc`", "a modifier is missing: `.cta` `.gpu` `.sys`");
     explained("add.warp.u32 d, a, b", "`add` has no form `.warp.u32`", "`.warp` is no modifier of `add`");
-    explained("add.u32 d, a", "`add` takes 3 operands here, not 2", "");
+    explained("add.u32 d, a", "`add.u32` takes 3 operands here, not 2", "");
     explained("bra", "`bra` takes 1 operand here, not 0", "");
     explained(
         "add.u32 d, a, [b]",
-        "`add` cannot take such operands",
+        "`add.u32` cannot take such operands",
         "operand `b` is a register or constant of type `.u32`",
     );
     explained(
         "setp.lt.f16x2 p, a, b",
-        "`setp` cannot take such operands",
+        "`setp.lt.f16x2` cannot take such operands",
         "operand `p` is a pair `d|p`: a register of type `.pred`",
     );
     explained(
@@ -581,4 +581,29 @@ fn deprecated_forms_say_what_replaces_them() {
     assert_eq!(of("shfl.sync.up.b32 d, a, b, c, m"), None);
     assert_eq!(of("wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 d, a, b, c"), None);
     assert!(of("wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16.satfinite d, a, b, c").is_some());
+}
+
+#[test]
+fn what_ptxas_refuses_is_said() {
+    let said = |text: &str| {
+        let (found, shapes) = find(text);
+        found.expect(text).portability(&shapes).is_some()
+    };
+    for text in [
+        "suld.b.1d.b32 d, [s, {x}]",
+        "fma.f16 d, a, b, c",
+        "vadd2.s32.s32.s32 d, a, b, 0",
+        "tex.1d.v4.f32.f32 {a, b, c, d}, t, {x}",
+    ] {
+        assert!(said(text), "{text}");
+    }
+    for text in [
+        "suld.b.1d.b32.trap d, [s, {x}]",
+        "fma.rn.f16 d, a, b, c",
+        "vadd2.s32.s32.s32 d, a, b, c",
+        "tex.1d.v4.f32.f32 {a, b, c, d}, [t, {x}]",
+        "add.f32 d, a, b",
+    ] {
+        assert!(!said(text), "{text}");
+    }
 }

@@ -44,7 +44,7 @@ impl Parser<'_> {
                         self.bump();
                     }
                     self.skip_statement();
-                    statements.push(Statement::Error(start.to(self.previous().max(start))));
+                    statements.push(Statement::Error(start.to(self.previous())));
                 }
             }
         }

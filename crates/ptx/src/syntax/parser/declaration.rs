@@ -38,28 +38,26 @@ impl Parser<'_> {
     pub(super) fn variable(&mut self, linkage: Option<Spanned<Linkage>>) -> Parse<Variable> {
         let start = linkage.map_or(self.span(), |l| l.span);
         let specifiers = self.specifiers(linkage)?;
-        let mut names = vec![self.declarator(false)?];
+        let mut names = vec![self.declarator(K::Semicolon)?];
         loop {
-            if self.eat(K::Comma).is_some() {
-                names.push(self.declarator(false)?);
-            } else if self.is(K::Ident) && !self.starts_statement() {
-                let message = format!("missing `,` before {}", self.found());
-                if !self.is_muffled() {
-                    self.report(
-                        Diagnostic::new(Code::UnexpectedToken, self.behind(), message).with_section("5.4.1"),
-                    );
+            if self.eat(K::Comma).is_none() {
+                if !self.is(K::Ident) || self.starts_statement() {
+                    break;
                 }
-                names.push(self.declarator(false)?);
-            } else {
-                break;
+                let message = format!("missing `,` before {}", self.found());
+                self.unexpected(
+                    Diagnostic::new(Code::UnexpectedToken, self.behind(), message).with_section("5.4.1"),
+                );
+            }
+            match self.declarator(K::Semicolon) {
+                Ok(declarator) => names.push(declarator),
+                Err(Reported) => self.skip_in_list(K::Semicolon),
             }
         }
-        let variable =
-            |parser: &Self, names| Variable { span: start.to(parser.previous()), specifiers, names };
         if self.semicolon().is_err() {
             self.skip_statement();
         }
-        Ok(variable(self, names))
+        Ok(Variable { span: start.to(self.previous()), specifiers, names })
     }
 
     /// `(a, b)`, with nothing or something in it.
@@ -105,7 +103,7 @@ impl Parser<'_> {
     fn parameter(&mut self) -> Parse<Parameter> {
         let start = self.span();
         let specifiers = self.specifiers(None)?;
-        let declarator = self.declarator(true)?;
+        let declarator = self.declarator(K::RParen)?;
         Ok(Parameter { span: start.to(self.previous()), specifiers, declarator })
     }
 
@@ -228,25 +226,36 @@ impl Parser<'_> {
         Ok(Ptr { span: start.to(self.previous()), space, align })
     }
 
-    /// A name with its count, dimensions and initialiser; `_` is a name where `may_be_sink`.
-    fn declarator(&mut self, may_be_sink: bool) -> Parse<Declarator> {
+    /// A name with its count, dimensions and initialiser, in a list that `close` ends. In a list of parameters `_` is a name.
+    /// What cannot be read behind the name is skipped.
+    fn declarator(&mut self, close: K) -> Parse<Declarator> {
         let name = match self.kind() {
-            Some(K::Sink) if may_be_sink => Name { span: self.bump() },
+            Some(K::Sink) if close == K::RParen => Name { span: self.bump() },
             _ => self.name("a name")?,
         };
-        let mut count = None;
+        let mut declarator =
+            Declarator { span: name.span, name, count: None, dimensions: Vec::new(), initializer: None };
+        if self.behind_name(&mut declarator).is_err() {
+            self.skip_in_list(close);
+        }
+        declarator.span = name.span.to(self.previous());
+        Ok(declarator)
+    }
+
+    fn behind_name(&mut self, declarator: &mut Declarator) -> Parse<()> {
         if self.eat(K::Lt).is_some() {
-            count = Some(self.constant_in_angles()?);
+            declarator.count = Some(self.constant_in_angles()?);
             self.expect(K::Gt, "`>` after the count")?;
         }
-        let mut dimensions = Vec::new();
         while let Some(open) = self.eat(K::LBracket) {
             let size = if self.is(K::RBracket) { None } else { Some(self.constant()?) };
             let close = self.expect(K::RBracket, "`]`")?;
-            dimensions.push(Dimension { span: open.to(close), size });
+            declarator.dimensions.push(Dimension { span: open.to(close), size });
         }
-        let initializer = if self.eat(K::Eq).is_some() { Some(self.initializer()?) } else { None };
-        Ok(Declarator { span: name.span.to(self.previous()), name, count, dimensions, initializer })
+        if self.eat(K::Eq).is_some() {
+            declarator.initializer = Some(self.initializer()?);
+        }
+        Ok(())
     }
 
     fn initializer(&mut self) -> Parse<Initializer> {

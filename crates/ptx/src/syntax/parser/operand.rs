@@ -36,10 +36,12 @@ impl Parser<'_> {
 
     /// One operand; one that cannot be read is skipped up to the next `,` or `close`.
     fn operand_or_error(&mut self, parens: Parens, close: K) -> Operand {
+        let before = self.at;
         let start = self.span();
         self.operand(parens).unwrap_or_else(|Reported| {
             self.skip_in_list(close);
-            Operand { span: start.to(self.previous().max(start)), kind: OperandKind::Error }
+            let span = if self.at == before { self.behind() } else { start.to(self.previous()) };
+            Operand { span, kind: OperandKind::Error }
         })
     }
 

@@ -1,4 +1,8 @@
-//! What is bound, and whether steps do what the meanings say, lane by lane.
+//! What is bound (here), what every step keeps ([`lanes`]), and whether steps compute the meanings ([`values`]).
+
+mod lanes;
+mod machine;
+mod values;
 
 use super::*;
 
