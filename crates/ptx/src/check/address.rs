@@ -16,6 +16,7 @@ use crate::syntax::tree::{self, Name, Reference};
 
 impl<'a> BodyChecker<'_, 'a> {
     /// An address in brackets.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     pub(super) fn address(
         &mut self,
         site: &Site<'_>,
@@ -110,6 +111,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// What an offset is added to.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn base(&mut self, reference: &'a Reference) -> Option<AddressBase> {
         let text = self.checker.text;
         let name = reference.span.text(text);
@@ -171,6 +173,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// `a[4]`: the element with that number; `a[r]`: the byte at that offset (A32).
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     pub(super) fn indexed(
         &mut self,
         array: &'a Name,

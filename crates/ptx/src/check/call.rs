@@ -18,6 +18,7 @@ use crate::isa::{Dir, OperandForm, Space, Ty, TyKind};
 use crate::syntax::tree::Reference;
 
 impl<'a> BodyChecker<'_, 'a> {
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn name_of(&mut self, written: &Written<'a>, what: &str) -> Option<&'a Reference> {
         match &written.kind {
             WrittenKind::Name(reference) if reference.suffix.is_none() => Some(reference),
@@ -130,6 +131,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// The register of an indirect call.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     pub(super) fn function_pointer(&mut self, written: &Written<'a>) -> Option<Operand> {
         let what = "a register with the address of a function must stand here";
         let WrittenKind::Name(reference) = &written.kind else { return self.wrong_kind(written.span, what) };
@@ -237,6 +239,7 @@ impl<'a> BodyChecker<'_, 'a> {
         operands.into_iter().collect::<Option<Vec<_>>>().map(Operand::Args)
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn actual(&mut self, dir: Dir, written: &Written<'a>) -> Option<Operand> {
         match &written.kind {
             WrittenKind::Name(reference) => {
@@ -290,6 +293,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// The signature that a checked call must fit, and its place.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     pub(super) fn signature_of(&self, operands: &[Operand]) -> Option<(Signature, Option<Span>)> {
         let mut found = None;
         for operand in operands {
@@ -356,6 +360,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// Whether an argument fits a parameter; the error is what it is, or nothing where that has been said.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn fit_one(
         &mut self,
         param: &Param,
@@ -427,6 +432,7 @@ impl<'a> BodyChecker<'_, 'a> {
         }
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn scalar_type(&self, operand: &Operand) -> Option<Ty> {
         match operand {
             Operand::Register(id) | Operand::Element(id, _) => Some(self.register(*id).ty),

@@ -148,10 +148,9 @@ impl<'a> Checker<'a> {
             for (name, entity_name) in members {
                 let index = self.module_scope.len() as u32;
                 self.module_scope.push(ModuleScoped { name, shape: shape.clone() });
-                let entity = match space {
-                    Space::Reg => Entity::ModuleRegister(index),
-                    _ => Entity::ModuleLocal(index),
-                };
+                let register = space == Space::Reg;
+                let entity =
+                    if register { Entity::ModuleRegister(index) } else { Entity::ModuleLocal(index) };
                 match entity_name {
                     None => self.declare_one(declarator, entity),
                     Some(text) => self.declare_member(declarator, text, entity),
@@ -541,17 +540,12 @@ impl<'a> Checker<'a> {
             self.report.push(Diagnostic::new(Code::BadDeclaration, span, error).with_section(section));
             return;
         }
-        match ty {
-            Ty::F16x2 => {
-                self.needs(span, "`.f16x2`", Version::new(4, 2), 10, "5.2.1");
-            }
-            Ty::B128 => {
-                self.needs(span, "`.b128`", Version::new(8, 3), 70, "5.2.1");
-            }
-            Ty::Texref | Ty::Samplerref | Ty::Surfref => {
-                self.needs(span, &format!("`.{name}`"), Version::new(1, 5), 10, "5.3");
-            }
-            _ => {}
+        if ty.kind() == TyKind::Opaque {
+            self.needs(span, &format!("`.{name}`"), Version::new(1, 5), 10, "5.3");
+        } else if ty == Ty::F16x2 {
+            self.needs(span, "`.f16x2`", Version::new(4, 2), 10, "5.2.1");
+        } else if ty == Ty::B128 {
+            self.needs(span, "`.b128`", Version::new(8, 3), 70, "5.2.1");
         }
     }
 

@@ -417,11 +417,16 @@ fn fields(checker: &mut Checker<'_>, ty: Ty, initializer: &Initializer) -> Optio
 fn field_value(checker: &mut Checker<'_>, ty: Ty, name: Name, value: &Expr) -> Option<u64> {
     let text = name.text(checker.text);
     let independent = checker.header.texmode_independent();
-    let fits = |f: &Field| match ty {
-        Ty::Texref if independent => f.tex_independent,
-        Ty::Texref => f.tex_unified,
-        Ty::Samplerref => f.sampler && (independent || f.name != "force_unnormalized_coords"),
-        _ => f.surf,
+    let fits = |f: &Field| {
+        if ty == Ty::Surfref {
+            f.surf
+        } else if ty == Ty::Samplerref {
+            f.sampler && (independent || f.name != "force_unnormalized_coords")
+        } else if independent {
+            f.tex_independent
+        } else {
+            f.tex_unified
+        }
     };
     let Some(field) = FIELDS.iter().find(|f| f.name == text && fits(f)) else {
         let mut diagnostic = Diagnostic::new(

@@ -347,6 +347,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// `@p`: `None` after an error.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn guard(&mut self, guard: &'a tree::Guard) -> Option<Guard> {
         let text = self.checker.text;
         let entity = self.resolve(guard.name.name)?;
@@ -403,6 +404,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// Tells the watch over call sequences what happens.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn watch(&mut self, inst: &Inst, span: Span) {
         use super::module::{AddressBase, LocalRole};
         let call_param = |operand: &Operand, body: &super::module::Body| match operand {

@@ -157,6 +157,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// `p` or `!p`.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn predicate(&mut self, written: &Written<'a>) -> Option<Operand> {
         let WrittenKind::Not(reference) = &written.kind else {
             return self.source(written, Ty::Pred, Width::Equal);
@@ -419,6 +420,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// An operand of a video instruction, with minus sign and selector.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn video(&mut self, form: &OperandForm, ty: Ty, written: &Written<'a>) -> Option<Operand> {
         let (reference, negated) = match &written.kind {
             WrittenKind::Name(reference) => (*reference, false),
@@ -500,6 +502,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// What `mov` reads. PTX ISA §9.7.8.2.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn mov_source(&mut self, site: &Site<'_>, written: &Written<'a>) -> Option<Operand> {
         let ty = site.found.mods.ty_in(Slot::Type)?;
         match &written.kind {
@@ -573,6 +576,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// The variable or function whose address `mov` takes; says why it has none.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn addressable(&mut self, reference: &Reference) -> Option<AddressBase> {
         let text = self.checker.text;
         let (name, span) = (reference.name.text(text), reference.span);
@@ -662,6 +666,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// What `cvta` reads: a register, or a variable of its state space.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn cvta_source(&mut self, site: &Site<'_>, written: &Written<'a>) -> Option<Operand> {
         let ty = site.found.mods.ty_in(Slot::Type)?;
         let space = site.found.mods.space();
@@ -742,6 +747,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// `[a, b, c]`, or `[a]` of an opaque variable.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn bracket(&mut self, site: &Site<'_>, form: &OperandForm, written: &Written<'a>) -> Option<Operand> {
         let given: Vec<Written<'a>> = match &written.kind {
             WrittenKind::Brackets(list) => list.clone(),
@@ -768,6 +774,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// A texture, sampler or surface. PTX ISA §5.3.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn opaque(&mut self, _site: &Site<'_>, ty: Ty, written: &Written<'a>) -> Option<Operand> {
         let WrittenKind::Name(reference) = &written.kind else {
             let message = format!("a `.{}` variable must stand here", ty.name());
@@ -801,6 +808,7 @@ impl<'a> BodyChecker<'_, 'a> {
         None
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn opaque_pointer(&mut self, reference: &'a Reference, ty: Ty) -> Option<Operand> {
         let what = "access through a pointer to an opaque variable";
         if !self.checker.needs(reference.span, what, Version::new(3, 1), 20, "5.3") {
@@ -817,6 +825,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// Texture or surface coordinates. PTX ISA §9.7.9.3, §9.7.10.1.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn coordinates(&mut self, site: &Site<'_>, written: &Written<'a>) -> Option<Operand> {
         let mods = &site.found.mods;
         let geom = mods.geom()?;

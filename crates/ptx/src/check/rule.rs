@@ -201,12 +201,10 @@ fn call_signature<'a>(
     let form = inst.row.form();
     let (mut args, mut rets) = (false, false);
     for (index, (operand_form, operand)) in form.operands.iter().zip(&mut inst.operands).enumerate() {
-        let (dir, params) = match operand_form.kind {
-            Kind::Args => (Dir::In, &signature.params),
-            Kind::Rets => (Dir::Out, &signature.returns),
-            _ => continue,
-        };
         let Operand::Args(list) = operand else { continue };
+        let results = operand_form.kind == Kind::Rets;
+        let (dir, params) =
+            if results { (Dir::Out, &signature.returns) } else { (Dir::In, &signature.params) };
         let place = site.found.binding.written(index).and_then(|i| written.get(i));
         let Some(Written { span, kind: WrittenKind::List(actuals) }) = place else { continue };
         body.fit(dir, params, list, actuals, *span, callee);
@@ -229,10 +227,10 @@ pub(super) fn call_locals(inst: &Inst) -> (Vec<LocalId>, Vec<LocalId>) {
     for (form, operand) in inst.row.form().operands.iter().zip(&inst.operands) {
         let Operand::Args(list) = operand else { continue };
         let into = if form.dir == Dir::Out { &mut results } else { &mut arguments };
-        into.extend(list.iter().filter_map(|operand| match operand {
-            Operand::ParamVar(id) => Some(*id),
-            _ => None,
-        }));
+        into.extend(
+            list.iter()
+                .filter_map(|operand| if let Operand::ParamVar(id) = operand { Some(*id) } else { None }),
+        );
     }
     (results, arguments)
 }

@@ -42,12 +42,9 @@ fn register_bits(ty: Ty) -> u32 {
     ty.bits().max(8)
 }
 
-/// Formats of one width that are not each other's: `.f16` is not `.bf16`.
+/// Formats of one width that are not each other's: `.f16` is not `.bf16`. `.tf32` is held as `.f32`.
 fn scalar_format(ty: Ty) -> Ty {
-    match ty {
-        Ty::Tf32 => Ty::F32,
-        other => other,
-    }
+    if ty == Ty::Tf32 { Ty::F32 } else { ty }
 }
 
 /// Formats without registers of their own are held in untyped or integer registers.

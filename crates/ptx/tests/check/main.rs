@@ -9,6 +9,8 @@
 //! * the same with `WARNING`. In `ok/` the warnings must be those listed, in `err/` at least those.
 //! * `// OPTIONS gpu-name=sm_90 strict` sets options.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use ptx::check::{CheckOptions, check};
 use ptx::diag::Severity;
 use ptx::isa::Sm;
