@@ -1,6 +1,9 @@
 //! Runs the instruction vectors of `tests/vectors`: each form becomes a kernel, each vector a thread of it, and every result is
 //! compared with the value that the oracle beside the data computed. One trial is one file; a failing trial lists its forms.
 //!
+//! A form that is a single instruction is also run under a guard, in place (the destination is a source), and with immediates; any
+//! form also with some threads branching around it.
+//!
 //! Nothing here computes an expected value. The file format is described in `tests/vectors/README.md`.
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -12,6 +15,8 @@ use std::path::Path;
 const SLOT: usize = 8;
 /// Threads of a CTA, where a form does not say.
 const BLOCK: usize = 128;
+/// Vectors of a form that are tried with immediates.
+const IMMEDIATES: usize = 4;
 /// Wrong results shown for a form.
 const SHOWN: usize = 4;
 
@@ -58,6 +63,8 @@ struct Form<'a> {
     outs: Vec<Operand<'a>>,
     ins: Vec<Operand<'a>>,
     body: String,
+    /// The body is the instruction NAME, with the results and operands in order.
+    plain: bool,
     vectors: Vec<Vector<'a>>,
 }
 
@@ -79,6 +86,13 @@ impl Operand<'_> {
             "f16x2" => 32,
             other => other[1..].parse().expect("`operands` let only types through that name a width"),
         }
+    }
+
+    /// Whether a register of the one type can stand for one of the other (section 9.4).
+    fn agrees(&self, other: &Self) -> bool {
+        let class = |o: &Self| o.register()[..1].replace(['s', 'u'], "i");
+        let (a, b) = (class(self), class(other));
+        self.bits() == other.bits() && (a == b || a == "b" || b == "b")
     }
 
     /// The type of its register.
@@ -136,6 +150,7 @@ fn parse_head(line: usize, head: &str) -> Option<Form<'_>> {
         outs: operands(fields.next()?)?,
         ins: operands(fields.next()?)?,
         body: fields.next().unwrap_or_default().to_owned(),
+        plain: false,
         vectors: Vec::new(),
     };
     for option in title {
@@ -147,9 +162,8 @@ fn parse_head(line: usize, head: &str) -> Option<Form<'_>> {
         }
     }
     if form.body.is_empty() {
-        let operands: Vec<String> =
-            form.outs.iter().chain(&form.ins).map(|o| format!("%{}", o.name)).collect();
-        form.body = format!("{} {};", form.name, operands.join(", "));
+        form.plain = true;
+        form.body = instruction(&form, &|i| format!("%{}", form.ins[i].name));
     }
     Some(form)
 }
@@ -163,69 +177,173 @@ fn operands(text: &str) -> Option<Vec<Operand<'_>>> {
     text.split_whitespace().map(operand).collect()
 }
 
-/// The kernel of a form. `%in` and `%out` are the addresses of the thread's operands and results, `%group` that of the operands
-/// of the first thread of its CTA, `%slot` eight times the thread's number in its CTA.
-fn kernel(form: &Form<'_>) -> String {
-    let (ins, outs) = (form.ins.len() * SLOT, form.outs.len() * SLOT);
-    let mut ptx = format!(".version {}\n.target {}\n.address_size 64\n", form.version, form.target);
-    ptx += ".visible .entry run(.param .u64 source, .param .u64 result)\n{\n";
-    let mut line = |text: &str| {
-        let _infallible = writeln!(ptx, "\t{text}");
-    };
-    line(".reg .u64 %in, %out, %group, %bytes64;");
-    line(".reg .u32 %slot, %thread, %cta, %threads, %flag32;");
-    line(".reg .pred %flag;");
-    line("ld.param.u64 %in, [source];");
-    line("ld.param.u64 %out, [result];");
-    line("mov.u32 %thread, %tid.x;");
-    line("mov.u32 %cta, %ctaid.x;");
-    line("mov.u32 %threads, %ntid.x;");
-    line("mul.lo.u32 %cta, %cta, %threads;");
-    line(&format!("mul.wide.u32 %bytes64, %cta, {ins};"));
-    line("add.u64 %group, %in, %bytes64;");
-    line(&format!("mul.wide.u32 %bytes64, %thread, {ins};"));
-    line("add.u64 %in, %group, %bytes64;");
-    line("add.u32 %cta, %cta, %thread;");
-    line(&format!("mul.wide.u32 %bytes64, %cta, {outs};"));
-    line("add.u64 %out, %out, %bytes64;");
-    line("shl.b32 %slot, %thread, 3;");
-    for operand in form.outs.iter().chain(&form.ins) {
-        line(&format!(".reg .{} %{};", operand.register(), operand.name));
-    }
-    for (index, operand) in form.ins.iter().enumerate() {
-        let (name, at) = (operand.name, index * SLOT);
-        if operand.ty == "pred" {
-            line(&format!("ld.global.u32 %flag32, [%in+{at}];"));
-            line(&format!("setp.ne.u32 %{name}, %flag32, 0;"));
-        } else {
-            line(&format!("ld.global.{} %{name}, [%in+{at}];", operand.memory()));
-        }
-    }
-    line(&form.body.replace("; ", ";\n\t"));
-    for (index, operand) in form.outs.iter().enumerate() {
-        let (name, at) = (operand.name, index * SLOT);
-        if operand.ty == "pred" {
-            line(&format!("selp.u32 %flag32, 1, 0, %{name};"));
-            line(&format!("st.global.u32 [%out+{at}], %flag32;"));
-        } else {
-            line(&format!("st.global.{} [%out+{at}], %{name};", operand.memory()));
-        }
-    }
-    line("ret;");
-    ptx + "}\n"
+/// The ways in which the instruction of a form is run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    /// Every thread runs the body.
+    Whole,
+    /// One thread of four branches around the body.
+    Branch,
+    /// One thread of four has a false guard on the instruction.
+    Guard,
+    /// The destination is the register of that operand.
+    InPlace(usize),
 }
 
-fn run_form(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
-    let text = kernel(form);
-    let module = vm.load(form.name, &text).map_err(|error| match error.kind() {
-        ErrorKind::Rejected(diagnostics) => {
-            let source = ptxvm::Source::new(form.name, text.as_str());
-            diagnostics.iter().map(|d| ptxvm::render(d, &source, false)).collect::<Vec<_>>().join("\n")
+/// The ways to run a form; most need that it is a single instruction.
+fn ways(form: &Form<'_>) -> Vec<Way> {
+    let mut ways = vec![Way::Whole];
+    if form.lanes.is_none() {
+        ways.push(Way::Branch);
+        if form.plain {
+            ways.push(Way::Guard);
+            let fits = |i: &usize| form.outs.len() == 1 && form.outs[0].agrees(&form.ins[*i]);
+            ways.extend((0..form.ins.len()).filter(fits).map(Way::InPlace));
         }
-        ErrorKind::Trap(..) | ErrorKind::Caller(_) | ErrorKind::Machine(_) => error.to_string(),
-    })?;
-    let kernel = module.kernel("run").map_err(|e| e.to_string())?;
+    }
+    ways
+}
 
+/// Whether a thread of a CTA runs the instruction. Mirrored by the kernel's `%live`.
+fn lives(way: Way, thread: usize) -> bool {
+    matches!(way, Way::Whole | Way::InPlace(_)) || thread & 3 != 1
+}
+
+/// The PTX of a kernel, line by line.
+struct Text {
+    ptx: String,
+}
+
+impl Text {
+    /// The head of the module and the kernel, down to the addresses of its two arrays.
+    fn new(form: &Form<'_>) -> Self {
+        let old = form.version.starts_with("1.");
+        let mut text = Self { ptx: format!(".version {}\n.target {}\n", form.version, form.target) };
+        // The directive came with 2.3.
+        if !old && !matches!(form.version, "2.0" | "2.1" | "2.2") {
+            text.ptx += ".address_size 64\n";
+        }
+        if matches!(form.version, "1.0" | "1.1" | "1.2" | "1.3") {
+            text.ptx += ".entry run\n{\n";
+            text.line(".param .u64 source;");
+            text.line(".param .u64 result;");
+        } else {
+            text.ptx += ".visible .entry run(.param .u64 source, .param .u64 result)\n{\n";
+        }
+        text.line(".reg .u64 %in, %out, %group, %step;");
+        text.line(".reg .u32 %slot, %thread, %cta, %threads, %flag32;");
+        text.line(".reg .pred %flag, %live;");
+        text.line("ld.param.u64 %group, [source];");
+        text.line("ld.param.u64 %out, [result];");
+        let read = if old { "cvt.u32.u16" } else { "mov.u32" };
+        text.line(&format!("{read} %thread, %tid.x;"));
+        text.line(&format!("{read} %cta, %ctaid.x;"));
+        text.line(&format!("{read} %threads, %ntid.x;"));
+        text
+    }
+
+    fn line(&mut self, text: &str) {
+        let _infallible = writeln!(self.ptx, "\t{text}");
+    }
+
+    /// `to` = `from` + `index` * `bytes`.
+    fn place(&mut self, to: &str, from: &str, index: &str, bytes: usize) {
+        self.line(&format!("mul.wide.u32 %step, {index}, {bytes};"));
+        self.line(&format!("add.u64 {to}, {from}, %step;"));
+    }
+
+    fn declare(&mut self, form: &Form<'_>) {
+        for operand in form.outs.iter().chain(&form.ins) {
+            self.line(&format!(".reg .{} %{};", operand.register(), operand.name));
+        }
+    }
+
+    fn load(&mut self, ins: &[Operand<'_>], offset: usize) {
+        for (index, operand) in ins.iter().enumerate() {
+            let (name, at) = (operand.name, offset + index * SLOT);
+            if operand.ty == "pred" {
+                self.line(&format!("ld.global.u32 %flag32, [%in+{at}];"));
+                self.line(&format!("setp.ne.u32 %{name}, %flag32, 0;"));
+            } else {
+                self.line(&format!("ld.global.{} %{name}, [%in+{at}];", operand.memory()));
+            }
+        }
+    }
+
+    fn store(&mut self, outs: &[Operand<'_>], offset: usize) {
+        for (index, operand) in outs.iter().enumerate() {
+            let (name, at) = (operand.name, offset + index * SLOT);
+            if operand.ty == "pred" {
+                self.line(&format!("selp.u32 %flag32, 1, 0, %{name};"));
+                self.line(&format!("st.global.u32 [%out+{at}], %flag32;"));
+            } else {
+                self.line(&format!("st.global.{} [%out+{at}], %{name};", operand.memory()));
+            }
+        }
+    }
+
+    fn end(mut self) -> String {
+        self.line("ret;");
+        self.ptx + "}\n"
+    }
+}
+
+/// The kernel of a form. `%in` and `%out` are the addresses of the thread's operands and results, `%group` that of the operands
+/// of the first thread of its CTA, `%slot` eight times the thread's number in its CTA.
+fn kernel(form: &Form<'_>, way: Way) -> String {
+    let mut text = Text::new(form);
+    text.line("mul.lo.u32 %cta, %cta, %threads;");
+    text.place("%group", "%group", "%cta", form.ins.len() * SLOT);
+    text.place("%in", "%group", "%thread", form.ins.len() * SLOT);
+    text.line("add.u32 %cta, %cta, %thread;");
+    text.place("%out", "%out", "%cta", form.outs.len() * SLOT);
+    text.line("shl.b32 %slot, %thread, 3;");
+    text.line("and.b32 %flag32, %thread, 3;");
+    text.line("setp.ne.u32 %live, %flag32, 1;");
+    text.declare(form);
+    if way == Way::Branch {
+        text.line("@!%live bra SKIP;");
+    }
+    text.load(&form.ins, 0);
+    match way {
+        Way::Whole | Way::Branch => text.line(&form.body.replace("; ", ";\n\t")),
+        Way::Guard => text.line(&format!("@%live {}", form.body)),
+        Way::InPlace(position) => {
+            let (out, operand) = (&form.outs[0], &form.ins[position]);
+            let ty = if out.ty == "pred" { "pred".to_owned() } else { format!("b{}", out.bits()) };
+            text.line(&format!("mov.{ty} %{}, %{};", out.name, operand.name));
+            text.line(&instruction(form, &|i| {
+                if i == position { format!("%{}", out.name) } else { format!("%{}", form.ins[i].name) }
+            }));
+        }
+    }
+    text.store(&form.outs, 0);
+    if way == Way::Branch {
+        text.line("SKIP:");
+    }
+    text.end()
+}
+
+/// The instruction of a plain form with these source operands.
+fn instruction(form: &Form<'_>, operand: &dyn Fn(usize) -> String) -> String {
+    let outs = form.outs.iter().map(|o| format!("%{}", o.name));
+    let operands: Vec<String> = outs.chain((0..form.ins.len()).map(operand)).collect();
+    format!("{} {};", form.name, operands.join(", "))
+}
+
+/// Runs one form in every way.
+fn run_form(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
+    for way in ways(form) {
+        let text = kernel(form, way);
+        run_vectors(vm, form, way, &text).map_err(|why| format!("    {way:?} of `{}`: {why}", form.body))?;
+    }
+    if form.plain {
+        run_immediates(vm, form)?;
+    }
+    Ok(())
+}
+
+fn run_vectors(vm: &Vm, form: &Form<'_>, way: Way, text: &str) -> Result<(), String> {
     let count = form.vectors.len();
     let last = form.vectors.last().ok_or("a form without vectors")?;
     let block = form.lanes.unwrap_or(count.min(BLOCK));
@@ -236,41 +354,137 @@ fn run_form(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
     // The last CTA is filled up with repetitions of the last vector.
     let vectors = form.vectors.iter().chain(std::iter::repeat(last)).take(threads);
     let operands: Vec<u64> = vectors.flat_map(|v| v.operands.iter().copied()).collect();
-    let source = vm.buffer(&operands).map_err(|e| e.to_string())?;
-    let result = vm.zeros::<u64>(threads * form.outs.len()).map_err(|e| e.to_string())?;
+    let found = run(vm, form, text, &operands, threads * form.outs.len(), [threads / block, block])?;
+    let mut report = Report::default();
+    for (index, (vector, results)) in form.vectors.iter().zip(found.chunks(form.outs.len())).enumerate() {
+        if lives(way, index % block) {
+            report.compare(form, vector, results)?;
+        } else if way == Way::Branch && results.iter().any(|r| *r != 0) {
+            return Err(format!("line {}: a thread that skips the body wrote {results:x?}", vector.line));
+        }
+    }
+    report.verdict(count)
+}
+
+/// Runs a few vectors of a plain form with immediates: in each source position alone, then in all. Half precision has none (A94).
+fn run_immediates(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
+    let can = |i: usize| !matches!(form.ins[i].ty, "pred" | "f16" | "f16x2");
+    let positions: Vec<usize> = (0..form.ins.len()).filter(|i| can(*i)).collect();
+    let (count, outs) = (form.vectors.len(), form.outs.len());
+    let vectors: Vec<&Vector<'_>> =
+        (0..IMMEDIATES.min(count)).map(|i| &form.vectors[i * count / IMMEDIATES.min(count)]).collect();
+    let mut cases: Vec<(&Vector<'_>, Vec<usize>)> = Vec::new();
+    for vector in &vectors {
+        cases.extend(positions.iter().map(|p| (*vector, vec![*p])));
+        if positions.len() > 1 {
+            cases.push((vector, positions.clone()));
+        }
+    }
+    if cases.is_empty() {
+        return Ok(());
+    }
+    let mut text = Text::new(form);
+    text.line("mov.u64 %in, %group;");
+    let mut operands = Vec::new();
+    for (index, (vector, immediate)) in cases.iter().enumerate() {
+        text.line("{");
+        text.declare(form);
+        text.load(&form.ins, operands.len() * SLOT);
+        operands.extend(&vector.operands);
+        text.line(&instruction(form, &|i| {
+            if immediate.contains(&i) {
+                literal(&form.ins[i], vector.operands[i])
+            } else {
+                format!("%{}", form.ins[i].name)
+            }
+        }));
+        text.store(&form.outs, index * outs * SLOT);
+        text.line("}");
+    }
+    let found = run(vm, form, &text.end(), &operands, cases.len() * outs, [1, 1])
+        .map_err(|e| format!("    with immediates: {e}"))?;
+    let mut report = Report::default();
+    for ((vector, _), results) in cases.iter().zip(found.chunks(outs)) {
+        report.compare(form, vector, results)?;
+    }
+    report.verdict(cases.len()).map_err(|why| format!("    with immediates: {why}"))
+}
+
+/// A constant as it is written for an operand of a type.
+fn literal(operand: &Operand<'_>, bits: u64) -> String {
+    match operand.ty {
+        "f32" => format!("0f{bits:08x}"),
+        "f64" => format!("0d{bits:016x}"),
+        "s16" => (bits as i16).to_string(),
+        "s32" => (bits as i32).to_string(),
+        "s64" => (bits as i64).to_string(),
+        _ => format!("{bits:#x}"),
+    }
+}
+
+/// Loads a kernel, runs it on `operands`, and reads its results.
+fn run(
+    vm: &Vm,
+    form: &Form<'_>,
+    text: &str,
+    operands: &[u64],
+    results: usize,
+    [grid, block]: [usize; 2],
+) -> Result<Vec<u64>, String> {
+    let module = vm.load(form.name, text).map_err(|error| match error.kind() {
+        ErrorKind::Rejected(diagnostics) => {
+            let source = ptxvm::Source::new(form.name, text);
+            diagnostics.iter().map(|d| ptxvm::render(d, &source, false)).collect::<Vec<_>>().join("\n")
+        }
+        ErrorKind::Trap(..) | ErrorKind::Caller(_) | ErrorKind::Machine(_) => error.to_string(),
+    })?;
+    let kernel = module.kernel("run").map_err(|e| e.to_string())?;
+    let source = vm.buffer(operands).map_err(|e| e.to_string())?;
+    let result = vm.zeros::<u64>(results).map_err(|e| e.to_string())?;
     let extent = |n: usize| [u32::try_from(n).expect("the vectors of a form fit a grid"), 1, 1];
-    let mut launch = Launch::new(extent(threads / block), extent(block))
+    let mut launch = Launch::new(extent(grid), extent(block))
         .args(&kernel, &[Arg::buffer(&source), Arg::buffer(&result)])
         .map_err(|e| e.to_string())?
         .threads(1);
     launch.timeout = Some(std::time::Duration::from_secs(60));
     vm.launch(&kernel, &launch).map_err(|e| e.to_string())?;
-    let found = result.read().map_err(|e| e.to_string())?;
+    result.read().map_err(|e| e.to_string())
+}
 
-    let mut wrong = 0;
-    let mut report = String::new();
-    for (vector, results) in form.vectors.iter().zip(found.chunks(form.outs.len())) {
+/// The wrong results of one kernel.
+#[derive(Default)]
+struct Report {
+    wrong: usize,
+    lines: String,
+}
+
+impl Report {
+    fn compare(&mut self, form: &Form<'_>, vector: &Vector<'_>, results: &[u64]) -> Result<(), String> {
         for ((out, expected), have) in form.outs.iter().zip(&vector.expected).zip(results) {
             if agrees(expected, *have, out)
                 .ok_or_else(|| format!("line {}: `{expected}` expects nothing", vector.line))?
             {
                 continue;
             }
-            wrong += 1;
-            if wrong <= SHOWN {
+            self.wrong += 1;
+            if self.wrong <= SHOWN {
                 let operands: Vec<String> = vector.operands.iter().map(|o| format!("{o:x}")).collect();
                 let (line, operands, name, digits) =
                     (vector.line, operands.join(" "), out.name, out.bits().div_ceil(4) as usize);
-                report += &format!(
+                self.lines += &format!(
                     "    line {line}: {operands}: {name} is {have:0digits$x}, expected {expected}\n"
                 );
             }
         }
-    }
-    if wrong == 0 {
         Ok(())
-    } else {
-        Err(format!("    `{}`: {wrong} wrong of {count} vectors\n{report}", form.body))
+    }
+
+    fn verdict(self, count: usize) -> Result<(), String> {
+        if self.wrong == 0 {
+            Ok(())
+        } else {
+            Err(format!("{} wrong of {count} vectors\n{}", self.wrong, self.lines))
+        }
     }
 }
 

@@ -93,6 +93,11 @@ def setp():
                 for combine in BOOL.values():
                     out += (combine(low, c), combine(high, c), combine(low, 1 - c), combine(high, 1 - c))
                 f.vec((a | a1 << 16, b | b1 << 16, c), out)
+    for k in TYPES:  # alone: also under a guard and with immediates
+        for op in operators(k)[:4]:
+            f = s.form("setp.%s.%s" % (op, k), "p:pred", "a:%s b:%s" % (k, k))
+            for a, b in operands(rng("plain" + op + k), k, 14):
+                f.vec((a, b), compare(a, b, op, k))
     f = s.form("setp with a bit bucket", "p:pred q:pred", "a:s32 b:s32", "setp.lt.s32 %p|_, %a, %b; setp.lt.s32 _|%q, %a, %b;")
     g = s.form("setp in place", "p:pred", "a:s32 b:s32 c:pred", "mov.pred %p, %c; setp.ge.xor.s32 %p, %a, %b, %p;")
     h = s.form("setp immediates", "p:pred q:pred", "a:s32 b:s32", "setp.lt.s32 %p, %a, -1; setp.hi.u32 %q, 0x80000000, %b;")
@@ -143,6 +148,14 @@ def set_():
                 out += (true if combine(t, c) else 0, true if combine(t, 1 - c) else 0)
             f.vec((a, b, c), out)
 
+    for k in TYPES:
+        for op in operators(k)[-2:]:
+            f = s.form("set.%s.f32.%s" % (op, k), "d:f32", "a:%s b:%s" % (k, k))
+            g = s.form("set.%s.xor.u32.%s" % (op, k), "d:u32", "a:%s b:%s c:pred" % (k, k))
+            for i, (a, b) in enumerate(operands(rng("plain" + op + k), k, 14)):
+                t = compare(a, b, op, k)
+                f.vec((a, b), 0x3F800000 if t else 0)
+                g.vec((a, b, i & 1), mask(32) if t ^ i & 1 else 0)
     for k in TYPES:
         for op in operators(k):
             for ftz in ftz_choices(k):

@@ -153,7 +153,38 @@ def float_to_float():
                             cases += [fp.round_to(Fraction(n, 4), fa) for n in range(-11, 12)] + [fp.round_to(Fraction(2 * (r.getrandbits(fa.precision - 2)) + 1, 2), fa) for _ in range(4)]
                         for x in cases:
                             form.vec(x, float_result(x, fa, fd, mode, ftz, sat))
+    wide_registers(s)
     return s
+
+
+def wide_registers(s):
+    """Tables 24 and 25: float types from and into wider bit-size registers."""
+    for d, a, mode in ("f16", "f32", ".rn"), ("f32", "f16", ""), ("f16", "f16", ""), ("f32", "f32", ".rmi"), ("f32", "f64", ".rz"), ("f64", "f32", ""), ("f16", "f64", ".rp"):
+        fd, fa = FORMATS[d], FORMATS[a]
+        for dw in 16, 32, 64:
+            for aw in 16, 32, 64:
+                if dw < fd.width or aw < fa.width:
+                    continue
+                name = "cvt%s.%s.%s" % (mode, d, a)
+                f = s.form("%s from b%d into b%d" % (name, aw, dw), "d:b%d" % dw, "a:b%d" % aw, name + " %d, %a;")
+                r = rng(f.name)
+                for _ in range(8):
+                    x = any_float(r, fa)
+                    y = float_result(x, fa, fd, mode[1:], False, False)
+                    f.vec(x | r.getrandbits(64) & mask(aw) & ~mask(fa.width), y)
+    for k in INTS:
+        for a in FLOATS:
+            f = s.form("cvt.rzi.%s.%s from and into b64" % (k, a), "d:b64", "a:b64", "cvt.rzi.%s.%s %%d, %%a;" % (k, a))
+            r = rng(f.name)
+            for _ in range(4):
+                x = any_float(r, FORMATS[a])
+                f.vec(x | r.getrandbits(64) & ~mask(FORMATS[a].width), extend(to_integer(x, FORMATS[a], k, "rzi", False), k, 64))
+            if a == "f64":
+                continue
+            f = s.form("cvt.rn.%s.%s from and into b64" % (a, k), "d:b64", "a:b64", "cvt.rn.%s.%s %%d, %%a;" % (a, k))
+            for _ in range(4):
+                x = r.getrandbits(64)
+                f.vec(x, fp.round_to(Fraction(read(x, k)), FORMATS[a]))
 
 
 def float_result(x, fa, fd, mode, ftz, sat):

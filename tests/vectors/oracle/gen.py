@@ -2,7 +2,7 @@
 import importlib
 import sys
 
-MODULES = "integer logic floating comparing converting approximate video memory warps".split()
+MODULES = "integer logic floating comparing converting approximate video memory warps legacy".split()
 
 
 def main():

@@ -122,6 +122,15 @@ def scalar():
             for cmp, holds in CMP.items():
                 head = "vset.%s.%s.%s" % (a, b, cmp)
                 scalar_form(s, head, "u32", (head, a, b), lambda x, y, _, holds=holds: int(holds(x, y)), rng(head), 12)
+    # alone: also under a guard, in place and with immediates
+    for op, primary in PRIMARY.items():
+        f = s.form("%s.s32.u32.s32.sat" % op, "d:s32", "a:u32 b:s32")
+        g = s.form("%s.u32.s32.u32.sat.max" % op, "d:u32", "a:s32 b:u32 c:u32")
+        r = rng("plain" + op)
+        for _ in range(12):
+            a, b, c = operand(r), operand(r), operand(r)
+            f.vec((a, b), wrap(saturate(primary(a, signed(b, 32)), "s32", ""), 32))
+            g.vec((a, b, c), max(saturate(primary(signed(a, 32), b), "u32", ""), c))
     # every selector pair once for one instruction, and registers of other types and immediates
     pairs = [(x, y) for x in SELECTORS for y in SELECTORS]
     for a in TYPES:

@@ -361,12 +361,12 @@ fn flushes(inst: &module::Inst, version: Version) -> bool {
     } else if matches!(op, Op::Set | Op::Setp) {
         mods.atype() == Ty::F32
     } else if op == Op::Slct {
-        mods.ty_in(Slot::Ctype) == Some(Ty::F32)
+        // The type of operand c, which the row writes as a literal.
+        mods.ty_in(Slot::Type) == Some(Ty::F32)
     } else if op == Op::Cvt {
         let (d, a) = (mods.dtype(), mods.atype());
         let old = version <= Version::new(1, 4);
-        let half_or_single = |ty| matches!(ty, Ty::F16 | Ty::F32);
-        (d == Ty::F32 || a == Ty::F32) && (!old || (half_or_single(d) && half_or_single(a)))
+        (d == Ty::F32 || a == Ty::F32) && !(old && (d.bits() == 64 || a.bits() == 64))
     } else {
         false
     }
