@@ -136,8 +136,8 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Reads a source that is no plain register: a special register, an address, a register wider than the type.
-pub type ReadFn<S> = Box<dyn Fn(Inputs<'_>) -> Lane<S> + Send + Sync>;
+/// Reads a source that is no plain register (a special register, an address, a register wider than the type) into all lanes.
+pub type ReadFn<S> = Box<dyn Fn(Inputs<'_>, &mut Lane<S>) + Send + Sync>;
 
 /// Writes a destination that is no plain register of the slot's class.
 pub type WriteFn<S> = Box<dyn Fn(&mut Registers, LaneMask, &Lane<S>) + Send + Sync>;
@@ -164,13 +164,47 @@ impl<S: Slot> Operand<S> {
         match self {
             Operand::Reg(index) => &S::file(inputs.regs)[*index],
             Operand::Const(lanes) => lanes,
-            Operand::Other(read) => scratch.insert(read(inputs)),
+            Operand::Other(read) => compute(read, inputs, scratch),
         }
     }
 
     /// Its value in every lane, copied.
     pub fn get(&self, inputs: Inputs<'_>) -> Lane<S> {
         *self.read(inputs, &mut None)
+    }
+}
+
+/// Kept out of the steps, of which there are many.
+#[inline(never)]
+fn compute<'a, S: Slot>(read: &ReadFn<S>, inputs: Inputs<'_>, scratch: &'a mut Option<Lane<S>>) -> &'a Lane<S> {
+    let lanes = scratch.insert(Lane([S::default(); LANES]));
+    read(inputs, lanes);
+    lanes
+}
+
+/// An address of a memory operand, in the instruction's space.
+pub enum Address {
+    /// A value.
+    Value(Operand<u64>),
+    /// A 64-bit register plus a constant.
+    Plus(usize, u64),
+}
+
+impl Address {
+    /// Its value in every lane; `scratch` holds it where it is computed.
+    #[inline(always)]
+    pub fn read<'a>(&'a self, inputs: Inputs<'a>, scratch: &'a mut Option<Lane<u64>>) -> &'a Lane<u64> {
+        match self {
+            Address::Value(operand) => operand.read(inputs, scratch),
+            Address::Plus(index, offset) => {
+                let base = &inputs.regs.r64[*index];
+                let sum = scratch.insert(Lane([0; LANES]));
+                for lane in 0..LANES {
+                    sum.0[lane] = base.0[lane].wrapping_add(*offset);
+                }
+                sum
+            }
+        }
     }
 }
 

@@ -82,11 +82,14 @@ impl Float for f64 {
     fn root(self) -> Self {
         self.sqrt()
     }
-    #[inline(never)]
+    #[inline]
     fn nan(operands: &[Self]) -> Self {
-        let invalid = 0x7ff8_0000_0000_0000;
-        let first = operands.iter().find(|x| x.is_nan());
-        Self::from_bits(first.map_or(invalid, |x| x.to_bits() | QUIET_F64))
+        // From the last to the first, without a way out, so that loops over instructions vectorise.
+        let mut bits = 0x7ff8_0000_0000_0000;
+        for x in operands.iter().rev() {
+            bits = if x.is_nan() { x.to_bits() | QUIET_F64 } else { bits };
+        }
+        Self::from_bits(bits)
     }
 }
 
@@ -120,7 +123,8 @@ const QUIET_F64: u64 = 1 << 51;
 /// The result, or the type's NaN for these operands where the result is a NaN.
 #[inline]
 fn number_or_nan<T: Float>(result: T, operands: &[T]) -> T {
-    if is_nan(result) { T::nan(operands) } else { result }
+    let nan = T::nan(operands);
+    if is_nan(result) { nan } else { result }
 }
 
 #[inline]

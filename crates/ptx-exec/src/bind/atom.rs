@@ -6,7 +6,7 @@ use super::Missing;
 use super::memory::{sem_of, space_of};
 use super::operands::{Bound, Operands};
 use crate::bound::Exec;
-use crate::lift::{Inputs, Operand, Slot as RegSlot, Target, Value};
+use crate::lift::{Address, Inputs, Operand, Slot as RegSlot, Target, Value};
 use crate::mem::Cell;
 use ptx::ir::Inst;
 use ptx::isa::{AtomOp, Sem, Slot, Space, Ty, Word};
@@ -85,7 +85,7 @@ struct Access {
 
 /// The sources: address, b, and c where the operation has it.
 struct Sources<S> {
-    address: Operand<u64>,
+    address: Address,
     b: Operand<S>,
     c: Operand<S>,
 }

@@ -7,7 +7,7 @@
 use super::{Binding, Missing};
 use crate::bound::StepFn;
 use crate::lanes::{LANES, Lane, LaneMask, Registers};
-use crate::lift::{self, Inputs, Operand, PredOperand, PredTarget, Slot as RegSlot, Target, Value};
+use crate::lift::{self, Address, Operand, PredOperand, PredTarget, Slot as RegSlot, Target, Value};
 use ptx::ir::{Addr, Base, Dst, Inst, Reg, RegClass, Src};
 use ptx::isa::{Mods, Rnd, Slot, Ty, Word};
 use std::cell::Cell;
@@ -179,32 +179,32 @@ impl<'a> Operands<'a> {
             Base::Absolute | Base::KernelParam => constant(0),
             Base::Var(var) => constant(self.binding.layout.variable(var)),
             Base::Func(func) => constant(self.binding.layout.function(func)),
-            Base::Frame => Ok(Operand::Other(Box::new(move |inputs: Inputs<'_>| {
-                Lane::splat(u64::from(inputs.frame).wrapping_add(offset))
+            Base::Frame => Ok(Operand::Other(Box::new(move |inputs, lanes| {
+                *lanes = Lane::splat(u64::from(inputs.frame).wrapping_add(offset));
             }))),
             Base::Reg(reg) => {
                 let base: Operand<u64> = read_reg(reg)?;
                 // Addresses in 32-bit registers wrap around in 32 bits.
                 let wrap = if reg.class == RegClass::R64 { u64::MAX } else { u64::from(u32::MAX) };
-                Ok(Operand::Other(Box::new(move |inputs: Inputs<'_>| {
+                Ok(Operand::Other(Box::new(move |inputs, lanes| {
                     let mut scratch = None;
                     let base = base.read(inputs, &mut scratch);
-                    let mut sum = Lane([0; LANES]);
                     for lane in 0..LANES {
-                        sum.0[lane] = base.0[lane].wrapping_add(offset) & wrap;
+                        lanes.0[lane] = base.0[lane].wrapping_add(offset) & wrap;
                     }
-                    sum
                 })))
             }
         }
     }
 
     /// The address of a memory operand, in the instruction's space.
-    pub(super) fn address(&self, index: usize) -> Result<Operand<u64>, Missing> {
+    pub(super) fn address(&self, index: usize) -> Result<Address, Missing> {
         match self.src_at(index)? {
-            Src::Addr(Addr { base: Base::Reg(reg), offset: 0 }) => read_reg(*reg),
-            Src::Addr(addr) => self.address_value(addr),
-            Src::Reg(reg) => read_reg(*reg),
+            Src::Addr(Addr { base: Base::Reg(reg), offset: 0 }) | Src::Reg(reg) => read_reg(*reg).map(Address::Value),
+            Src::Addr(Addr { base: Base::Reg(reg), offset }) if reg.class == RegClass::R64 => {
+                Ok(Address::Plus(reg.index as usize, *offset as u64))
+            }
+            Src::Addr(addr) => self.address_value(addr).map(Address::Value),
             Src::Absent | Src::Not(_) | Src::Imm(_) | Src::Sreg(..) | Src::Video(_) => Err(Missing),
         }
     }
@@ -287,10 +287,12 @@ pub(super) fn read_reg<S: RegSlot>(reg: Reg) -> Result<Operand<S>, Missing> {
 }
 
 fn convert<F: RegSlot, S: RegSlot>(from: Operand<F>) -> Operand<S> {
-    Operand::Other(Box::new(move |inputs: Inputs<'_>| {
+    Operand::Other(Box::new(move |inputs, lanes| {
         let mut scratch = None;
         let from = from.read(inputs, &mut scratch);
-        Lane(from.0.map(|slot| S::from_bits(slot.bits())))
+        for lane in 0..LANES {
+            lanes.0[lane] = S::from_bits(from.0[lane].bits());
+        }
     }))
 }
 

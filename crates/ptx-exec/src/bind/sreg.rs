@@ -7,8 +7,8 @@
 //! zero; `%globaltimer` is the warp's clock.
 
 use super::Missing;
-use crate::lanes::Lane;
-use crate::lift::{Inputs, Operand, Slot};
+use crate::lanes::{LANES, Lane};
+use crate::lift::{Operand, Slot};
 use crate::warp::WarpState;
 use ptx::isa::Sreg;
 
@@ -17,7 +17,7 @@ pub(super) fn read<S: Slot>(sreg: Sreg, component: u8) -> Result<Operand<S>, Mis
     let axis = usize::from(component);
     Ok(match sreg {
         Sreg::Tid => match axis {
-            0..3 => Operand::Other(Box::new(move |inputs: Inputs<'_>| widen(&inputs.warp.tid[axis]))),
+            0..3 => Operand::Other(Box::new(move |inputs, lanes| widen(&inputs.warp.tid[axis], lanes))),
             _ => Operand::splat(S::default()),
         },
         Sreg::Ntid => uniform(move |warp| vector(warp.grid.ntid, axis)),
@@ -86,13 +86,15 @@ fn vector(components: [u32; 3], axis: usize) -> u64 {
 }
 
 fn uniform<S: Slot>(value: impl Fn(&WarpState) -> u64 + Send + Sync + 'static) -> Operand<S> {
-    Operand::Other(Box::new(move |inputs: Inputs<'_>| Lane::splat(S::from_bits(value(inputs.warp)))))
+    Operand::Other(Box::new(move |inputs, lanes| *lanes = Lane::splat(S::from_bits(value(inputs.warp)))))
 }
 
 fn by_lane<S: Slot>(value: impl Fn(u64) -> u64) -> Operand<S> {
     Operand::Const(Box::new(Lane(std::array::from_fn(|lane| S::from_bits(value(lane as u64))))))
 }
 
-fn widen<S: Slot>(lanes: &Lane<u32>) -> Lane<S> {
-    Lane(lanes.0.map(|value| S::from_bits(u64::from(value))))
+fn widen<S: Slot>(from: &Lane<u32>, lanes: &mut Lane<S>) {
+    for lane in 0..LANES {
+        lanes.0[lane] = S::from_bits(u64::from(from.0[lane]));
+    }
 }
