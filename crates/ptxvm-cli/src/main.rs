@@ -7,6 +7,7 @@
 mod arg;
 mod check;
 mod demo;
+mod fmt;
 mod isa;
 mod npy;
 mod options;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
     let exit = match cli.command {
         Command::Check(options) => check::check(&options),
         Command::Run(options) => run::run(&options),
+        Command::Fmt(options) => fmt::fmt(&options),
         Command::Isa(options) => isa::isa(&options),
         Command::Demo(options) => demo::demo(&options),
     };

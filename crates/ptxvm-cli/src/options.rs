@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Check(CheckOptions),
     /// Run a kernel of a PTX file
     Run(RunOptions),
+    /// Bring PTX files into canonical layout; nothing but white space changes
+    Fmt(FmtOptions),
     /// List the instruction table, or one mnemonic
     Isa(IsaOptions),
     /// Run built-in kernels and check their results
@@ -108,6 +110,20 @@ pub(crate) struct RunOptions {
     /// What is printed on standard output
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: Format,
+}
+
+/// Options of `fmt`.
+#[derive(Debug, Args)]
+pub(crate) struct FmtOptions {
+    /// PTX files, formatted in place; `-` is standard input, formatted to standard output
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// Write nothing; exit with 1 where a file is not in canonical layout
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Print to standard output, and leave the files as they are
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) stdout: bool,
 }
 
 /// Options of `isa`.

@@ -54,6 +54,7 @@ pub use ptx::check::{CheckOptions, Checked, check};
 use ptx::diag::render::Color;
 pub use ptx::diag::{Code, Diagnostic, Severity};
 pub use ptx::isa::Sm;
+pub use ptx::syntax::format::format;
 pub use ptx_exec::trap::{FaultKind, Trap};
 pub use vm::Vm;
 

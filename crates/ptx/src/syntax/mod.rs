@@ -6,6 +6,7 @@
 //!
 //! PTX ISA §4.
 
+pub mod format;
 pub mod lexer;
 pub mod number;
 mod parser;

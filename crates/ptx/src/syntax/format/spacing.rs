@@ -1,0 +1,35 @@
+//! Whether a blank stands between two tokens of a line, where the tree has not said it.
+//!
+//! Invariant: two tokens that would become another token or two others without a blank get one.
+
+use super::super::token::{Token, TokenKind as K};
+
+/// Whether a blank stands between `a` and `b`. `touches`: whether they touch in the source; `ternary`: whether a `?` of the
+/// statement waits for its `:`.
+pub(super) fn blank(source: &str, a: Token, b: Token, touches: bool, ternary: bool) -> bool {
+    match (a.kind, b.kind) {
+        (_, K::Comma | K::Semicolon | K::RBracket | K::RParen | K::RBrace) => false,
+        // `%r<4>` and `a<b`, `c ? a : b`, `x = 1`, and `1 % 2`, which is not `1 %2`.
+        (K::Comma | K::Eq | K::Question | K::Percent, _) | (_, K::Eq | K::Question | K::Percent) => true,
+        (_, K::Colon) => ternary,
+        (K::Colon, _) => true,
+        // `.attribute(…)`, but `.func (…)` and `.b8 (1)`.
+        (K::DotWord, K::LParen) => !matches!(a.span.text(source), ".attribute" | ".unified"),
+        (K::DotWord, K::Plus | K::Minus | K::Tilde | K::Bang) => true,
+        (K::DotWord, K::LBracket) => false,
+        // A component or selector touches its name.
+        (K::Ident, K::DotWord) => !touches,
+        // Behind a cast nothing; a function's name has a mark.
+        (K::RParen, K::Ident) => false,
+        (K::RParen, kind) if kind.is_number() => false,
+        (K::RParen, K::LParen) => a.span.end != b.span.start,
+        (K::RParen, K::Sink | K::DotWord) | (K::Sink, K::LParen) => true,
+        (K::RBracket | K::RBrace | K::Gt, kind) => word(kind),
+        (a, b) => word(a) && word(b),
+    }
+}
+
+/// What is read as one word where two touch.
+fn word(kind: K) -> bool {
+    matches!(kind, K::Ident | K::DotWord | K::Str | K::Sink) || kind.is_number()
+}

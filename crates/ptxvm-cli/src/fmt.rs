@@ -1,0 +1,64 @@
+//! `ptxvm fmt`: the canonical layout of PTX texts.
+//!
+//! Invariant: a file is written only where its text parses and is not yet in canonical layout; nothing but white space
+//! changes in it.
+
+use crate::options::FmtOptions;
+use crate::{Exit, UsageError};
+use std::io::Read as _;
+
+/// Formats the files. The status is that of the worst.
+pub(crate) fn fmt(options: &FmtOptions) -> Result<Exit, UsageError> {
+    let mut exit = Exit::Done;
+    for file in &options.files {
+        let ended = fmt_file(file, options).unwrap_or_else(|UsageError(message)| {
+            eprintln!("ptxvm: {message}");
+            Exit::Usage
+        });
+        if ended as u8 > exit as u8 {
+            exit = ended;
+        }
+    }
+    Ok(exit)
+}
+
+fn fmt_file(file: &str, options: &FmtOptions) -> Result<Exit, UsageError> {
+    let (name, text) = read_exactly(file)?;
+    let formatted = match ptxvm::format(&text) {
+        Ok(formatted) => formatted,
+        Err(diagnostics) => {
+            let source = ptxvm::Source::new(name, text);
+            for diagnostic in &diagnostics {
+                eprint!("{}", ptxvm::render(diagnostic, &source, crate::colors()));
+            }
+            eprintln!("{}: not formatted, it does not parse", source.name);
+            return Ok(Exit::Rejected);
+        }
+    };
+    if options.check {
+        if formatted == text {
+            return Ok(Exit::Done);
+        }
+        eprintln!("{name}: not in canonical layout");
+        return Ok(Exit::Rejected);
+    }
+    if options.stdout || file == "-" {
+        crate::print_out(&formatted);
+    } else if formatted != text {
+        std::fs::write(file, formatted).map_err(|e| format!("cannot write `{file}`: {e}"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Reads a text that will be written back: what is not UTF-8 is not replaced but refused.
+fn read_exactly(file: &str) -> Result<(String, String), UsageError> {
+    let mut bytes = Vec::new();
+    let (name, read) = if file == "-" {
+        ("<stdin>", std::io::stdin().read_to_end(&mut bytes).map(drop))
+    } else {
+        (file, std::fs::read(file).map(|read| bytes = read))
+    };
+    read.map_err(|e| format!("cannot read `{name}`: {e}"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("`{name}` is not UTF-8"))?;
+    Ok((name.to_owned(), text))
+}
