@@ -9,7 +9,7 @@
 use libtest_mimic::{Arguments, Failed, Trial};
 use ptxvm::{Arg, ErrorKind, Launch, Vm};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes of one operand or result in the arrays a kernel reads and writes.
 const SLOT: usize = 8;
@@ -22,7 +22,8 @@ const SHOWN: usize = 4;
 
 fn main() {
     let args = Arguments::from_args();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors");
+    let elsewhere = std::env::var_os("PTXVM_VECTORS").map(PathBuf::from);
+    let root = elsewhere.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors"));
     let mut files: Vec<_> =
         std::fs::read_dir(&root).expect("tests/vectors").map(|e| e.expect("entry").path()).collect();
     files.retain(|f| f.extension().is_some_and(|e| e == "vec"));
@@ -63,6 +64,8 @@ struct Form<'a> {
     outs: Vec<Operand<'a>>,
     ins: Vec<Operand<'a>>,
     body: String,
+    /// What stands before the kernel: functions and variables.
+    module: &'a str,
     /// The body is the instruction NAME, with the results and operands in order.
     plain: bool,
     vectors: Vec<Vector<'a>>,
@@ -150,6 +153,7 @@ fn parse_head(line: usize, head: &str) -> Option<Form<'_>> {
         outs: operands(fields.next()?)?,
         ins: operands(fields.next()?)?,
         body: fields.next().unwrap_or_default().to_owned(),
+        module: fields.next().unwrap_or_default(),
         plain: false,
         vectors: Vec::new(),
     };
@@ -223,6 +227,7 @@ impl Text {
         if !old && !matches!(form.version, "2.0" | "2.1" | "2.2") {
             text.ptx += ".address_size 64\n";
         }
+        text.ptx += &form.module.replace("; ", ";\n");
         if matches!(form.version, "1.0" | "1.1" | "1.2" | "1.3") {
             text.ptx += ".entry run\n{\n";
             text.line(".param .u64 source;");
@@ -232,7 +237,7 @@ impl Text {
         }
         text.line(".reg .u64 %in, %out, %group, %step;");
         text.line(".reg .u32 %slot, %thread, %cta, %threads, %flag32;");
-        text.line(".reg .pred %flag, %live;");
+        text.line(".reg .pred %live;");
         text.line("ld.param.u64 %group, [source];");
         text.line("ld.param.u64 %out, [result];");
         let read = if old { "cvt.u32.u16" } else { "mov.u32" };
@@ -354,21 +359,27 @@ fn run_vectors(vm: &Vm, form: &Form<'_>, way: Way, text: &str) -> Result<(), Str
     // The last CTA is filled up with repetitions of the last vector.
     let vectors = form.vectors.iter().chain(std::iter::repeat(last)).take(threads);
     let operands: Vec<u64> = vectors.flat_map(|v| v.operands.iter().copied()).collect();
-    let found = run(vm, form, text, &operands, threads * form.outs.len(), [threads / block, block])?;
-    let mut report = Report::default();
-    for (index, (vector, results)) in form.vectors.iter().zip(found.chunks(form.outs.len())).enumerate() {
-        if lives(way, index % block) {
-            report.compare(form, vector, results)?;
-        } else if way == Way::Branch && results.iter().any(|r| *r != 0) {
-            return Err(format!("line {}: a thread that skips the body wrote {results:x?}", vector.line));
+    // Threads that meet do so in any order; with one OS thread a seed repeats a schedule.
+    let seeds: &[u64] = if form.lanes.is_some() { &[0, 1, 12345] } else { &[0] };
+    for seed in seeds {
+        let shape = Shape { grid: threads / block, block, results: threads * form.outs.len(), seed: *seed };
+        let found = run(vm, form, text, &operands, shape)?;
+        let mut report = Report::default();
+        for (index, (vector, results)) in form.vectors.iter().zip(found.chunks(form.outs.len())).enumerate() {
+            if lives(way, index % block) {
+                report.compare(form, vector, results)?;
+            } else if way == Way::Branch && results.iter().any(|r| *r != 0) {
+                return Err(format!("line {}: a thread that skips the body wrote {results:x?}", vector.line));
+            }
         }
+        report.verdict(count).map_err(|why| format!("seed {seed}: {why}"))?;
     }
-    report.verdict(count)
+    Ok(())
 }
 
 /// Runs a few vectors of a plain form with immediates: in each source position alone, then in all. Half precision has none (A94).
 fn run_immediates(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
-    let can = |i: usize| !matches!(form.ins[i].ty, "pred" | "f16" | "f16x2");
+    let can = |i: usize| !matches!(form.ins[i].ty, "f16" | "f16x2");
     let positions: Vec<usize> = (0..form.ins.len()).filter(|i| can(*i)).collect();
     let (count, outs) = (form.vectors.len(), form.outs.len());
     let vectors: Vec<&Vector<'_>> =
@@ -401,8 +412,14 @@ fn run_immediates(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
         text.store(&form.outs, index * outs * SLOT);
         text.line("}");
     }
-    let found = run(vm, form, &text.end(), &operands, cases.len() * outs, [1, 1])
-        .map_err(|e| format!("    with immediates: {e}"))?;
+    let found = run(
+        vm,
+        form,
+        &text.end(),
+        &operands,
+        Shape { grid: 1, block: 1, results: cases.len() * outs, seed: 0 },
+    )
+    .map_err(|e| format!("    with immediates: {e}"))?;
     let mut report = Report::default();
     for ((vector, _), results) in cases.iter().zip(found.chunks(outs)) {
         report.compare(form, vector, results)?;
@@ -422,15 +439,16 @@ fn literal(operand: &Operand<'_>, bits: u64) -> String {
     }
 }
 
-/// Loads a kernel, runs it on `operands`, and reads its results.
-fn run(
-    vm: &Vm,
-    form: &Form<'_>,
-    text: &str,
-    operands: &[u64],
+/// How a kernel is launched, and how many results it writes.
+struct Shape {
+    grid: usize,
+    block: usize,
     results: usize,
-    [grid, block]: [usize; 2],
-) -> Result<Vec<u64>, String> {
+    seed: u64,
+}
+
+/// Loads a kernel, runs it on `operands`, and reads its results.
+fn run(vm: &Vm, form: &Form<'_>, text: &str, operands: &[u64], shape: Shape) -> Result<Vec<u64>, String> {
     let module = vm.load(form.name, text).map_err(|error| match error.kind() {
         ErrorKind::Rejected(diagnostics) => {
             let source = ptxvm::Source::new(form.name, text);
@@ -440,12 +458,13 @@ fn run(
     })?;
     let kernel = module.kernel("run").map_err(|e| e.to_string())?;
     let source = vm.buffer(operands).map_err(|e| e.to_string())?;
-    let result = vm.zeros::<u64>(results).map_err(|e| e.to_string())?;
+    let result = vm.zeros::<u64>(shape.results).map_err(|e| e.to_string())?;
     let extent = |n: usize| [u32::try_from(n).expect("the vectors of a form fit a grid"), 1, 1];
-    let mut launch = Launch::new(extent(grid), extent(block))
+    let mut launch = Launch::new(extent(shape.grid), extent(shape.block))
         .args(&kernel, &[Arg::buffer(&source), Arg::buffer(&result)])
         .map_err(|e| e.to_string())?
-        .threads(1);
+        .threads(1)
+        .seed(shape.seed);
     launch.timeout = Some(std::time::Duration::from_secs(60));
     vm.launch(&kernel, &launch).map_err(|e| e.to_string())?;
     result.read().map_err(|e| e.to_string())

@@ -234,6 +234,12 @@ def half():
             x, y = (NAN if fp.is_nan(v, f) else (fp.flush(v, f) if ftz else v) ^ f.sign for v in (a, b))
             form.vec(a, x)
             packed.vec(a | b << 16, both(x, y))
+    for op, meaning in BINARY.items():
+        form = s.form("%s.f16x2 on f16x2 registers" % op, "d:f16x2", "a:f16x2 b:f16x2", ".reg .f16x2 %%x, %%y, %%z; mov.b32 %%x, %%a; mov.b32 %%y, %%b; %s.f16x2 %%z, %%x, %%y; mov.b32 %%d, %%z;" % op)
+        r = rng("f16x2 registers" + op)
+        for _ in range(10):
+            v = [any_float(r, f) for _ in range(4)]
+            form.vec((v[0] | v[1] << 16, v[2] | v[3] << 16), both(meaning(v[0], v[2], f), meaning(v[1], v[3], f)))
     form = s.form("f16 arithmetic on b16 registers", "d:b16", "a:b16 b:b16 c:b16", "fma.rn.f16 %d, %a, %b, %c; add.f16 %d, %d, %a; ")
     r = rng("b16")
     for _ in range(16):

@@ -51,8 +51,8 @@ def expected(x, kind):
 
 
 class Form:
-    def __init__(self, name, outs, ins, body, options):
-        self.name, self.outs, self.ins, self.body, self.options = name, outs.split(), ins.split(), body, options
+    def __init__(self, name, outs, ins, body, module, options):
+        self.name, self.outs, self.ins, self.body, self.module, self.options = name, outs.split(), ins.split(), body, module, options
         self.lines = []
         self.seen = set()
 
@@ -75,7 +75,9 @@ class Form:
         options = "".join(" @%s=%s" % item for item in self.options.items())
         head = "form " + self.name + options + " | " + " ".join(self.outs) + " | " + " ".join(self.ins)
         if self.body:
-            head += " | " + self.body
+            head += " | " + self.body.strip()
+        if self.module:
+            head += " | " + self.module
         return head + "\n" + "\n".join(self.lines) + "\n"
 
 
@@ -85,9 +87,9 @@ class Suite:
     def __init__(self, name, *about):
         self.name, self.about, self.forms = name, about, []
 
-    def form(self, name, outs, ins, body=None, **options):
+    def form(self, name, outs, ins, body=None, module=None, **options):
         assert name not in {f.name for f in self.forms}, name
-        made = Form(name, outs, ins, body, options)
+        made = Form(name, outs, ins, body, module, options)
         self.forms.append(made)
         return made
 

@@ -1,12 +1,25 @@
-"""Writes every vector file: `python3 tests/vectors/oracle/gen.py [NAME...]`. The same values every time."""
-import importlib
-import sys
+"""Writes every vector file: `python3 tests/vectors/oracle/gen.py [NAME...]`. The same values every time.
 
-MODULES = "integer logic floating comparing converting approximate video memory warps legacy".split()
+`--seed TEXT --into DIR` writes other random values elsewhere, for a longer search:
+`PTXVM_VECTORS=DIR cargo test -p ptxvm --test vectors` runs them.
+"""
+import argparse
+import importlib
+from pathlib import Path
+
+import form
+import samples
+
+MODULES = "integer logic floating comparing converting approximate video memory warps legacy machine constant".split()
 
 
 def main():
-    wanted = set(sys.argv[1:])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--seed", default=samples.SEED)
+    parser.add_argument("--into", type=Path, default=form.ROOT)
+    args = parser.parse_args()
+    wanted, samples.SEED, form.ROOT = set(args.names), args.seed, args.into
     total = [0, 0, 0]
     for module in MODULES:
         for make in importlib.import_module(module).SUITES:

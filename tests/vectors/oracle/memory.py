@@ -90,6 +90,18 @@ def access():
                ".reg .u64 %p, %o; mov.u64 %p, table; mul.wide.u32 %o, %i, 4; add.u64 %p, %p, %o; ld.global.u32 %d, [%p]; ld.global.f32 %e, [pi]; ld.global.s16 %g, [half]; ld.global.u64 %h, [wide];")
     for i, v in enumerate((1, mask(32), 3, 0)):
         f.vec(i, (v, 0x40490FDB, wrap(-7, 16), 0x0123456789ABCDEF))
+    f = s.form("constant memory", "d:u32 e:s8 g:f64 h:u32 isc:pred isg:pred", "i:u32",
+               ".reg .u64 %p, %o; mul.wide.u32 %o, %i, 4; mov.u64 %p, bank; add.u64 %p, %p, %o; ld.const.u32 %d, [%p]; ld.const.s8 %e, [small+1]; ld.const.f64 %g, [wide]; cvta.const.u64 %p, %p; ld.u32 %h, [%p]; "
+               "isspacep.const %isc, %p; isspacep.global %isg, %p; cvta.to.const.u64 %p, %p; ld.const.u32 %d, [%p];",
+               ".const .align 4 .u32 bank[4] = {7, 0x80000000, 0, 99}; .const .s8 small[2] = {1, -2}; .const .align 8 .f64 wide = 2.5;")
+    for i, v in enumerate((7, 1 << 31, 0, 99)):
+        f.vec(i, (v, wrap(-2, 8), 0x4004000000000000, v, 1, 0))
+    f = s.form("addresses in initial values", "d:u32 e:u32", "i:u32", ".reg .u64 %p; ld.global.u64 %p, [to]; ld.global.u32 %d, [%p]; ld.global.u64 %p, [anywhere]; ld.u32 %e, [%p+4];",
+               ".global .align 4 .u32 array[3] = {11, 22, 33}; .global .u64 to = array+8; .global .u64 anywhere = generic(array);")
+    f.vec(0, (33, 22))
+    f = s.form("arrays of two dimensions and bytes", "d:s16 e:u8 g:u32", "i:u32", "ld.global.s16 %d, [grid+10]; ld.global.u8 %e, [text+3]; ld.global.u32 %g, [rest+4];",
+               ".global .align 2 .s16 grid[2][3] = { {1, 2, 3}, {4, 5, -6} }; .global .b8 text[4] = {0x41, 0x42, 0x43, 0xff}; .global .align 4 .u32 rest[4] = {9};")
+    f.vec(0, (wrap(-6, 16), 255, 0))
     f = s.form("windows", "g0:pred s0:pred l0:pred g1:pred s1:pred l1:pred s2:pred l2:pred same:pred", "m:u32",
                ".shared .u32 sh; .local .u32 lo; .reg .u64 %p, %q; cvta.global.u64 %p, %in; isspacep.global %g0, %p; isspacep.shared %s0, %p; isspacep.local %l0, %p; "
                "mov.u64 %q, sh; cvta.shared.u64 %p, %q; isspacep.global %g1, %p; isspacep.shared %s1, %p; isspacep.local %l1, %p; "
@@ -180,6 +192,19 @@ def atomics():
                 f.vec((5, 7), 12 ^ 7)
     f = s.form("bit bucket and offset", "x:u32 y:u32", "m:u32 b:u32", "atom.global.add.u32 _, [%in], %b; atom.global.max.u32 _, [%in+8], 0xfffffff0; ld.global.u32 %x, [%in]; ld.global.u32 %y, [%in+8];")
     f.vec((1, 2), (3, 0xFFFFFFF0))
+    f = s.form("neighbours of narrow atomics stay", "m2:b64 d:b16 e:f16", "m:b64 b:b16 c:b16 h:f16", "atom.global.cas.b16 %d, [%in+2], %b, %c; atom.global.add.noftz.f16 %e, [%in+6], %h; ld.global.b64 %m2, [%in];")
+    g = s.form("neighbours of red stay", "m2:b64", "m:b64 h:f16 w:u32", "red.global.add.noftz.f16 [%in+2], %h; red.global.add.u32 [%in+4], %w; ld.global.b64 %m2, [%in];")
+    r = rng("neighbours")
+    for _ in range(10):
+        words = [r.getrandbits(16) for _ in range(3)] + [any_float(r, F16)]
+        h = any_float(r, F16)
+        b, c = words[1] if r.random() < 0.6 else r.getrandbits(16), r.getrandbits(16)
+        new = [words[0], c if words[1] == b else words[1], words[2], fp.add(words[3], h, F16)]
+        pack = lambda w: sum(x << 16 * i for i, x in enumerate(w))
+        f.vec((pack(words), b, c, h), (pack(new), words[1], words[3]))
+        words[1], words[3], w = any_float(r, F16), r.getrandbits(16), r.getrandbits(32)
+        upper = wrap((words[2] | words[3] << 16) + w, 32)
+        g.vec((pack(words), h, w), pack([words[0], fp.add(words[1], h, F16)]) | upper << 32)
     conflicts(s)
     return s
 

@@ -4,9 +4,12 @@ import random
 from number import FORMATS, mask
 
 
+SEED = "ptxvm"
+
+
 def rng(name):
     """A generator of its own per form, so that adding a form moves no other form's values."""
-    return random.Random("ptxvm:" + name)
+    return random.Random(SEED + ":" + name)
 
 
 def int_edges(bits):

@@ -245,6 +245,16 @@ def simd(a, b, c, n, bits, tail, m, asel, bsel, atype, btype, meaning):
 def packed():
     s = Suite("video_simd", "vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2 and their 4-way kin: every type, .sat, .add and mask; selectors drawn at random.",
               "PTX ISA 6.4 section 9.7.16. Readings: V3, V8, V14, V22 to V24.")
+    for n in 2, 4:  # alone: also under a guard, in place and with immediates
+        bits = 32 // n
+        for op, primary in SIMD.items():
+            for tail in "", ".add":
+                head = "%s%d.s32.u32.s32%s" % (op, n, tail)
+                f = s.form(head, "d:s32", "a:u32 b:s32 c:s32")
+                r = rng("plain" + head)
+                for _ in range(10):
+                    a, b, c = operand(r), operand(r), operand(r)
+                    f.vec((a, b, c), simd(a, b, c, n, bits, tail, "", "", "", "u32", "s32", primary))
     for n in 2, 4:
         bits = 32 // n
         for op, primary in SIMD.items():

@@ -3,7 +3,7 @@
 A form with lanes=n runs CTAs of n threads; the vectors of one CTA are its lanes in order. Lanes that do not execute the
 instruction keep what the body put into their destination before.
 """
-from form import Suite
+from form import ANY, Suite
 from number import mask
 from samples import any_int, rng
 
@@ -62,6 +62,17 @@ def shuffles():
                     j, ok = shuffle_source(mode, lane, bs[lane], cs[lane])
                     f.vec((a[lane], bs[lane], cs[lane], m), (a[j], ok, a[j]))
             assert done or lanes == 1
+        # sources that do not take part: the predicate is defined, the value is not
+        for lanes in 20, 5:
+            f = s.form("shfl.sync.%s any source, %d lanes" % (mode, lanes), "d:b32 p:pred", "a:b32 b:b32 c:b32", "shfl.sync.%s.b32 %%d|%%p, %%a, %%b, %%c, 0xffffffff;" % mode, lanes=lanes)
+            r = rng("shfl any" + mode + str(lanes))
+            for _ in range(8):
+                a = [r.getrandbits(32) for _ in range(lanes)]
+                bs = [r.randrange(32) for _ in range(lanes)]
+                c = r.getrandbits(13)
+                for lane in range(lanes):
+                    j, ok = shuffle_source(mode, lane, bs[lane], c)
+                    f.vec((a[lane], bs[lane], c), (a[j] if j < lanes else ANY, ok))
         # a subset executes: the guard decides, the mask names exactly the members
         f = s.form("shfl.sync.%s by some lanes" % mode, "d:b32 p:pred", "a:b32 b:b32 c:b32 m:b32 g:pred",
                    "mov.b32 %%d, 0x5a5a5a5a; mov.pred %%p, 0; @%%g shfl.sync.%s.b32 %%d|%%p, %%a, %%b, %%c, %%m;" % mode, lanes=32)
@@ -165,6 +176,19 @@ def votes():
         out = results(range(32), p) + results(range(32), [1 - x for x in p])
         for i in range(32):
             f.vec(p[i], out)
+    f = s.form("vote.ballot by some lanes", "b:b32 any:pred all:pred uni:pred", "a:pred g:pred", "mov.b32 %b, 0; mov.pred %any, 0; mov.pred %all, 0; mov.pred %uni, 0; @%g vote.ballot.b32 %b, %a; @%g vote.any.pred %any, %a; @%g vote.all.pred %all, %a; @%g vote.uni.pred %uni, %a;", lanes=32, target="sm_60")
+    g = s.form("match after some lanes have exited", "any:b32 all:b32 p:pred", "a:b32 g:pred", "mov.b32 %any, 0; st.global.b32 [%out], %any; st.global.b32 [%out+8], %any; st.global.b32 [%out+16], %any; @!%g exit; match.any.sync.b32 %any, %a, -1; match.all.sync.b32 %all|%p, %a, -1;", lanes=32)
+    for turn in range(8):
+        p = predicates(r, 32)
+        on = predicates(r, 32)
+        member = [i for i in range(32) if on[i]]
+        everyone, someone, equal, ballot = results(member, p) if member else (0, 0, 0, 0)
+        key = [r.choice((5, 9, 5 << 16))] * 32 if turn % 2 else [r.choice((5, 9, 5 << 16)) for _ in range(32)]
+        for i in range(32):
+            f.vec((p[i], on[i]), (ballot, someone, everyone, equal) if on[i] else (0, 0, 0, 0))
+            same = sum(1 << j for j in member if key[j] == key[i])
+            every = len({key[j] for j in member}) == 1
+            g.vec((key[i], on[i]), (same, sum(1 << j for j in member) if every else 0, every) if on[i] else (0, 0, 0))
     f = s.form("activemask", "all:b32 some:b32", "g:pred", "activemask.b32 %all; mov.b32 %some, 0; @%g activemask.b32 %some;", lanes=32)
     g = s.form("activemask 20 lanes", "all:b32", "z:b32", "activemask.b32 %all;", lanes=20)
     for _ in range(3):
