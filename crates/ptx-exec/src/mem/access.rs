@@ -1,14 +1,14 @@
 //! Loads, stores and atomic operations of a warp.
 //!
 //! Lanes act in ascending order; where several store to one address the highest lane's value stays. Orderings become fences of the
-//! host around relaxed accesses: never weaker than asked. What a CTA owns (shared, local) is accessed plainly, because all its
-//! warps run on one thread.
+//! host around relaxed accesses: never weaker than asked. Atomic operations on what a CTA owns (shared, local) are plain loads and
+//! stores, because all its warps run on one thread.
 //!
 //! Invariant: every method checks all lanes of its mask before it accesses memory for any.
 
 use super::view::{Refusal, refuse};
-use super::{Cell, Class, View};
-use crate::lanes::{Lane, LaneMask, lanes_of};
+use super::{Addresses, Cell, Class, View};
+use crate::lanes::{LANES, Lane, LaneMask, lanes_of};
 use crate::trap::{Fault, FaultKind};
 use ptx::isa::{Sem, Space};
 use std::sync::atomic::{Ordering, fence};
@@ -38,10 +38,10 @@ impl View {
     /// # Errors
     /// A fault of the lowest lane at fault, if any: out of bounds or misaligned.
     #[inline]
-    pub fn load<T: Cell>(
+    pub fn load<'a, T: Cell>(
         &mut self,
         space: Space,
-        addrs: &Lane<u64>,
+        addrs: impl Into<Addresses<'a>>,
         mask: LaneMask,
         sem: Sem,
         out: &mut Lane<T>,
@@ -54,10 +54,10 @@ impl View {
     /// # Errors
     /// As [`View::load`].
     #[inline]
-    pub fn load_vector<T: Cell, const N: usize>(
+    pub fn load_vector<'a, T: Cell, const N: usize>(
         &mut self,
         space: Space,
-        addrs: &Lane<u64>,
+        addrs: impl Into<Addresses<'a>>,
         mask: LaneMask,
         sem: Sem,
         out: [&mut Lane<T>; N],
@@ -65,14 +65,21 @@ impl View {
         if mask == 0 {
             return Ok(());
         }
-        let target = self.resolve(space, addrs, mask, N as u64 * T::BYTES, false)?;
+        let target = self.resolve(space, addrs.into(), mask, N as u64 * T::BYTES, false)?;
         for (k, out) in out.into_iter().enumerate() {
             let element = k as u64 * T::BYTES;
             if let Some(place) = target.same::<T>(element) {
                 out.blend(mask, &Lane::splat(place.load()));
-            } else if target.own && target.is_run() {
-                // SAFETY: windows and parameters are written by no other thread while this warp runs.
-                target.each(element, |lane, place| out.0[lane] = unsafe { place.read() });
+            } else if N == 1
+                && let Some(word) = target.words()
+            {
+                let per = 8 / T::BYTES as usize;
+                for at in 0..LANES / per {
+                    let bits = u64::from_le(word(at).load());
+                    for k in 0..per {
+                        out.0[at * per + k] = T::narrow(bits >> (8 * T::BYTES as usize * k) % 64);
+                    }
+                }
             } else {
                 target.each(element, |lane, place| out.0[lane] = place.load());
             }
@@ -95,7 +102,7 @@ impl View {
         sem: Sem,
         out: &mut Lane<T>,
     ) -> Result<(), Box<Fault>> {
-        self.load(space, &Lane::splat(address), mask, sem, out)
+        self.load(space, Addresses::Same(address), mask, sem, out)
     }
 
     /// `st`: one value for each lane of `mask`.
@@ -103,10 +110,10 @@ impl View {
     /// # Errors
     /// As [`View::load`]; also for read-only memory.
     #[inline]
-    pub fn store<T: Cell>(
+    pub fn store<'a, T: Cell>(
         &mut self,
         space: Space,
-        addrs: &Lane<u64>,
+        addrs: impl Into<Addresses<'a>>,
         mask: LaneMask,
         sem: Sem,
         values: &Lane<T>,
@@ -119,10 +126,10 @@ impl View {
     /// # Errors
     /// As [`View::store`].
     #[inline]
-    pub fn store_vector<T: Cell, const N: usize>(
+    pub fn store_vector<'a, T: Cell, const N: usize>(
         &mut self,
         space: Space,
-        addrs: &Lane<u64>,
+        addrs: impl Into<Addresses<'a>>,
         mask: LaneMask,
         sem: Sem,
         values: [&Lane<T>; N],
@@ -130,13 +137,20 @@ impl View {
         if mask == 0 {
             return Ok(());
         }
-        let target = self.resolve(space, addrs, mask, N as u64 * T::BYTES, true)?;
+        let target = self.resolve(space, addrs.into(), mask, N as u64 * T::BYTES, true)?;
         before(sem);
         for (k, values) in values.into_iter().enumerate() {
             let element = k as u64 * T::BYTES;
-            if target.own && target.is_run() {
-                // SAFETY: windows are accessed by no other thread while this warp runs.
-                target.each(element, |lane, place| unsafe { place.write(values.0[lane]) });
+            if N == 1
+                && let Some(word) = target.words()
+            {
+                let per = 8 / T::BYTES as usize;
+                for at in 0..LANES / per {
+                    let all = (0..per).fold(0, |bits, k| {
+                        bits | values.0[at * per + k].widen() << ((8 * T::BYTES as usize * k) % 64)
+                    });
+                    word(at).store(u64::to_le(all));
+                }
             } else {
                 target.each(element, |lane, place| place.store(values.0[lane]));
             }
@@ -162,7 +176,7 @@ impl View {
         sem: Sem,
         values: &Lane<T>,
     ) -> Result<(), Box<Fault>> {
-        self.store(space, &Lane::splat(address), mask, sem, values)
+        self.store(space, Addresses::Same(address), mask, sem, values)
     }
 
     /// `atom`, `red`: each lane in turn replaces its cell's value by `f(lane, old)`, atomically; `None` leaves it (a failed
@@ -171,10 +185,10 @@ impl View {
     /// # Errors
     /// As [`View::store`].
     #[inline]
-    pub fn atomic<T: Cell>(
+    pub fn atomic<'a, T: Cell>(
         &mut self,
         space: Space,
-        addrs: &Lane<u64>,
+        addrs: impl Into<Addresses<'a>>,
         mask: LaneMask,
         sem: Sem,
         f: impl Fn(usize, T) -> Option<T>,
@@ -183,7 +197,7 @@ impl View {
         if mask == 0 {
             return Ok(out);
         }
-        let target = self.resolve(space, addrs, mask, T::BYTES, true)?;
+        let target = self.resolve(space, addrs.into(), mask, T::BYTES, true)?;
         let mut changed = false;
         before(sem);
         if target.own {

@@ -110,26 +110,4 @@ impl<T: Cell> Place<T> {
             }
         }
     }
-
-    /// A plain load.
-    ///
-    /// # Safety
-    /// No other thread writes the cell meanwhile: it lies in a window of the calling thread, or nobody writes there.
-    #[inline(always)]
-    pub(super) unsafe fn read(self) -> T {
-        let at: *const T = std::ptr::with_exposed_provenance(self.address);
-        // SAFETY: mapped and aligned by the promise of `new`, not written meanwhile by ours.
-        unsafe { at.read() }
-    }
-
-    /// A plain store.
-    ///
-    /// # Safety
-    /// No other thread accesses the cell meanwhile: it lies in a window of the calling thread.
-    #[inline(always)]
-    pub(super) unsafe fn write(self, value: T) {
-        let at: *mut T = std::ptr::with_exposed_provenance_mut(self.address);
-        // SAFETY: mapped and aligned by the promise of `new`, not accessed meanwhile by ours.
-        unsafe { at.write(value) }
-    }
 }

@@ -23,11 +23,13 @@ mod access;
 mod arena;
 mod cell;
 mod heap;
+mod target;
 #[cfg(test)]
 mod tests;
 mod view;
 
 pub use cell::Cell;
+pub use target::Addresses;
 pub use view::{Activity, View};
 
 use arena::Arena;

@@ -5,10 +5,10 @@
 //! reaches the warp's own windows and everything that is allocated; another CTA's window or another lane's local memory is out of
 //! bounds.
 //!
-//! Invariant: [`Target`] holds only cells that were checked, all lanes before any is accessed: an instruction that faults has
-//! changed nothing.
+//! Invariant: all lanes of an access are checked before any is made: an instruction that faults has changed nothing.
 
-use super::{Cell, Class, Extent, Memory, Place};
+use super::target::{Addresses, Cells, Target, all_fit, all_same, is_run};
+use super::{Class, Extent, Memory};
 use crate::lanes::{FULL, LANES, Lane, LaneMask, lanes_of};
 use crate::trap::{Fault, FaultAccess, FaultKind};
 use ptx::isa::Space;
@@ -67,78 +67,6 @@ pub(super) struct Refusal {
     kind: FaultKind,
     lane: usize,
     address: u64,
-}
-
-/// The checked cells of an access.
-pub(super) struct Target<'a> {
-    cells: Cells,
-    addrs: &'a Lane<u64>,
-    mask: LaneMask,
-    /// Size of one lane's access.
-    bytes: u64,
-    /// Whether the cells belong to this warp's CTA alone.
-    pub(super) own: bool,
-    /// Whether they lie in local memory.
-    pub(super) private: bool,
-}
-
-/// Where the cells are.
-enum Cells {
-    /// One after another from there; all lanes.
-    Run(u64),
-    /// All at one address.
-    Same(u64),
-    /// Each lane's address and that.
-    Shifted(u64),
-    /// Each lane's address, its lane number times the second, and the first.
-    Strided(u64, u64),
-    /// Listed.
-    Each(Box<Lane<u64>>),
-}
-
-impl Target<'_> {
-    /// Calls `f` with the cell of each lane, lowest lane first. `element` is the offset of the cell in the lane's access.
-    #[inline(always)]
-    pub(super) fn each<T: Cell>(&self, element: u64, mut f: impl FnMut(usize, Place<T>)) {
-        debug_assert!(element + T::BYTES <= self.bytes);
-        // SAFETY: `resolve` checked `bytes` bytes from each lane's address to lie in an allocation or window, which are
-        // committed while the view keeps the memory alive, and to be a multiple of `bytes`; the element lies inside them.
-        let at = |address: u64| unsafe { Place::new(address + element) };
-        match &self.cells {
-            Cells::Run(base) => {
-                for lane in 0..LANES {
-                    f(lane, at(base + lane as u64 * self.bytes));
-                }
-            }
-            Cells::Same(base) => lanes_of(self.mask).for_each(|lane| f(lane, at(*base))),
-            Cells::Shifted(delta) if self.mask == FULL => {
-                for lane in 0..LANES {
-                    f(lane, at(self.addrs.0[lane].wrapping_add(*delta)));
-                }
-            }
-            Cells::Shifted(delta) => {
-                lanes_of(self.mask).for_each(|lane| f(lane, at(self.addrs.0[lane].wrapping_add(*delta))));
-            }
-            Cells::Strided(base, stride) => lanes_of(self.mask)
-                .for_each(|lane| f(lane, at(self.addrs.0[lane].wrapping_add(base + lane as u64 * stride)))),
-            Cells::Each(list) => lanes_of(self.mask).for_each(|lane| f(lane, at(list.0[lane]))),
-        }
-    }
-
-    /// The one address, if all lanes have the same.
-    pub(super) fn same<T: Cell>(&self, element: u64) -> Option<Place<T>> {
-        debug_assert!(element + T::BYTES <= self.bytes);
-        match self.cells {
-            // SAFETY: as in `each`.
-            Cells::Same(base) => Some(unsafe { Place::new(base + element) }),
-            _ => None,
-        }
-    }
-
-    /// Whether the cells follow each other in memory, for all lanes.
-    pub(super) fn is_run(&self) -> bool {
-        matches!(self.cells, Cells::Run(_))
-    }
 }
 
 impl View {
@@ -247,18 +175,22 @@ impl View {
         }
     }
 
-    /// Checks an access of `bytes` bytes (a power of two, and the alignment) in each lane of `mask`.
+    /// Checks an access of `bytes` bytes (a power of two, and the alignment) in each lane of `mask`, which is not empty.
     #[inline]
     pub(super) fn resolve<'a>(
         &mut self,
         space: Space,
-        addrs: &'a Lane<u64>,
+        addrs: Addresses<'a>,
         mask: LaneMask,
         bytes: u64,
         write: bool,
     ) -> Result<Target<'a>, Box<Fault>> {
-        let first = addrs.0[mask.trailing_zeros() as usize % LANES];
-        let target = |cells, own| Target { cells, addrs, mask, bytes, own, private: space == Space::Local };
+        let (lanes, offset) = match addrs {
+            Addresses::Lanes(lanes, offset) => (lanes, offset),
+            Addresses::Same(address) => return self.resolve_same(space, address, mask, bytes, write),
+        };
+        let first = addrs.at(mask.trailing_zeros() as usize % LANES);
+        let target = |cells, own| Target { cells, mask, bytes, own, private: space == Space::Local };
         // The range that all lanes are likely to hit: where an address in it starts, its size, and how far its bytes are.
         let (start, length, delta, own) = match space {
             Space::Shared => (0, self.shared.bytes, self.shared.start, true),
@@ -272,43 +204,28 @@ impl View {
             Space::Param | Space::Reg | Space::Sreg | Space::Tex => (0, 0, 0, false),
         };
         if length >= bytes {
-            let (low, limit) = (bytes - 1, length - bytes);
+            let limit = length - bytes;
             let local = space == Space::Local;
-            if mask == FULL && !local {
-                let last = (LANES as u64 - 1) * bytes;
-                let mut strange = 0;
-                for lane in 0..LANES {
-                    strange |= addrs.0[lane].wrapping_sub(lane as u64 * bytes) ^ first;
-                }
+            if mask == FULL && !local && is_run(lanes, bytes) {
                 let from = first.wrapping_sub(start);
-                if strange == 0 && first & low == 0 && from <= limit && last <= limit - from {
+                let last = (LANES as u64 - 1) * bytes;
+                if first & (bytes - 1) == 0 && from <= limit && last <= limit - from {
                     return Ok(target(Cells::Run(first.wrapping_add(delta)), own));
                 }
             }
-            let (mut outside, mut bits, mut differ) = (false, 0, 0);
-            let mut look = |address: u64| {
-                outside |= address.wrapping_sub(start) > limit;
-                bits |= address;
-                differ |= address ^ first;
-            };
-            if mask == FULL {
-                addrs.0.iter().for_each(|address| look(*address));
-            } else {
-                lanes_of(mask).for_each(|lane| look(addrs.0[lane]));
-            }
-            if !outside && bits & low == 0 {
+            if all_fit(lanes, mask, offset, start, limit, bytes) {
                 let cells = if local {
-                    Cells::Strided(self.local.start, self.local.stride)
-                } else if differ == 0 {
+                    Cells::Strided(lanes, self.local.start.wrapping_add(offset), self.local.stride)
+                } else if all_same(lanes, mask) {
                     Cells::Same(first.wrapping_add(delta))
                 } else {
-                    Cells::Shifted(delta)
+                    Cells::Shifted(lanes, delta.wrapping_add(offset))
                 };
                 return Ok(target(cells, own));
             }
         }
         if space == Space::Generic && self.all_in_own_local(addrs, mask, bytes) {
-            return Ok(Target { private: true, ..target(Cells::Shifted(0), true) });
+            return Ok(Target { private: true, ..target(Cells::Shifted(lanes, offset), true) });
         }
         match self.resolve_each(space, addrs, mask, bytes, write) {
             Ok((list, own)) => Ok(target(Cells::Each(list), own)),
@@ -316,11 +233,41 @@ impl View {
         }
     }
 
+    /// As [`View::resolve`], for one address.
+    #[inline]
+    fn resolve_same<'a>(
+        &mut self,
+        space: Space,
+        address: u64,
+        mask: LaneMask,
+        bytes: u64,
+        write: bool,
+    ) -> Result<Target<'a>, Box<Fault>> {
+        let lane = mask.trailing_zeros() as usize % LANES;
+        let local =
+            space == Space::Local || space == Space::Generic && self.memory.regions.local.contains(&address);
+        if local && space == Space::Generic {
+            // Only one lane can mean its own memory.
+            return match self.resolve_each(space, Addresses::Same(address), mask, bytes, write) {
+                Ok((list, own)) => Ok(Target { cells: Cells::Each(list), mask, bytes, own, private: true }),
+                Err(r) => Err(refuse(r, space, bytes, write)),
+            };
+        }
+        match self.locate(space, lane, address, bytes, write) {
+            Ok((_, own)) if local => {
+                let cells = Cells::Spread(self.local.start + address, self.local.stride);
+                Ok(Target { cells, mask, bytes, own, private: true })
+            }
+            Ok((at, own)) => Ok(Target { cells: Cells::Same(at), mask, bytes, own, private: false }),
+            Err(kind) => Err(refuse(Refusal { kind, lane, address }, space, bytes, write)),
+        }
+    }
+
     /// Whether each lane's generic access lies in its own local memory, aligned.
-    fn all_in_own_local(&self, addrs: &Lane<u64>, mask: LaneMask, bytes: u64) -> bool {
+    fn all_in_own_local(&self, addrs: Addresses<'_>, mask: LaneMask, bytes: u64) -> bool {
         let Some(limit) = self.local.top.checked_sub(bytes) else { return false };
         lanes_of(mask).all(|lane| {
-            let address = addrs.0[lane];
+            let address = addrs.at(lane);
             address % bytes == 0 && address.wrapping_sub(self.origin(Space::Local, lane)) <= limit
         })
     }
@@ -331,7 +278,7 @@ impl View {
     fn resolve_each(
         &mut self,
         space: Space,
-        addrs: &Lane<u64>,
+        addrs: Addresses<'_>,
         mask: LaneMask,
         bytes: u64,
         write: bool,
@@ -339,7 +286,7 @@ impl View {
         let mut list = Box::new(Lane::splat(0));
         let mut all_own = true;
         for lane in lanes_of(mask) {
-            let address = addrs.0[lane];
+            let address = addrs.at(lane);
             let (at, own) = self.locate(space, lane, address, bytes, write).map_err(|kind| Refusal {
                 kind,
                 lane,
