@@ -13,6 +13,7 @@
 
 use crate::bound::{Exec, StepFn};
 use crate::lanes::{Bits, LANES, Lane, LaneMask, Registers, lanes_of};
+use crate::mem::Addresses;
 use crate::warp::WarpState;
 use ptx::ir::RegClass;
 
@@ -176,7 +177,11 @@ impl<S: Slot> Operand<S> {
 
 /// Kept out of the steps, of which there are many.
 #[inline(never)]
-fn compute<'a, S: Slot>(read: &ReadFn<S>, inputs: Inputs<'_>, scratch: &'a mut Option<Lane<S>>) -> &'a Lane<S> {
+fn compute<'a, S: Slot>(
+    read: &ReadFn<S>,
+    inputs: Inputs<'_>,
+    scratch: &'a mut Option<Lane<S>>,
+) -> &'a Lane<S> {
     let lanes = scratch.insert(Lane([S::default(); LANES]));
     read(inputs, lanes);
     lanes
@@ -188,22 +193,19 @@ pub enum Address {
     Value(Operand<u64>),
     /// A 64-bit register plus a constant.
     Plus(usize, u64),
+    /// The activation's frame plus a constant.
+    Frame(u64),
 }
 
 impl Address {
-    /// Its value in every lane; `scratch` holds it where it is computed.
+    /// Its value; `scratch` holds it where it is computed.
     #[inline(always)]
-    pub fn read<'a>(&'a self, inputs: Inputs<'a>, scratch: &'a mut Option<Lane<u64>>) -> &'a Lane<u64> {
+    pub fn read<'a>(&'a self, inputs: Inputs<'a>, scratch: &'a mut Option<Lane<u64>>) -> Addresses<'a> {
         match self {
-            Address::Value(operand) => operand.read(inputs, scratch),
-            Address::Plus(index, offset) => {
-                let base = &inputs.regs.r64[*index];
-                let sum = scratch.insert(Lane([0; LANES]));
-                for lane in 0..LANES {
-                    sum.0[lane] = base.0[lane].wrapping_add(*offset);
-                }
-                sum
-            }
+            Address::Plus(index, offset) => Addresses::Lanes(&inputs.regs.r64[*index], *offset),
+            Address::Value(Operand::Const(lanes)) => Addresses::Same(lanes.0[0]),
+            Address::Value(operand) => Addresses::Lanes(operand.read(inputs, scratch), 0),
+            Address::Frame(offset) => Addresses::Same(u64::from(inputs.frame).wrapping_add(*offset)),
         }
     }
 }

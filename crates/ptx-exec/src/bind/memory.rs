@@ -7,11 +7,11 @@
 
 use super::Missing;
 use super::operands::{Bound, Operands};
-use crate::bound::Exec;
-use crate::lanes::{LANES, Lane};
-use crate::lift::{Inputs, Operand, Target, Value};
-use crate::mem::Cell;
-use ptx::ir::{Addr, Base, Src};
+use crate::bound::{Exec, StepFn};
+use crate::lanes::{LANES, Lane, Registers};
+use crate::lift::{Address, Inputs, Operand, Slot as RegSlot, Target, Value};
+use crate::mem::{Addresses, Cell};
+use ptx::ir::{Addr, Base, RegClass, Src};
 use ptx::isa::{Sem, Slot, Space, Ty, Word};
 
 /// A value as it lies in memory.
@@ -116,9 +116,43 @@ fn load_any<V: Stored>(o: &Operands<'_>, access: Access, count: usize) -> Bound 
     }
 }
 
+/// A word into a register of its width: no copy in between.
+fn load_word(address: Address, target: usize, access: Access) -> StepFn {
+    Box::new(move |exec: &mut Exec<'_>| {
+        let Exec { mask, regs, warp, mem, frame, .. } = exec;
+        let Registers { r32, r64, .. } = &mut **regs;
+        match &address {
+            Address::Value(Operand::Reg(index)) => {
+                mem.load(access.space, &r64[*index], *mask, access.sem, &mut r32[target])
+            }
+            Address::Plus(index, offset) => {
+                let addrs = Addresses::Lanes(&r64[*index], *offset);
+                mem.load(access.space, addrs, *mask, access.sem, &mut r32[target])
+            }
+            Address::Value(Operand::Const(lanes)) => {
+                mem.load_at(access.space, lanes.0[0], *mask, access.sem, &mut r32[target])
+            }
+            Address::Frame(offset) => {
+                let at = u64::from(*frame).wrapping_add(*offset);
+                mem.load_at(access.space, at, *mask, access.sem, &mut r32[target])
+            }
+            Address::Value(Operand::Other(read)) => {
+                let mut lanes = Lane([0; LANES]);
+                read(Inputs { regs, warp, frame: *frame }, &mut lanes);
+                mem.load(access.space, &lanes, *mask, access.sem, &mut regs.r32[target])
+            }
+        }
+    })
+}
+
 fn load<V: Stored, const N: usize>(o: &Operands<'_>, access: Access) -> Bound {
     let address = o.address(0)?;
     let targets = elements::<_, N>(|i| o.dst::<V>(i))?;
+    if let (1, 32, RegClass::R32, Target::Reg(target)) =
+        (N, 8 * size_of::<V::Cell>(), <V::Slot as RegSlot>::CLASS, &targets[0])
+    {
+        return Ok(load_word(address, *target, access));
+    }
     Ok(Box::new(move |exec: &mut Exec<'_>| {
         let Exec { mask, regs, warp, mem, frame, .. } = exec;
         let mut scratch = None;

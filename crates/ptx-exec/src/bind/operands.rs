@@ -200,10 +200,13 @@ impl<'a> Operands<'a> {
     /// The address of a memory operand, in the instruction's space.
     pub(super) fn address(&self, index: usize) -> Result<Address, Missing> {
         match self.src_at(index)? {
-            Src::Addr(Addr { base: Base::Reg(reg), offset: 0 }) | Src::Reg(reg) => read_reg(*reg).map(Address::Value),
+            Src::Addr(Addr { base: Base::Reg(reg), offset: 0 }) | Src::Reg(reg) => {
+                read_reg(*reg).map(Address::Value)
+            }
             Src::Addr(Addr { base: Base::Reg(reg), offset }) if reg.class == RegClass::R64 => {
                 Ok(Address::Plus(reg.index as usize, *offset as u64))
             }
+            Src::Addr(Addr { base: Base::Frame, offset }) => Ok(Address::Frame(*offset as u64)),
             Src::Addr(addr) => self.address_value(addr).map(Address::Value),
             Src::Absent | Src::Not(_) | Src::Imm(_) | Src::Sreg(..) | Src::Video(_) => Err(Missing),
         }

@@ -120,9 +120,10 @@ impl View {
     }
 
     /// Lanes of `mask` whose generic address lies in the space's region: `isspacep`. Whatever lies in no other region is global.
-    pub fn isspacep(&self, space: Space, addrs: &Lane<u64>, mask: LaneMask) -> LaneMask {
+    pub fn isspacep<'a>(&self, space: Space, addrs: impl Into<Addresses<'a>>, mask: LaneMask) -> LaneMask {
+        let addrs = addrs.into();
         lanes_of(mask)
-            .filter(|lane| self.memory.space_of(addrs.0[*lane]) == space)
+            .filter(|lane| self.memory.space_of(addrs.at(*lane)) == space)
             .fold(0, |m, lane| m | 1 << lane)
     }
 
