@@ -258,6 +258,8 @@ impl Checker<'_> {
 
     fn architecture(&mut self, sm: Sm, span: Span) {
         self.header.sm = Some(sm);
+        // What has been looked up was compared with the architecture before.
+        self.selected.clear();
         self.header.sm_span = span;
         self.header.newest = self.header.newest.max(Some(sm));
         if let Some(version) = self.header.version

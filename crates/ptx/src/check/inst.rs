@@ -114,21 +114,12 @@ impl<'a> BodyChecker<'_, 'a> {
                 None => broken = true,
             }
         }
-        let Some(words) = self.words(instruction) else { return };
-        let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
         if broken {
-            self.words_alone(instruction, &words);
+            self.words_alone(instruction);
             return;
         }
         let shapes: Vec<OperandShape> = written.iter().map(|w| w.shape(text)).collect();
-        let mnemonic = instruction.mnemonic.text(text);
-        let found = match self.select(instruction, mnemonic, &words, &shapes) {
-            Ok(found) => found,
-            Err(mismatch) => return self.mismatch(instruction, &written, &mismatch),
-        };
-        if !self.requirements(instruction, &found, &shapes) {
-            return;
-        }
+        let Some(found) = self.find(instruction, &written, &shapes) else { return };
         let site = Site { found: &found, opcode: instruction.opcode_span(), guarded: guard.is_some() };
         let form = found.row.form();
         let mut operands = Vec::with_capacity(form.operands.len());
@@ -181,35 +172,50 @@ impl<'a> BodyChecker<'_, 'a> {
         Some(words)
     }
 
-    /// Chooses the row; the texts of one opcode with operands of one shape are looked up once.
-    fn select(
+    /// Finds the row, and checks what it asks of version, target and modifiers. One opcode with operands of one outline is
+    /// looked up once.
+    fn find(
         &mut self,
-        instruction: &tree::Instruction,
-        mnemonic: &str,
-        words: &[&str],
+        instruction: &'a tree::Instruction,
+        written: &[Written<'_>],
         shapes: &[OperandShape],
-    ) -> Result<Match, Box<Mismatch>> {
+    ) -> Option<Match> {
+        let text = self.checker.text;
         let key = shape_key(shapes).filter(|_| instruction.bank.is_none());
-        let opcode = instruction.opcode_span().text(self.checker.text);
+        let opcode = instruction.opcode_span().text(text);
         if let Some(key) = key
             && let Some(found) = self.checker.selected.get(&(opcode, key))
         {
-            return Ok(*found);
+            return Some(*found);
         }
-        let found = isa::select(mnemonic, words, shapes)?;
-        if let Some(key) = key {
-            self.checker.selected.insert((opcode, key), found);
+        let words = self.words(instruction)?;
+        let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+        match isa::select(instruction.mnemonic.text(text), &words, shapes) {
+            Err(mismatch) => {
+                self.mismatch(instruction, written, &mismatch);
+                None
+            }
+            Ok(found) => {
+                if !self.requirements(instruction, &found, shapes) {
+                    return None;
+                }
+                if let Some(key) = key {
+                    self.checker.selected.insert((opcode, key), found);
+                }
+                Some(found)
+            }
         }
-        Ok(found)
     }
 
     /// Where operands are broken: says at least that the instruction does not exist.
-    fn words_alone(&mut self, instruction: &tree::Instruction, words: &[&str]) {
+    fn words_alone(&mut self, instruction: &'a tree::Instruction) {
+        let Some(words) = self.words(instruction) else { return };
+        let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
         let mnemonic = instruction.mnemonic.text(self.checker.text);
-        if !isa::match_mods(mnemonic, words).is_empty() {
+        if !isa::match_mods(mnemonic, &words).is_empty() {
             return;
         }
-        if let Err(mismatch) = isa::select(mnemonic, words, &[]) {
+        if let Err(mismatch) = isa::select(mnemonic, &words, &[]) {
             self.mismatch(instruction, &[], &mismatch);
         }
     }
