@@ -42,7 +42,7 @@ impl<'a> BodyChecker<'_, 'a> {
         match base {
             AddressBase::Absolute => self.absolute(space, offset, written.span)?,
             AddressBase::Register(_) => {}
-            AddressBase::Var(id) => self.variable_space(id, space, name)?,
+            AddressBase::Var(id) => self.variable_space(site, id, space, name)?,
             AddressBase::Local(id) => self.local_space(site, id, space, name)?,
             AddressBase::Func(_) => {
                 self.wrong_kind(name, "a function cannot be loaded from or stored to");
@@ -246,7 +246,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// Whether an access of that space may name a variable.
-    fn variable_space(&mut self, id: VarId, space: Space, span: Span) -> Option<()> {
+    fn variable_space(&mut self, site: &Site<'_>, id: VarId, space: Space, span: Span) -> Option<()> {
         let variable = &self.checker.variables[id.0 as usize];
         let (have, ty) = (variable.space, variable.ty);
         let name = span.text(self.checker.text);
@@ -259,6 +259,17 @@ impl<'a> BodyChecker<'_, 'a> {
                 )
                 .with_help("texture and surface instructions access it")
                 .with_section("5.3"),
+            );
+            return None;
+        }
+        let bank = variable.bank;
+        if have == Space::Const && space == Space::Const && bank != site.found.mods.const_bank() {
+            let message =
+                format!("`{name}` is in constant bank {bank}, not in bank {}", site.found.mods.const_bank());
+            self.checker.report.push(
+                Diagnostic::new(Code::WrongStateSpace, span, message)
+                    .with_help(format!("`.const[{bank}]`"))
+                    .with_section("5.1.3.1"),
             );
             return None;
         }

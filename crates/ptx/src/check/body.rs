@@ -8,14 +8,14 @@ use super::constexpr;
 use super::declare::{Place, Shape};
 use super::function::{Names, difference};
 use super::module::{
-    Body, FuncId, FunctionKind, LabelId, LocalId, LocalRole, LocalVar, Param, ProtoId, Register, RegisterId,
-    Signature, Statement, Storage,
+    AddressBase, Body, FuncId, FunctionKind, LabelId, LocalId, LocalRole, LocalVar, Param, ProtoId, Register,
+    RegisterId, Signature, Statement, Storage,
 };
 use super::scope::{Entity, Found, closest};
 use super::sequence::Sequence;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
-use crate::isa::{Space, Version};
+use crate::isa::{Space, Ty, Version};
 use crate::syntax::tree::{self, Block, Name};
 use std::collections::HashMap;
 
@@ -30,6 +30,8 @@ pub(super) struct BodyChecker<'c, 'a> {
     pub(super) body: Body,
     pub(super) signature: Signature,
     pub(super) sequence: Sequence,
+    /// Textures and samplers that the body names.
+    pub(super) opaque: Vec<(Ty, AddressBase)>,
     /// Registers and variables of module scope that this body uses.
     module_registers: HashMap<u32, RegisterId>,
     module_locals: HashMap<u32, LocalId>,
@@ -51,6 +53,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
             body,
             signature,
             sequence: Sequence::default(),
+            opaque: Vec::new(),
             module_registers: HashMap::new(),
             module_locals: HashMap::new(),
         }
@@ -87,7 +90,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
                 tree::Statement::CallPrototype(prototype) => self.call_prototype(prototype),
                 tree::Statement::CallTargets(targets) => self.call_targets(targets),
                 tree::Statement::BranchTargets(targets) => self.branch_targets(targets),
-                tree::Statement::Error(_) => {}
+                tree::Statement::Error(span) => self.checker.broken_names_of(*span),
             }
         }
     }
@@ -369,6 +372,16 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
     fn branch_targets(&mut self, targets: &'a tree::BranchTargets) {
         let checker = &mut *self.checker;
         checker.needs(targets.span, "`.branchtargets`", Version::new(2, 1), 20, "11.3.1");
+        if !checker.at_least(Version::new(6, 0)) {
+            checker.report.push(
+                Diagnostic::new(
+                    Code::NotPortable,
+                    targets.label.span,
+                    "`.branchtargets` is legal, but ptxas takes it from PTX 6.0 on",
+                )
+                .with_section("11.3.1"),
+            );
+        }
         let errors = checker.report.errors();
         let mut list: Vec<LabelId> = Vec::new();
         for target in &targets.targets {

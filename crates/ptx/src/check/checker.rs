@@ -6,18 +6,22 @@
 use super::CheckOptions;
 use super::header::Header;
 use super::module::{Function, Module, Signature, Source, Variable};
+use super::recursion::{self, CallEdge};
 use super::report::Report;
 use super::scope::{Entity, Scopes};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Match, Sm, Version};
 use crate::syntax::tree::{self, Item, Name, Tree};
+use crate::syntax::{Token, TokenKind};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The state of checking one module.
 pub(super) struct Checker<'a> {
     pub(super) text: &'a str,
+    /// All tokens of the text.
+    pub(super) tokens: &'a [Token],
     pub(super) options: CheckOptions,
     pub(super) report: Report,
     pub(super) header: Header,
@@ -30,6 +34,10 @@ pub(super) struct Checker<'a> {
     pub(super) const_bytes: [u64; 11],
     /// Registers and local variables of module scope (PTX before 3.0), by name.
     pub(super) module_scope: Vec<super::declare::ModuleScoped>,
+    /// Direct calls.
+    pub(super) calls: Vec<CallEdge>,
+    /// Texture identifiers that `.tex` variables take.
+    pub(super) texture_ids: u32,
     /// Whether there is DWARF data.
     pub(super) has_dwarf: bool,
     /// Names that have been reported as missing in this function.
@@ -45,6 +53,7 @@ impl<'a> Checker<'a> {
     pub(super) fn new(text: &'a str, options: CheckOptions, parsed: Vec<Diagnostic>) -> Self {
         Self {
             text,
+            tokens: &[],
             options,
             report: Report::new(options.strict, parsed),
             header: Header::default(),
@@ -55,6 +64,8 @@ impl<'a> Checker<'a> {
             prototypes: Vec::new(),
             const_bytes: [0; 11],
             module_scope: Vec::new(),
+            calls: Vec::new(),
+            texture_ids: 0,
             has_dwarf: false,
             undeclared: HashSet::new(),
             suggestions: 0,
@@ -86,12 +97,14 @@ impl<'a> Checker<'a> {
 
     /// Checks all items.
     pub(super) fn module(&mut self, tree: &'a Tree) {
+        self.tokens = &tree.tokens;
         self.header_of(tree);
         self.files_of(tree);
         for item in &tree.items {
             match item {
                 // The header has been read before everything else.
-                Item::Version(_) | Item::AddressSize(_) | Item::Error(_) => {}
+                Item::Version(_) | Item::AddressSize(_) => {}
+                Item::Error(span) => self.broken_names_of(*span),
                 Item::Target(target) => self.later_target(tree, target),
                 Item::Variable(variable) => self.module_variable(variable),
                 Item::Function(function) => self.function(function),
@@ -145,6 +158,20 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// What could not be read may have declared names: their uses say nothing more.
+    pub(super) fn broken_names_of(&mut self, span: Span) {
+        let first = self.tokens.partition_point(|token| token.span.start < span.start);
+        let inside = self.tokens[first..].iter().take_while(|token| token.span.end <= span.end);
+        for token in inside.filter(|token| token.kind == TokenKind::Ident) {
+            let name = token.span.text(self.text);
+            if self.scopes.find(name).is_none() {
+                self.scopes.break_family(name);
+                // It is not declared in any scope, so it can be in this one.
+                let _ = self.scopes.declare(name, Entity::Broken, token.span);
+            }
+        }
+    }
+
     /// Says that a name has been declared before.
     pub(super) fn redeclared(&mut self, span: Span, name: &str, earlier: Span) {
         self.report.push(
@@ -187,6 +214,9 @@ impl<'a> Checker<'a> {
     }
 
     fn end_of_module(&mut self) {
+        if !self.has_stack() {
+            recursion::report(self.functions.len(), &self.calls, &mut self.report);
+        }
         if let Some(span) = self.header.debug
             && !self.has_dwarf
             && self.report.errors() == 0

@@ -63,7 +63,12 @@ pub(super) fn integer(expr: &Expr, what: &str, text: &str, report: &mut Report) 
 /// Evaluates an expression.
 pub(super) fn evaluate(expr: &Expr, text: &str, report: &mut Report) -> Option<Value> {
     match &expr.kind {
-        ExprKind::Integer { value, unsigned } => Some(Value::Const(literal(*value, *unsigned))),
+        ExprKind::Integer { value, unsigned } => {
+            if expr.span.text(text).ends_with('u') {
+                not_portable(expr.span, "the suffix `u` is legal, but ptxas takes only `U`", "4.5.1", report);
+            }
+            Some(Value::Const(literal(*value, *unsigned)))
+        }
         ExprKind::Double(bits) => Some(Value::Const(Const::Double(f64::from_bits(*bits)))),
         ExprKind::Single(bits) => Some(Value::Const(Const::Single(*bits))),
         ExprKind::WarpSz => Some(Value::Const(Const::Signed(32))),
@@ -91,10 +96,26 @@ pub(super) fn evaluate(expr: &Expr, text: &str, report: &mut Report) -> Option<V
             let condition = constant(condition, text, report);
             let (yes, no) = (constant(then, text, report), constant(otherwise, text, report));
             let result = constant::ternary(condition?, yes?, no?);
+            if matches!(result, Ok(Const::Double(_))) {
+                let what = "a choice between floating-point constants is legal, but ptxas refuses it";
+                not_portable(expr.span, what, "4.6.4", report);
+            }
             finish(result, expr.span, report)
         }
         ExprKind::Error => None,
     }
+}
+
+/// Says that ptxas takes only a literal where the manual has a constant expression, if this is none.
+pub(super) fn literal_for_ptxas(expr: &Expr, report: &mut Report) {
+    if !matches!(expr.kind, ExprKind::Integer { .. } | ExprKind::WarpSz | ExprKind::Error) {
+        let what = "a constant expression is legal here, but ptxas takes only a number";
+        not_portable(expr.span, what, "5.4.3", report);
+    }
+}
+
+fn not_portable(span: Span, what: &str, section: &'static str, report: &mut Report) {
+    report.push(Diagnostic::new(Code::NotPortable, span, what).with_section(section));
 }
 
 /// The type of a literal: signed unless marked or too large. PTX ISA §4.6.4.

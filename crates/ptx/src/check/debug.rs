@@ -105,7 +105,18 @@ impl Checker<'_> {
 pub(super) fn section(checker: &mut Checker<'_>, section: &tree::Section) {
     for line in &section.lines {
         match line {
-            SectionLine::Label(_) => {}
+            SectionLine::Label(name) => {
+                if !checker.at_least(Version::new(7, 0)) {
+                    checker.report.push(
+                        Diagnostic::new(
+                            Code::NotPortable,
+                            name.span,
+                            "a label in a section is legal, but ptxas takes it from PTX 7.0 on",
+                        )
+                        .with_section("11.5.2"),
+                    );
+                }
+            }
             SectionLine::Data { ty, values, .. } => {
                 if ty.value.bits() == 16 {
                     checker.needs(ty.span, "`.b16` in a section", Version::new(6, 0), 10, "11.5.2");

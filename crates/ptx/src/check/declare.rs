@@ -80,6 +80,8 @@ const LARGEST_LOCAL: u64 = 512 * 1024;
 const LARGEST_SHARED: u64 = 256 * 1024;
 /// Size of a constant bank. PTX ISA §5.1.3.
 const CONST_BANK: u64 = 64 * 1024;
+/// How many textures can be bound at once. PTX ISA §5.1.8, §5.3.
+const MOST_TEXTURES: u32 = 128;
 /// The most members of a parameterised name outside `.reg`; chosen, so that a short text cannot ask for much memory.
 const MOST_MEMBERS: u64 = 1 << 16;
 /// The most members of a parameterised register name: chosen; far beyond what any compiler emits.
@@ -197,6 +199,16 @@ impl<'a> Checker<'a> {
                     initial
                 }
             };
+            if bank > 0 && (linkage != Linkage::Extern || shape.bytes > 0) {
+                self.report.push(
+                    Diagnostic::new(
+                        Code::NotPortable,
+                        declarator.name.span,
+                        "ptxas keeps constant banks 1 to 10 for external arrays without a size",
+                    )
+                    .with_section("5.1.3.1"),
+                );
+            }
             if !self.within_limits(space, bank, &shape, declarator.name.span) {
                 self.declare_one(declarator, Entity::Broken);
                 continue;
@@ -278,6 +290,18 @@ impl<'a> Checker<'a> {
     fn tex_directive(&mut self, specifiers: &Specifiers, place: Place) {
         if place != Place::Module {
             self.wrong_space(specifiers, "in a function", "`.tex` variables are declared at module scope");
+        }
+        self.texture_ids = self.texture_ids.saturating_add(1);
+        if self.texture_ids == MOST_TEXTURES + 1 {
+            self.report.push(
+                Diagnostic::new(
+                    Code::TooLarge,
+                    specifiers.space.span,
+                    "there are more textures than can be bound",
+                )
+                .with_label(format!("{MOST_TEXTURES} declarations stand before this one"))
+                .with_section("5.1.8"),
+            );
         }
         if let Some(ty) = specifiers.ty
             && !matches!(ty.value, Ty::U32 | Ty::U64)
@@ -578,12 +602,24 @@ impl<'a> Checker<'a> {
             );
             return None;
         }
+        if specifiers.ty.is_some_and(|ty| ty.span.start < expr.span.start) {
+            self.report.push(
+                Diagnostic::new(
+                    Code::NotPortable,
+                    expr.span,
+                    "`.align` behind the type is legal, but ptxas refuses it",
+                )
+                .with_help("`.align` before the type")
+                .with_section("5.4.5"),
+            );
+        }
         self.alignment(expr)
     }
 
     /// A byte count that is a power of two.
     pub(super) fn alignment(&mut self, expr: &Expr) -> Option<u32> {
         let value = constexpr::integer(expr, "an alignment", self.text, &mut self.report)?;
+        constexpr::literal_for_ptxas(expr, &mut self.report);
         let align = value.wide().and_then(|v| u32::try_from(v).ok()).filter(|v| v.is_power_of_two());
         if align.is_none() {
             self.report.push(
@@ -642,6 +678,7 @@ impl<'a> Checker<'a> {
                 );
                 return None;
             };
+            constexpr::literal_for_ptxas(size, &mut self.report);
             dims.push(n);
         }
         Some(dims)
@@ -696,6 +733,7 @@ impl<'a> Checker<'a> {
     fn member_count(&mut self, declarator: &Declarator, space: Space) -> Option<u64> {
         let expr = declarator.count.as_ref()?;
         let value = constexpr::integer(expr, "the number of names", self.text, &mut self.report)?;
+        constexpr::literal_for_ptxas(expr, &mut self.report);
         let most = if space == Space::Reg { MOST_REGISTERS } else { MOST_MEMBERS };
         let count = value.wide().and_then(|v| u64::try_from(v).ok()).filter(|n| (1..=most).contains(n));
         if count.is_none() {

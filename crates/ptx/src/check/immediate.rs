@@ -10,6 +10,17 @@ use crate::isa::{Ty, TyKind};
 
 /// The bits of a constant in an initialiser.
 pub(super) fn initial(checker: &mut Checker<'_>, ty: Ty, value: Const, span: Span) -> Option<u64> {
+    if let (Ty::B16, Const::Double(double)) = (ty, value)
+        && let Some(bits) = half(double)
+    {
+        // Compilers write initial values of half precision so.
+        checker.report.push(
+            Diagnostic::new(Code::NonStandard, span, "a floating-point value in a variable of type `.b16`")
+                .with_label(format!("taken as half precision: {bits:#06x}"))
+                .with_section("4.5.2"),
+        );
+        return Some(u64::from(bits));
+    }
     if ty.kind() == TyKind::Bits && !value.is_integer() {
         let exact = matches!((value, ty.bits()), (Const::Single(_), 32) | (Const::Double(_), 64));
         if !exact {
@@ -131,5 +142,57 @@ fn integer_as_double(value: Const) -> f64 {
         Const::Unsigned(v) => v as f64,
         Const::Double(v) => v,
         Const::Single(bits) => f64::from(f32::from_bits(bits)),
+    }
+}
+
+/// The bits of a number in half precision, where it is one.
+fn half(value: f64) -> Option<u16> {
+    let bits = value.to_bits();
+    let sign = u16::from(value.is_sign_negative()) << 15;
+    let exponent = i32::try_from((bits >> 52) & 0x7FF).ok()? - 1023;
+    let fraction = bits & ((1 << 52) - 1);
+    if value == 0.0 {
+        return Some(sign);
+    }
+    if exponent == 1024 {
+        // Infinities, and NaNs whose payload fits.
+        let payload = u16::try_from(fraction >> 42).ok()?;
+        return (fraction & ((1 << 42) - 1) == 0).then_some(sign | 0x7C00 | payload);
+    }
+    let (shift, biased) = match exponent {
+        -14..=15 => (42, u16::try_from(exponent + 15).ok()?),
+        -24..=-15 => (u32::try_from(28 - exponent).ok()?, 0),
+        _ => return None,
+    };
+    let significand = if biased == 0 { fraction | 1 << 52 } else { fraction };
+    let exact = significand & ((1 << shift) - 1) == 0;
+    let magnitude = u16::try_from(significand >> shift).ok()?;
+    exact.then_some(sign | biased << 10 | magnitude)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half;
+
+    /// Values of IEEE 754 binary16, from its definition.
+    #[test]
+    fn numbers_that_half_precision_has() {
+        let cases = [
+            (1.5, 0x3E00),
+            (-2.0, 0xC000),
+            (65504.0, 0x7BFF),
+            (2f64.powi(-14), 0x0400),
+            (2f64.powi(-24), 0x0001),
+            (3.0 * 2f64.powi(-24), 0x0003),
+            (1023.0 * 2f64.powi(-24), 0x03FF),
+            (-0.0, 0x8000),
+            (f64::INFINITY, 0x7C00),
+        ];
+        for (value, bits) in cases {
+            assert_eq!(half(value), Some(bits), "{value}");
+        }
+        for value in [0.1, 65536.0, 2f64.powi(-25), 65505.0] {
+            assert_eq!(half(value), None, "{value}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use super::body::BodyChecker;
 use super::constant::Const;
 use super::constexpr::{self, SymbolSum, Value};
 use super::module::{Guard, Inst, Operand, Statement};
+use super::recursion::CallEdge;
 use super::rule;
 use super::scope::Entity;
 use crate::Span;
@@ -440,6 +441,12 @@ impl<'a> BodyChecker<'_, 'a> {
                 }
             }
             isa::Op::Call | isa::Op::CallIndirect => {
+                for operand in &inst.operands {
+                    if let Operand::Function(callee) = operand {
+                        let caller = self.function;
+                        self.checker.calls.push(CallEdge { caller, callee: *callee, span });
+                    }
+                }
                 let (results, arguments) = rule::call_locals(inst);
                 self.sequence.call(&arguments, &results, span);
             }

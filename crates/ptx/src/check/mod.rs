@@ -28,6 +28,7 @@ mod immediate;
 mod init;
 mod inst;
 mod operand;
+mod recursion;
 mod report;
 mod rule;
 mod scope;

@@ -786,14 +786,14 @@ impl<'a> BodyChecker<'_, 'a> {
             Entity::Var(id) => {
                 let variable = &self.checker.variables[id.0 as usize];
                 if variable.ty == ty {
-                    return Some(Operand::Opaque(AddressBase::Var(id)));
+                    return self.opaque_use(ty, AddressBase::Var(id), written.span);
                 }
                 variable.ty
             }
             Entity::Local(id) => {
                 let local = self.local(id);
                 if local.ty == ty {
-                    return Some(Operand::Opaque(AddressBase::Local(id)));
+                    return self.opaque_use(ty, AddressBase::Local(id), written.span);
                 }
                 local.ty
             }
@@ -809,6 +809,25 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    /// Counts the textures and samplers of a body: 128 and, in independent mode, 16 can be bound at once (A175).
+    fn opaque_use(&mut self, ty: Ty, base: AddressBase, span: Span) -> Option<Operand> {
+        let most = if ty == Ty::Samplerref { 16 } else { 128 };
+        if !self.opaque.contains(&(ty, base)) {
+            let count = self.opaque.iter().filter(|(t, _)| *t == ty).count();
+            if count <= most {
+                self.opaque.push((ty, base));
+            }
+            if count == most {
+                let message = format!("a kernel can use {most} variables of type `.{}`", ty.name());
+                self.checker.report.push(
+                    Diagnostic::new(Code::TooLarge, span, message).with_label("one more").with_section("5.3"),
+                );
+                return None;
+            }
+        }
+        Some(Operand::Opaque(base))
+    }
+
     fn opaque_pointer(&mut self, reference: &'a Reference, ty: Ty) -> Option<Operand> {
         let what = "access through a pointer to an opaque variable";
         if !self.checker.needs(reference.span, what, Version::new(3, 1), 20, "5.3") {
@@ -848,6 +867,16 @@ impl<'a> BodyChecker<'_, 'a> {
                 .report
                 .push(Diagnostic::new(Code::BadVector, written.span, message).with_section("9.7.9.3"));
             return None;
+        }
+        if list.len() == 3 {
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::NotPortable,
+                    written.span,
+                    "three coordinates are legal, but ptxas wants four, the last one unused",
+                )
+                .with_section("9.7.9.3"),
+            );
         }
         let mut elements = Vec::with_capacity(list.len());
         for (index, element) in list.iter().enumerate() {
