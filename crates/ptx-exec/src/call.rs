@@ -14,6 +14,9 @@ use ptx::check::module::AddressSize;
 use ptx::ir::{ArgPlace, Builtin, Callee, ParamPlace, ParamSlot, Reg, RegClass};
 use ptx::isa::{Sem, Space};
 
+/// What a warp may print in one slice, in bytes; more is dropped.
+const OUTPUT_BYTES: usize = 16 << 20;
+
 /// What became of a call.
 pub(crate) enum Called {
     /// It is over.
@@ -246,7 +249,9 @@ fn run_builtin(
             for lane in lanes_of(current.mask) {
                 let text = frame.view.read_c_string(Space::Generic, lane, format.0[lane])?;
                 let written = printf::format(&mut frame.view, lane, &text, values.0[lane], pointer)?;
-                frame.output.extend_from_slice(&written.text);
+                if frame.output.len() < OUTPUT_BYTES {
+                    frame.output.extend_from_slice(&written.text);
+                }
                 result.0[lane] = u64::from(written.arguments);
             }
         }

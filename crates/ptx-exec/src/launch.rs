@@ -10,7 +10,7 @@ use crate::bind::Unimplemented;
 use crate::bound::{Code, Term};
 use crate::frame::DEPTH_LIMIT;
 use crate::interp::World;
-use crate::layout::Layout;
+use crate::layout::{Layout, used_variables};
 use crate::mem::{Class, Memory, MemoryError};
 use crate::sched::{GridRun, GridTrap, Outcome, run_grid};
 use crate::trap::Trap;
@@ -21,6 +21,9 @@ use ptx::isa::Space;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+
+#[cfg(test)]
+mod tests;
 
 /// Local memory of a thread where calls may nest without bound, in bytes. Chosen: 64 times the default of CUDA.
 const STACK_BYTES: u64 = 64 << 10;
@@ -215,6 +218,8 @@ pub struct Kernel {
     kernel: FuncId,
     code: Code,
     stack_bytes: u64,
+    /// Offset, size and name of the `.shared` variables, for reports; the size of a dynamic one is 0.
+    shared: Vec<(u64, u64, String)>,
 }
 
 /// How to launch a kernel.
@@ -314,7 +319,12 @@ impl Kernel {
     /// A kernel with the code that was bound for it and for [`LoadedModule::layout`].
     pub fn new(module: &Arc<LoadedModule>, kernel: FuncId, code: Code) -> Self {
         let stack_bytes = stack_bytes(&code, kernel);
-        Self { module: Arc::clone(module), kernel, code, stack_bytes }
+        let layout = module.layout(kernel);
+        let used = used_variables(&module.program, kernel);
+        let shared = used.into_iter().map(|id| (id as usize, &module.program.variables[id as usize]));
+        let shared = shared.filter(|(_, variable)| variable.space == Space::Shared);
+        let shared = shared.map(|(id, v)| (layout.variables[id], v.bytes, v.name.clone())).collect();
+        Self { module: Arc::clone(module), kernel, code, stack_bytes, shared }
     }
 
     /// The module.
@@ -377,7 +387,7 @@ impl Kernel {
             threads,
         };
         match (trap, error) {
-            (Some(trap), _) => Err(LaunchError::Trap(Box::new(self.trap(trap)), report)),
+            (Some(trap), _) => Err(LaunchError::Trap(Box::new(self.trap(trap, config)), report)),
             (None, Some(error)) => Err(error.into()),
             (None, None) => Ok(report),
         }
@@ -392,7 +402,7 @@ impl Kernel {
         let function = self.function();
         let invalid = |why: String| Err(LaunchError::Invalid(why));
         let show = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
-        let threads: u64 = config.block.iter().map(|n| u64::from(*n)).product();
+        let threads = volume(config.block);
         if config.block.contains(&0) || config.grid.contains(&0) {
             return invalid(format!(
                 "no threads: a grid of {}, CTAs of {}",
@@ -423,7 +433,7 @@ impl Kernel {
             ));
         }
         if let Some(max) = function.performance.maxntid {
-            let most: u64 = max.iter().map(|n| u64::from(*n)).product();
+            let most = volume(max);
             if threads > most {
                 return invalid(format!("`.maxntid` allows CTAs of {most} threads, not {threads}"));
             }
@@ -443,7 +453,7 @@ impl Kernel {
     }
 
     /// Writes a trap out.
-    fn trap(&self, trap: GridTrap) -> Trap {
+    fn trap(&self, trap: GridTrap, config: &LaunchConfig) -> Trap {
         let program = &self.module.program;
         let source = &program.source;
         let stopped = trap.stopped;
@@ -453,6 +463,10 @@ impl Kernel {
             Some((name.clone(), line))
         });
         let function = program.functions.get(stopped.function as usize).map_or("?", |f| f.name.as_str());
+        let nearest = match &stopped.fault.access {
+            Some(access) if access.space == Space::Shared => self.nearest_shared(access.address, config),
+            _ => None,
+        };
         Trap {
             kind: stopped.fault.kind,
             access: stopped.fault.access,
@@ -466,8 +480,24 @@ impl Kernel {
             tid: trap.tid,
             warp: trap.warp,
             lane: stopped.fault.lane,
-            nearest: trap.nearest,
+            nearest: nearest.or(trap.nearest),
         }
+    }
+
+    /// The `.shared` variable that an offset in the CTA's window lies nearest behind, in prose.
+    fn nearest_shared(&self, address: u64, config: &LaunchConfig) -> Option<String> {
+        let behind =
+            self.shared.iter().filter(|(start, ..)| *start <= address).max_by_key(|(start, ..)| *start);
+        let (start, bytes, name) = behind?;
+        let (kind, bytes) = match bytes {
+            0 => ("dynamic shared", u64::from(config.dynamic_shared)),
+            bytes => ("shared", *bytes),
+        };
+        let what = format!("{kind} variable `{name}`, {bytes} bytes at {start:#x}");
+        Some(match (address - start).checked_sub(bytes) {
+            Some(past) => format!("{what}; the address is {past} bytes past its end"),
+            None => format!("{what}; the address is {} bytes into it", address - start),
+        })
     }
 }
 
@@ -490,6 +520,11 @@ impl Drop for Params<'_> {
         // Nothing else frees it: the guest's `free` takes global memory only.
         let _ = self.memory.free(self.address);
     }
+}
+
+/// Elements of a box.
+fn volume(dims: [u32; 3]) -> u64 {
+    dims.iter().fold(1, |product: u64, n| product.saturating_mul(u64::from(*n)))
 }
 
 fn cores() -> u32 {

@@ -66,7 +66,7 @@ impl Layout {
 }
 
 /// Variables that the functions reachable from `kernel` name.
-fn used_variables(program: &Program, kernel: FuncId) -> BTreeSet<u32> {
+pub(crate) fn used_variables(program: &Program, kernel: FuncId) -> BTreeSet<u32> {
     let mut seen = BTreeSet::new();
     let mut used = BTreeSet::new();
     let mut queue = vec![kernel];

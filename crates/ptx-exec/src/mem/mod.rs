@@ -47,6 +47,10 @@ const FUNCTION_STEP: u64 = 16;
 /// Size of the region of function addresses in bytes.
 const FUNCTION_BYTES: u64 = 1 << 20;
 
+/// What the guest's `malloc` hands out at most at one time, in bytes. Chosen: 128 times the default of CUDA; keeps a kernel that only
+/// allocates from filling the host's memory.
+const MALLOC_BYTES: u64 = 1 << 30;
+
 /// Why the host's request for memory failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryError {
@@ -135,6 +139,8 @@ struct Tables {
     live: BTreeMap<u64, Allocation>,
     /// Function addresses handed out.
     functions: u64,
+    /// Bytes that the guest's `malloc` has handed out.
+    malloc: u64,
 }
 
 /// A live allocation.
@@ -184,6 +190,7 @@ impl Memory {
             heap: Heap::new(regions.heap.clone()),
             live: BTreeMap::new(),
             functions: 0,
+            malloc: 0,
         };
         let (launches, frees) = (AtomicU64::new(0), AtomicU64::new(0));
         Ok(Arc::new(Self { arena, regions, address_size, tables: Mutex::new(tables), launches, frees }))
@@ -206,6 +213,9 @@ impl Memory {
     pub fn alloc(&self, class: Class, bytes: u64, align: u64, name: &str) -> Result<u64, MemoryError> {
         let full = MemoryError::OutOfMemory { bytes };
         let mut tables = self.tables();
+        if class == Class::Malloc && bytes > MALLOC_BYTES - tables.malloc {
+            return Err(full);
+        }
         let heap = tables.heap_of(class);
         let mark = heap.mark();
         let start = heap.take(bytes, align.max(1)).ok_or_else(|| full.clone())?;
@@ -217,6 +227,9 @@ impl Memory {
         // What was used before must read as zero again; beyond the old mark it still does.
         self.zero(start, bytes.min(mark.saturating_sub(start)));
         tables.live.insert(start, Allocation { bytes, class, name: name.into() });
+        if class == Class::Malloc {
+            tables.malloc += bytes;
+        }
         Ok(start)
     }
 
@@ -237,6 +250,9 @@ impl Memory {
         let gone = tables.live.remove(&address).ok_or(MemoryError::NotAllocated { address })?;
         self.frees.fetch_add(1, Ordering::Release);
         tables.heap_of(gone.class).give(address, gone.bytes);
+        if gone.class == Class::Malloc {
+            tables.malloc -= gone.bytes;
+        }
         if gone.bytes >= 1 << 20 {
             self.arena.release(address, address + gone.bytes);
         }
@@ -294,8 +310,10 @@ impl Memory {
     /// The allocation that an address is nearest to, in prose: its name, its range, and how far the address is from it.
     pub fn nearest(&self, address: u64) -> String {
         let tables = self.tables();
-        let before = tables.live.range(..=address).next_back();
-        let after = tables.live.range(address..).next();
+        // Parameter buffers have a space of their own; nobody means them by an address.
+        let named = |(_, a): &(&u64, &Allocation)| a.class != Class::Param;
+        let before = tables.live.range(..=address).rfind(named);
+        let after = tables.live.range(address..).find(named);
         let distance = |(start, a): (&u64, &Allocation)| {
             if address < *start { start - address } else { (address - start).saturating_sub(a.bytes) }
         };

@@ -15,6 +15,9 @@ use crate::trap::{Fault, FaultKind};
 const IDLE_ROUNDS: u32 = 2;
 /// Rounds after which a CTA is set aside in any case, in case that it waits for another in a way that does not show.
 const LONG_ROUNDS: u32 = 1024;
+/// What a CTA may print, in bytes; more is dropped, as CUDA drops what overflows its buffer. Chosen: keeps a kernel that prints
+/// for ever from filling the host's memory.
+const OUTPUT_BYTES: usize = 16 << 20;
 /// Warps that a report of a deadlock names one by one.
 const NAMED_WARPS: usize = 8;
 
@@ -159,7 +162,10 @@ impl Cta {
             let (before, lanes_before) = (warp.steps, warp.lane_steps);
             let mut stop = interp::run(warp, world, Budget { slice, turn, steps });
             limits.spend(warp.steps - before, warp.lane_steps - lanes_before);
-            self.output.append(&mut warp.output);
+            if self.output.len() < OUTPUT_BYTES {
+                self.output.append(&mut warp.output);
+            }
+            warp.output.clear();
             if limits.late() && !matches!(stop, Stop::Trapped(_)) {
                 stop = late(warp, world);
             }

@@ -22,6 +22,8 @@ use std::time::Instant;
 /// Memory for the state of resident CTAs, all threads together. Chosen: fits common machines, and lets over ten thousand
 /// CTAs of 1024 simple threads wait for each other.
 const RESIDENT_BYTES: u64 = 2 << 30;
+/// What a launch may print, in bytes; what comes from further CTAs is dropped.
+const OUTPUT_BYTES: usize = 256 << 20;
 /// CTAs that a thread may keep resident whatever they need.
 const RESIDENT_LEAST: u64 = 16;
 
@@ -93,6 +95,7 @@ struct Found {
     trap: Option<GridTrap>,
     error: Option<MemoryError>,
     output: Vec<(u64, Vec<u8>)>,
+    output_bytes: usize,
 }
 
 impl Limits for Shared<'_> {
@@ -210,7 +213,11 @@ impl Shared<'_> {
     fn keep_output(&self, cta: &mut Cta) {
         if !cta.output.is_empty() {
             let text = std::mem::take(&mut cta.output);
-            self.found().output.push((cta.index, text));
+            let mut found = self.found();
+            found.output_bytes += text.len();
+            if found.output_bytes <= OUTPUT_BYTES {
+                found.output.push((cta.index, text));
+            }
         }
     }
 
