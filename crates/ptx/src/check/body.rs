@@ -5,7 +5,7 @@
 
 use super::checker::Checker;
 use super::constexpr;
-use super::declare::{Place, Shape};
+use super::declare::Place;
 use super::function::{Names, difference};
 use super::module::{
     AddressBase, Body, FuncId, FunctionKind, LabelId, LocalId, LocalRole, LocalVar, Param, ProtoId, Register,
@@ -13,6 +13,7 @@ use super::module::{
 };
 use super::scope::{Entity, Found, closest};
 use super::sequence::Sequence;
+use super::shape::Shape;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Space, Ty, Version};

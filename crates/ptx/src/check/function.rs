@@ -5,12 +5,13 @@
 use super::body::BodyChecker;
 use super::checker::Checker;
 use super::constexpr;
-use super::declare::{Place, Shape, Unsized, describe};
+use super::declare::Place;
 use super::module::{
     Body, FuncId, Function, FunctionKind, Linkage, LocalId, LocalRole, LocalVar, Param, Performance,
     Register, RegisterId, Signature, Storage,
 };
 use super::scope::Entity;
+use super::shape::{Shape, Unsized, describe};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Space, Ty, TyKind, Version};

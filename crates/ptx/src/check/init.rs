@@ -6,10 +6,10 @@
 use super::checker::Checker;
 use super::constant::Const;
 use super::constexpr::{self, SymbolSum, Value};
-use super::declare::Shape;
 use super::immediate;
 use super::module::{AddressSize, FunctionKind, Init, Reloc, Symbol};
 use super::scope::{Entity, Found, closest};
+use super::shape::Shape;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Space, Ty, TyKind, Version};

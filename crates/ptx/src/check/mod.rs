@@ -3,9 +3,9 @@
 //! Invariant: a [`Module`] exists only where no error was found; then nothing later can fail because of the text. Several
 //! mistakes give several diagnostics, one mistake gives one: what rests on something broken says nothing more.
 //!
-//! Data flow: the header (`header`) fixes version and target; declarations (`declare`, `init`, `function`) fill the
+//! Data flow: the header (`header`) fixes version and target; declarations (`declare`, `shape`, `init`, `function`) fill the
 //! module's scope (`scope`) in the order of the text; bodies (`body`) are checked as they are met: each instruction
-//! (`inst`) finds its row in the table, then its operands (`operand`, `address`, `call`) and the row's rules (`rule`)
+//! (`inst`) finds its row in the table, then its operands (`operand`, `mov`, `address`, `texture`, `call`) and the row's rules (`rule`)
 //! are checked. Constants are `constexpr` and `constant`; versions and targets are compared in `gate`.
 //!
 //! PTX ISA §4 to §7, §9.4, §11.
@@ -27,12 +27,15 @@ mod header;
 mod immediate;
 mod init;
 mod inst;
+mod mov;
 mod operand;
 mod recursion;
 mod report;
 mod rule;
 mod scope;
 mod sequence;
+mod shape;
+mod texture;
 mod types;
 
 pub use module::Module;

@@ -7,13 +7,13 @@ use super::body::BodyChecker;
 use super::constant::Const;
 use super::immediate;
 use super::inst::{Site, Written, WrittenKind};
-use super::module::{AddressBase, AddressSize, FunctionKind, LocalRole, Operand, RegisterId};
+use super::module::{AddressSize, Operand, RegisterId};
 use super::scope::Entity;
 use super::types::{Width, accepts};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
-use crate::isa::form::{self, Fragment, Kind, TypeOf, Value};
-use crate::isa::{Dir, Gate, Geom, Op, OperandForm, Slot, Space, Sreg, Ty, TyKind, Version};
+use crate::isa::form::{Kind, TypeOf, Value};
+use crate::isa::{Dir, Gate, Op, OperandForm, Slot, Sreg, Ty};
 use crate::syntax::tree::Reference;
 
 impl<'a> BodyChecker<'_, 'a> {
@@ -32,7 +32,12 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// An operand that is no pair.
-    fn single(&mut self, site: &Site<'_>, form: &OperandForm, written: &Written<'a>) -> Option<Operand> {
+    pub(super) fn single(
+        &mut self,
+        site: &Site<'_>,
+        form: &OperandForm,
+        written: &Written<'a>,
+    ) -> Option<Operand> {
         match form.kind {
             Kind::Value(value) => self.value(site, form, value, written),
             Kind::Imm { min, max } => self.constant(form, min, max, written),
@@ -96,7 +101,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// A register that is written.
-    fn destination(&mut self, written: &Written<'a>, ty: Ty, width: Width) -> Option<Operand> {
+    pub(super) fn destination(&mut self, written: &Written<'a>, ty: Ty, width: Width) -> Option<Operand> {
         match &written.kind {
             WrittenKind::Sink => Some(Operand::Sink),
             WrittenKind::Name(reference) => self.register_operand(reference, ty, width, Dir::Out),
@@ -179,7 +184,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// The bits of a constant.
-    fn immediate(&mut self, ty: Ty, value: Const, span: Span) -> Option<Operand> {
+    pub(super) fn immediate(&mut self, ty: Ty, value: Const, span: Span) -> Option<Operand> {
         immediate::convert(self.checker, ty, value, span).map(Operand::Imm)
     }
 
@@ -193,7 +198,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// A register, or an element of a vector register, of a type that fits.
-    fn register_operand(
+    pub(super) fn register_operand(
         &mut self,
         reference: &'a Reference,
         ty: Ty,
@@ -286,7 +291,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// `mov`, `cvt` from a special register.
-    fn special_register(
+    pub(super) fn special_register(
         &mut self,
         reference: &'a Reference,
         sreg: Sreg,
@@ -345,7 +350,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// A vector of registers: `{a, b}`, or a vector register.
-    fn vector(
+    pub(super) fn vector(
         &mut self,
         dir: Dir,
         ty: Ty,
@@ -499,463 +504,6 @@ impl<'a> BodyChecker<'_, 'a> {
             return None;
         }
         value.bits().map(Operand::Imm)
-    }
-
-    /// What `mov` reads. PTX ISA §9.7.8.2.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    fn mov_source(&mut self, site: &Site<'_>, written: &Written<'a>) -> Option<Operand> {
-        let ty = site.found.mods.ty_in(Slot::Type)?;
-        match &written.kind {
-            WrittenKind::Name(reference) => {
-                if let Some(sreg) = self.special(reference) {
-                    return self.special_register(reference, sreg, ty, Width::Equal);
-                }
-                match self.resolve(reference.name)? {
-                    Entity::Var(_) | Entity::Local(_) | Entity::Func(_) => {
-                        let base = self.addressable(reference)?;
-                        self.address_value(ty, base, 0, written.span)
-                    }
-                    Entity::Label(_) => {
-                        self.checker.report.push(
-                            Diagnostic::new(
-                                Code::RemovedFeature,
-                                written.span,
-                                "the address of a label cannot be taken",
-                            )
-                            .with_help("`brx.idx` with a `.branchtargets` list")
-                            .with_section("9.7.8.2"),
-                        );
-                        None
-                    }
-                    Entity::Register(_)
-                    | Entity::ModuleRegister(_)
-                    | Entity::ModuleLocal(_)
-                    | Entity::Prototype(_)
-                    | Entity::CallTargets(_)
-                    | Entity::BranchTargets(_)
-                    | Entity::Broken => self.register_operand(reference, ty, Width::Equal, Dir::In),
-                }
-            }
-            WrittenKind::Sum(sum) if sum.generic.is_none() && sum.mask.is_none() => {
-                match self.resolve(sum.name.name)? {
-                    Entity::Var(_) | Entity::Local(_) | Entity::Func(_) => {
-                        let base = self.addressable(&sum.name)?;
-                        self.address_value(ty, base, sum.addend, written.span)
-                    }
-                    _ => self.wrong_kind(
-                        written.span,
-                        "`mov` reads a value, or the address of a variable plus a constant",
-                    ),
-                }
-            }
-            WrittenKind::Sum(_) => {
-                self.wrong_kind(written.span, "`generic()` and masks are for initialisers")
-            }
-            WrittenKind::Indexed(array, index) => {
-                let (base, offset) = self.indexed(array, index)?;
-                match base {
-                    AddressBase::Register(_) => {
-                        self.wrong_kind(written.span, "the index must be a constant here")
-                    }
-                    AddressBase::Var(_)
-                    | AddressBase::Local(_)
-                    | AddressBase::Func(_)
-                    | AddressBase::Absolute => self.address_value(ty, base, offset, written.span),
-                }
-            }
-            WrittenKind::Const(_)
-            | WrittenKind::Sink
-            | WrittenKind::Not(_)
-            | WrittenKind::Minus(_)
-            | WrittenKind::Vector(_)
-            | WrittenKind::Address(_)
-            | WrittenKind::Brackets(_)
-            | WrittenKind::Pair(..)
-            | WrittenKind::List(_) => self.source(written, ty, Width::Equal),
-        }
-    }
-
-    /// The variable or function whose address `mov` takes; says why it has none.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    fn addressable(&mut self, reference: &Reference) -> Option<AddressBase> {
-        let text = self.checker.text;
-        let (name, span) = (reference.name.text(text), reference.span);
-        if let Some(suffix) = reference.suffix {
-            self.wrong_kind(suffix.span, "an address has no elements");
-            return None;
-        }
-        match self.resolve(reference.name)? {
-            Entity::Var(id) => {
-                let variable = &self.checker.variables[id.0 as usize];
-                if variable.ty.kind() == TyKind::Opaque {
-                    self.checker.needs(
-                        span,
-                        "a pointer to an opaque variable",
-                        Version::new(3, 1),
-                        20,
-                        "5.3",
-                    );
-                }
-                Some(AddressBase::Var(id))
-            }
-            Entity::Local(id) => {
-                let role = self.local(id).role;
-                match role {
-                    LocalRole::CallParam => {
-                        self.checker.report.push(
-                            Diagnostic::new(
-                                Code::BadAddress,
-                                span,
-                                format!("`{name}` is a `.param` variable of this body, which has no address"),
-                            )
-                            .with_help("`st.param` and `ld.param` access it by name")
-                            .with_section("5.1.6.4"),
-                        );
-                        return None;
-                    }
-                    LocalRole::Return(_) => {
-                        let what = "the address of a return parameter";
-                        if !self.checker.needs(span, what, Version::new(6, 0), 10, "5.1.6.4") {
-                            return None;
-                        }
-                    }
-                    LocalRole::Local | LocalRole::KernelParam(_) | LocalRole::Input(_) => {}
-                }
-                Some(AddressBase::Local(id))
-            }
-            Entity::Func(id) => {
-                let function = &self.checker.functions[id.0 as usize];
-                let ok = match function.kind {
-                    FunctionKind::Func => self.checker.needs(
-                        span,
-                        "the address of a function",
-                        Version::new(2, 1),
-                        20,
-                        "9.7.8.2",
-                    ),
-                    FunctionKind::Entry => {
-                        self.checker.needs(span, "the address of a kernel", Version::new(3, 1), 35, "9.7.8.2")
-                    }
-                };
-                ok.then_some(AddressBase::Func(id))
-            }
-            _ => None,
-        }
-    }
-
-    /// An address in a register of that type.
-    fn address_value(&mut self, ty: Ty, base: AddressBase, offset: i64, span: Span) -> Option<Operand> {
-        let fits = match ty.kind() {
-            TyKind::Bits | TyKind::Unsigned | TyKind::Signed => matches!(ty.bits(), 32 | 64),
-            TyKind::Float | TyKind::Pred | TyKind::Opaque => false,
-        };
-        if !fits {
-            let wanted = self.checker.header.address_size().bytes() * 8;
-            self.checker.report.push(
-                Diagnostic::new(
-                    Code::WrongOperandType,
-                    span,
-                    format!("an address does not fit a register of type `.{}`", ty.name()),
-                )
-                .with_help(format!("`mov.u{wanted}`"))
-                .with_section("9.7.8.2"),
-            );
-            return None;
-        }
-        Some(Operand::SymbolAddress(base, offset))
-    }
-
-    /// What `cvta` reads: a register, or a variable of its state space.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    fn cvta_source(&mut self, site: &Site<'_>, written: &Written<'a>) -> Option<Operand> {
-        let ty = site.found.mods.ty_in(Slot::Type)?;
-        let space = site.found.mods.space();
-        let (reference, offset) = match &written.kind {
-            WrittenKind::Name(reference) => (*reference, 0),
-            WrittenKind::Sum(sum) => (&sum.name, sum.addend),
-            _ => return self.source(written, ty, Width::Equal),
-        };
-        let (base, found) = match self.resolve(reference.name)? {
-            Entity::Var(id) => (AddressBase::Var(id), self.checker.variables[id.0 as usize].space),
-            Entity::Local(id) => {
-                let local = self.local(id);
-                // A parameter whose address is taken lies in the stack frame.
-                let space = match local.role {
-                    LocalRole::Local | LocalRole::Input(_) | LocalRole::Return(_) => Space::Local,
-                    LocalRole::KernelParam(_) | LocalRole::CallParam => Space::Param,
-                };
-                (AddressBase::Local(id), space)
-            }
-            Entity::Register(_) => return self.source(written, ty, Width::Equal),
-            other => {
-                let message = format!(
-                    "`{}` is {}; `cvta` takes an address",
-                    reference.span.text(self.checker.text),
-                    other.noun()
-                );
-                return self.wrong_kind(written.span, &message);
-            }
-        };
-        if found != space {
-            let name = reference.name.text(self.checker.text);
-            self.checker.report.push(
-                Diagnostic::new(
-                    Code::WrongStateSpace,
-                    written.span,
-                    format!("`{name}` is in `.{}`, not in `.{}`", found.name(), space.name()),
-                )
-                .with_section("9.7.8.13"),
-            );
-            return None;
-        }
-        Some(Operand::SymbolAddress(base, offset))
-    }
-
-    /// The vector of a packing or unpacking `mov`. PTX ISA §9.7.8.3.
-    fn elements(&mut self, site: &Site<'_>, form: &OperandForm, written: &Written<'a>) -> Option<Operand> {
-        let ty = site.found.mods.ty_in(Slot::Type)?;
-        let WrittenKind::Vector(list) = &written.kind else {
-            return self.wrong_kind(written.span, "a vector in braces must stand here");
-        };
-        let count = list.len() as u32;
-        let part = match (ty.bits().checked_div(count), count) {
-            (Some(8), 2 | 4) => Ty::B8,
-            (Some(16), 2 | 4) => Ty::B16,
-            (Some(32), 2 | 4) => Ty::B32,
-            (Some(64), 2) => Ty::B64,
-            _ => {
-                self.checker.report.push(
-                    Diagnostic::new(
-                        Code::BadVector,
-                        written.span,
-                        format!("`.{}` does not consist of {count} parts", ty.name()),
-                    )
-                    .with_help("2 or 4 parts of 8, 16 or 32 bits")
-                    .with_section("9.7.8.3"),
-                );
-                return None;
-            }
-        };
-        let mut elements = Vec::with_capacity(list.len());
-        for element in list {
-            elements.push(match form.dir {
-                Dir::Out => self.destination(element, part, Width::Equal),
-                Dir::In => self.source(element, part, Width::Equal),
-            });
-        }
-        elements.into_iter().collect::<Option<Vec<_>>>().map(Operand::Vector)
-    }
-
-    /// `[a, b, c]`, or `[a]` of an opaque variable.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    fn bracket(&mut self, site: &Site<'_>, form: &OperandForm, written: &Written<'a>) -> Option<Operand> {
-        let given: Vec<Written<'a>> = match &written.kind {
-            WrittenKind::Brackets(list) => list.clone(),
-            WrittenKind::Address(address) => match (&address.base, &address.offset) {
-                (Some(base), None) => vec![Written { span: base.span, kind: WrittenKind::Name(base) }],
-                (_, _) => {
-                    return self.wrong_kind(written.span, "a texture, sampler or surface has no offset");
-                }
-            },
-            _ => return self.wrong_kind(written.span, "brackets must stand here"),
-        };
-        let mut missing = form.members.len().saturating_sub(given.len());
-        let mut given = given.iter();
-        let mut operands = Vec::with_capacity(form.members.len());
-        for member in &form.members {
-            if member.optional && missing > 0 {
-                missing -= 1;
-                continue;
-            }
-            let Some(next) = given.next() else { break };
-            operands.push(self.single(site, member, next));
-        }
-        operands.into_iter().collect::<Option<Vec<_>>>().map(Operand::AddressList)
-    }
-
-    /// A texture, sampler or surface. PTX ISA §5.3.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    fn opaque(&mut self, _site: &Site<'_>, ty: Ty, written: &Written<'a>) -> Option<Operand> {
-        let WrittenKind::Name(reference) = &written.kind else {
-            let message = format!("a `.{}` variable must stand here", ty.name());
-            return self.wrong_kind(written.span, &message);
-        };
-        let text = self.checker.text;
-        let name = reference.name.text(text);
-        let have = match self.resolve(reference.name)? {
-            Entity::Var(id) => {
-                let variable = &self.checker.variables[id.0 as usize];
-                if variable.ty == ty {
-                    return self.opaque_use(ty, AddressBase::Var(id), written.span);
-                }
-                variable.ty
-            }
-            Entity::Local(id) => {
-                let local = self.local(id);
-                if local.ty == ty {
-                    return self.opaque_use(ty, AddressBase::Local(id), written.span);
-                }
-                local.ty
-            }
-            Entity::Register(_) => return self.opaque_pointer(reference, ty),
-            other => {
-                let message =
-                    format!("`{name}` is {}; a `.{}` variable must stand here", other.noun(), ty.name());
-                return self.wrong_kind(written.span, &message);
-            }
-        };
-        self.wrong_type(written.span, ty, have);
-        None
-    }
-
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    /// Counts the textures and samplers of a body: 128 and, in independent mode, 16 can be bound at once (A175).
-    fn opaque_use(&mut self, ty: Ty, base: AddressBase, span: Span) -> Option<Operand> {
-        let most = if ty == Ty::Samplerref { 16 } else { 128 };
-        if !self.opaque.contains(&(ty, base)) {
-            let count = self.opaque.iter().filter(|(t, _)| *t == ty).count();
-            if count <= most {
-                self.opaque.push((ty, base));
-            }
-            if count == most {
-                let message = format!("a kernel can use {most} variables of type `.{}`", ty.name());
-                self.checker.report.push(
-                    Diagnostic::new(Code::TooLarge, span, message).with_label("one more").with_section("5.3"),
-                );
-                return None;
-            }
-        }
-        Some(Operand::Opaque(base))
-    }
-
-    fn opaque_pointer(&mut self, reference: &'a Reference, ty: Ty) -> Option<Operand> {
-        let what = "access through a pointer to an opaque variable";
-        if !self.checker.needs(reference.span, what, Version::new(3, 1), 20, "5.3") {
-            return None;
-        }
-        match self.register_operand(reference, Ty::U64, Width::Equal, Dir::In)? {
-            Operand::Register(id) => Some(Operand::Opaque(AddressBase::Register(id))),
-            _ => {
-                let message =
-                    format!("a `.{}` variable, or a register that points to one, must stand here", ty.name());
-                self.wrong_kind(reference.span, &message)
-            }
-        }
-    }
-
-    /// Texture or surface coordinates. PTX ISA §9.7.9.3, §9.7.10.1.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    fn coordinates(&mut self, site: &Site<'_>, written: &Written<'a>) -> Option<Operand> {
-        let mods = &site.found.mods;
-        let geom = mods.geom()?;
-        let surface = matches!(site.found.row.row().op, Op::Suld | Op::Sust | Op::Sured);
-        let ctype = if surface { Ty::S32 } else { mods.ty_in(Slot::Ctype).unwrap_or(Ty::S32) };
-        let shape = form::coords(geom, ctype);
-        let list = match &written.kind {
-            WrittenKind::Vector(list) => list,
-            WrittenKind::Name(reference) => return self.coordinate_register(reference, shape, geom),
-            _ => return self.source(written, ctype, Width::Equal),
-        };
-        if !shape.accepts(u8::try_from(list.len()).unwrap_or(u8::MAX)) {
-            let message = format!(
-                "`.{}` takes {} coordinates, not {}",
-                geom.word().text(),
-                shape.prescribed,
-                list.len()
-            );
-            self.checker
-                .report
-                .push(Diagnostic::new(Code::BadVector, written.span, message).with_section("9.7.9.3"));
-            return None;
-        }
-        if list.len() == 3 {
-            self.checker.report.push(
-                Diagnostic::new(
-                    Code::NotPortable,
-                    written.span,
-                    "three coordinates are legal, but ptxas wants four, the last one unused",
-                )
-                .with_section("9.7.9.3"),
-            );
-        }
-        let mut elements = Vec::with_capacity(list.len());
-        for (index, element) in list.iter().enumerate() {
-            if index >= usize::from(shape.used) {
-                // Padding: any register.
-                elements.push(self.padding(element, ctype));
-                continue;
-            }
-            // An array index or sample number is bits of 32; the vector is `.b32`.
-            elements.push(self.source(element, shape.types[index], Width::Equal));
-        }
-        let mut elements = elements.into_iter().collect::<Option<Vec<_>>>()?;
-        if elements.len() == 1 { elements.pop() } else { Some(Operand::Vector(elements)) }
-    }
-
-    fn padding(&mut self, element: &Written<'a>, ctype: Ty) -> Option<Operand> {
-        if matches!(element.kind, WrittenKind::Sink) {
-            return Some(Operand::Sink);
-        }
-        let bits = if ctype.bits() == 32 { Ty::B32 } else { Ty::B64 };
-        self.source(element, bits, Width::Equal)
-    }
-
-    fn coordinate_register(
-        &mut self,
-        reference: &'a Reference,
-        shape: form::CoordShape,
-        geom: Geom,
-    ) -> Option<Operand> {
-        if let Entity::Register(id) = self.resolve(reference.name)? {
-            let register = self.register(id);
-            let (ty, vector) = (register.ty, register.vector);
-            if reference.suffix.is_none() && vector > 1 && shape.accepts(vector) {
-                // Mixed vectors (an index and coordinates) are of bits.
-                let wanted = if shape.types[0] == shape.types[1] { shape.types[0] } else { Ty::B32 };
-                if accepts(wanted, ty, Width::Equal) || accepts(shape.types[1], ty, Width::Equal) {
-                    return Some(Operand::Register(id));
-                }
-                self.wrong_type(reference.span, wanted, ty);
-                return None;
-            }
-            if shape.used > 1 {
-                let message = format!("`.{}` takes {} coordinates", geom.word().text(), shape.prescribed);
-                self.checker
-                    .report
-                    .push(Diagnostic::new(Code::BadVector, reference.span, message).with_section("9.7.9.3"));
-                return None;
-            }
-        }
-        self.register_operand(reference, shape.types[0], Width::Equal, Dir::In)
-    }
-
-    /// Offsets and gradients of a texture access.
-    fn companion(&mut self, site: &Site<'_>, form: &OperandForm, written: &Written<'a>) -> Option<Operand> {
-        let geom = site.found.mods.geom()?;
-        let ty = form.ty(&site.found.mods)?;
-        let lanes = form::companion_lanes(geom);
-        if lanes > 1 {
-            return self.vector(Dir::In, ty, Width::Equal, lanes, written);
-        }
-        self.source(written, ty, Width::Equal)
-    }
-
-    /// The registers of a matrix fragment. PTX ISA §9.7.13.3.
-    fn fragment(
-        &mut self,
-        site: &Site<'_>,
-        form: &OperandForm,
-        matrix: char,
-        written: &Written<'a>,
-    ) -> Option<Operand> {
-        let Fragment { registers: count, ty: wanted } = form::fragment(matrix, &site.found.mods)?;
-        if count == 1 && !matches!(written.kind, WrittenKind::Vector(_)) {
-            return match form.dir {
-                Dir::Out => self.destination(written, wanted, Width::Equal),
-                Dir::In => self.source(written, wanted, Width::Equal),
-            };
-        }
-        self.vector(form.dir, wanted, Width::Equal, count, written)
     }
 
     /// Says that an operand has the wrong type.
