@@ -280,89 +280,62 @@ pub fn mask_of(f: impl Fn(usize) -> bool) -> LaneMask {
     mask
 }
 
-/// A destination and one source.
-pub struct One<A, D> {
-    /// Destination.
-    pub d: Target<D>,
-    /// Source.
-    pub a: Operand<A>,
-}
-
-/// A destination and two sources.
-pub struct Two<A, B, D> {
-    /// Destination.
-    pub d: Target<D>,
-    /// First source.
-    pub a: Operand<A>,
-    /// Second source.
-    pub b: Operand<B>,
-}
-
-/// A destination and three sources.
-pub struct Three<A, B, C, D> {
-    /// Destination.
-    pub d: Target<D>,
-    /// First source.
-    pub a: Operand<A>,
-    /// Second source.
-    pub b: Operand<B>,
-    /// Third source.
-    pub c: Operand<C>,
-}
-
 /// `d = f(a)` in every lane.
 pub fn lift1<A: Value, D: Value>(
-    o: One<A::Slot, D::Slot>,
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
     f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
     Box::new(move |exec| {
-        let o = &o;
         let mut scratch = None;
-        let a = o.a.read(Inputs::of(exec), &mut scratch);
+        let a = a.read(Inputs::of(exec), &mut scratch);
         let mut out = Lane([D::Slot::default(); LANES]);
         for lane in 0..LANES {
             out.0[lane] = f(A::of(a.0[lane])).slot();
         }
-        o.d.write(exec.regs, exec.mask, &out);
+        d.write(exec.regs, exec.mask, &out);
         Ok(())
     })
 }
 
 /// `d = f(a, b)` in every lane.
 pub fn lift2<A: Value, B: Value, D: Value>(
-    o: Two<A::Slot, B::Slot, D::Slot>,
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
+    b: Operand<B::Slot>,
     f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
     Box::new(move |exec| {
-        let o = &o;
         let (mut scratch_a, mut scratch_b) = (None, None);
-        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
-        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
         let mut out = Lane([D::Slot::default(); LANES]);
         for lane in 0..LANES {
             out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane])).slot();
         }
-        o.d.write(exec.regs, exec.mask, &out);
+        d.write(exec.regs, exec.mask, &out);
         Ok(())
     })
 }
 
 /// `d = f(a, b, c)` in every lane.
 pub fn lift3<A: Value, B: Value, C: Value, D: Value>(
-    o: Three<A::Slot, B::Slot, C::Slot, D::Slot>,
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
+    b: Operand<B::Slot>,
+    c: Operand<C::Slot>,
     f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
     Box::new(move |exec| {
-        let o = &o;
         let (mut scratch_a, mut scratch_b, mut scratch_c) = (None, None, None);
-        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
-        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
-        let c = o.c.read(Inputs::of(exec), &mut scratch_c);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let c = c.read(Inputs::of(exec), &mut scratch_c);
         let mut out = Lane([D::Slot::default(); LANES]);
         for lane in 0..LANES {
             out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot();
         }
-        o.d.write(exec.regs, exec.mask, &out);
+        d.write(exec.regs, exec.mask, &out);
         Ok(())
     })
 }
@@ -370,7 +343,10 @@ pub fn lift3<A: Value, B: Value, C: Value, D: Value>(
 /// `d = f(a, b, c)` in every lane, tried with `quick`, which says whether its result is certain; if one is not, all are computed
 /// by `f`. Where both are certain they agree.
 pub fn lift3_quick<A: Value, B: Value, C: Value, D: Value>(
-    o: Three<A::Slot, B::Slot, C::Slot, D::Slot>,
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
+    b: Operand<B::Slot>,
+    c: Operand<C::Slot>,
     quick: impl Fn(A, B, C) -> (D, bool) + Copy + Send + Sync + 'static,
     f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
@@ -383,11 +359,10 @@ pub fn lift3_quick<A: Value, B: Value, C: Value, D: Value>(
         Lane(std::array::from_fn(|lane| f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot()))
     }
     Box::new(move |exec| {
-        let o = &o;
         let (mut scratch_a, mut scratch_b, mut scratch_c) = (None, None, None);
-        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
-        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
-        let c = o.c.read(Inputs::of(exec), &mut scratch_c);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let c = c.read(Inputs::of(exec), &mut scratch_c);
         let mut out = Lane([D::Slot::default(); LANES]);
         let mut doubts = 0u32;
         for lane in 0..LANES {
@@ -398,94 +373,98 @@ pub fn lift3_quick<A: Value, B: Value, C: Value, D: Value>(
         if doubts != 0 {
             out = again((a, b, c), f);
         }
-        o.d.write(exec.regs, exec.mask, &out);
-        Ok(())
-    })
-}
-
-/// `d = f(a, b, c, e)` in every lane: the four-operand bit instructions.
-pub fn lift4<A: Value, B: Value, C: Value, E: Value, D: Value>(
-    o: Three<A::Slot, B::Slot, C::Slot, D::Slot>,
-    e: Operand<E::Slot>,
-    f: impl Fn(A, B, C, E) -> D + Copy + Send + Sync + 'static,
-) -> StepFn {
-    Box::new(move |exec| {
-        let (o, e) = (&o, &e);
-        let (mut scratch_a, mut scratch_b, mut scratch_c, mut scratch_e) = (None, None, None, None);
-        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
-        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
-        let c = o.c.read(Inputs::of(exec), &mut scratch_c);
-        let e = e.read(Inputs::of(exec), &mut scratch_e);
-        let mut out = Lane([D::Slot::default(); LANES]);
-        for lane in 0..LANES {
-            out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane]), E::of(e.0[lane])).slot();
-        }
-        o.d.write(exec.regs, exec.mask, &out);
+        d.write(exec.regs, exec.mask, &out);
         Ok(())
     })
 }
 
 /// `d = f(a)` in the lanes of the mask alone.
 pub fn active1<A: Value, D: Value>(
-    o: One<A::Slot, D::Slot>,
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
     f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
     Box::new(move |exec| {
-        let o = &o;
         let mut scratch = None;
-        let a = o.a.read(Inputs::of(exec), &mut scratch);
+        let a = a.read(Inputs::of(exec), &mut scratch);
         let mut out = Lane([D::Slot::default(); LANES]);
         for lane in lanes_of(exec.mask) {
             out.0[lane] = f(A::of(a.0[lane])).slot();
         }
-        write_apart(&o.d, exec, &out);
+        d.write(exec.regs, exec.mask, &out);
         Ok(())
     })
 }
 
 /// `d = f(a, b)` in the lanes of the mask alone.
 pub fn active2<A: Value, B: Value, D: Value>(
-    o: Two<A::Slot, B::Slot, D::Slot>,
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
+    b: Operand<B::Slot>,
     f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
     Box::new(move |exec| {
-        let o = &o;
         let (mut scratch_a, mut scratch_b) = (None, None);
-        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
-        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
         let mut out = Lane([D::Slot::default(); LANES]);
         for lane in lanes_of(exec.mask) {
             out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane])).slot();
         }
-        write_apart(&o.d, exec, &out);
+        d.write(exec.regs, exec.mask, &out);
         Ok(())
     })
 }
 
 /// `d = f(a, b, c)` in the lanes of the mask alone.
 pub fn active3<A: Value, B: Value, C: Value, D: Value>(
-    o: Three<A::Slot, B::Slot, C::Slot, D::Slot>,
+    d: Target<D::Slot>,
+    a: Operand<A::Slot>,
+    b: Operand<B::Slot>,
+    c: Operand<C::Slot>,
     f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
     Box::new(move |exec| {
-        let o = &o;
         let (mut scratch_a, mut scratch_b, mut scratch_c) = (None, None, None);
-        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
-        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
-        let c = o.c.read(Inputs::of(exec), &mut scratch_c);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let c = c.read(Inputs::of(exec), &mut scratch_c);
         let mut out = Lane([D::Slot::default(); LANES]);
         for lane in lanes_of(exec.mask) {
             out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot();
         }
-        write_apart(&o.d, exec, &out);
+        d.write(exec.regs, exec.mask, &out);
         Ok(())
     })
 }
 
-/// Writes a destination; one function for all steps that cost much more than a call.
-#[inline(never)]
-fn write_apart<S: Slot>(d: &Target<S>, exec: &mut Exec<'_>, new: &Lane<S>) {
-    d.write(exec.regs, exec.mask, new);
+/// Four sources.
+pub type Four<A, B, C, E> = (
+    Operand<<A as Value>::Slot>,
+    Operand<<B as Value>::Slot>,
+    Operand<<C as Value>::Slot>,
+    Operand<<E as Value>::Slot>,
+);
+
+/// `d = f(a, b, c, e)` in every lane: the four-operand bit instructions.
+pub fn lift4<A: Value, B: Value, C: Value, E: Value, D: Value>(
+    d: Target<D::Slot>,
+    (a, b, c, e): Four<A, B, C, E>,
+    f: impl Fn(A, B, C, E) -> D + Copy + Send + Sync + 'static,
+) -> StepFn {
+    Box::new(move |exec| {
+        let (mut scratch_a, mut scratch_b, mut scratch_c, mut scratch_e) = (None, None, None, None);
+        let a = a.read(Inputs::of(exec), &mut scratch_a);
+        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let c = c.read(Inputs::of(exec), &mut scratch_c);
+        let e = e.read(Inputs::of(exec), &mut scratch_e);
+        let mut out = Lane([D::Slot::default(); LANES]);
+        for lane in 0..LANES {
+            out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane]), E::of(e.0[lane])).slot();
+        }
+        d.write(exec.regs, exec.mask, &out);
+        Ok(())
+    })
 }
 
 /// A predicate that a truth is combined with: the operation on masks, and the predicate.

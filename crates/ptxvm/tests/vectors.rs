@@ -7,7 +7,7 @@
 //! Nothing here computes an expected value. The file format is described in `tests/vectors/README.md`.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use ptxvm::{Arg, ErrorKind, Launch, Vm};
+use ptxvm::{AddressSize, Arg, ErrorKind, Launch, Vm};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,8 @@ const SLOT: usize = 8;
 const BLOCK: usize = 128;
 /// Vectors of a form that are tried with immediates.
 const IMMEDIATES: usize = 4;
+/// Characters of a body shown.
+const BODY_SHOWN: usize = 120;
 /// Wrong results shown for a form.
 const SHOWN: usize = 4;
 
@@ -42,11 +44,13 @@ fn main() {
 /// Runs every form; the report names each that failed.
 fn run_file(text: &str) -> Result<(), String> {
     let forms = parse(text)?;
-    let vm = Vm::new().map_err(|e| e.to_string())?;
+    let wide = Vm::new().map_err(|e| e.to_string())?;
+    let narrow = Vm::for_addresses(AddressSize::Bits32).map_err(|e| e.to_string())?;
     let mut report = String::new();
     let mut failed = 0;
     for form in &forms {
-        if let Err(why) = run_form(&vm, form) {
+        let vm = if form.address == AddressSize::Bits64 { &wide } else { &narrow };
+        if let Err(why) = run_form(vm, form) {
             failed += 1;
             report += &format!("line {}: {}\n{why}\n", form.line, form.name);
         }
@@ -59,6 +63,8 @@ struct Form<'a> {
     name: &'a str,
     version: &'a str,
     target: &'a str,
+    /// Width of an address.
+    address: AddressSize,
     /// Threads of a CTA, where the form says: the vectors of one CTA follow each other in the order of its threads.
     lanes: Option<usize>,
     outs: Vec<Operand<'a>>,
@@ -149,6 +155,7 @@ fn parse_head(line: usize, head: &str) -> Option<Form<'_>> {
         name: title.next()?.trim(),
         version: "6.4",
         target: "sm_70",
+        address: AddressSize::Bits64,
         lanes: None,
         outs: operands(fields.next()?)?,
         ins: operands(fields.next()?)?,
@@ -161,6 +168,7 @@ fn parse_head(line: usize, head: &str) -> Option<Form<'_>> {
         match option.trim().split_once('=')? {
             ("version", value) => form.version = value,
             ("target", value) => form.target = value,
+            ("address", "32") => form.address = AddressSize::Bits32,
             ("lanes", value) => form.lanes = Some(value.parse().ok()?),
             _ => return None,
         }
@@ -216,30 +224,37 @@ fn lives(way: Way, thread: usize) -> bool {
 /// The PTX of a kernel, line by line.
 struct Text {
     ptx: String,
+    /// The type of addresses.
+    address: &'static str,
 }
 
 impl Text {
     /// The head of the module and the kernel, down to the addresses of its two arrays.
     fn new(form: &Form<'_>) -> Self {
         let old = form.version.starts_with("1.");
-        let mut text = Self { ptx: format!(".version {}\n.target {}\n", form.version, form.target) };
+        let (address, directive) = match form.address {
+            AddressSize::Bits32 => ("u32", ".address_size 32\n"),
+            AddressSize::Bits64 => ("u64", ".address_size 64\n"),
+        };
+        let mut text = Self { ptx: format!(".version {}\n.target {}\n", form.version, form.target), address };
         // The directive came with 2.3.
         if !old && !matches!(form.version, "2.0" | "2.1" | "2.2") {
-            text.ptx += ".address_size 64\n";
+            text.ptx += directive;
         }
         text.ptx += &form.module.replace("; ", ";\n");
         if matches!(form.version, "1.0" | "1.1" | "1.2" | "1.3") {
             text.ptx += ".entry run\n{\n";
-            text.line(".param .u64 source;");
-            text.line(".param .u64 result;");
+            text.line(&format!(".param .{address} source;"));
+            text.line(&format!(".param .{address} result;"));
         } else {
-            text.ptx += ".visible .entry run(.param .u64 source, .param .u64 result)\n{\n";
+            text.ptx +=
+                &format!(".visible .entry run(.param .{address} source, .param .{address} result)\n{{\n");
         }
-        text.line(".reg .u64 %in, %out, %group, %step;");
+        text.line(&format!(".reg .{address} %in, %out, %group, %step;"));
         text.line(".reg .u32 %slot, %thread, %cta, %threads, %flag32;");
         text.line(".reg .pred %live;");
-        text.line("ld.param.u64 %group, [source];");
-        text.line("ld.param.u64 %out, [result];");
+        text.line(&format!("ld.param.{address} %group, [source];"));
+        text.line(&format!("ld.param.{address} %out, [result];"));
         let read = if old { "cvt.u32.u16" } else { "mov.u32" };
         text.line(&format!("{read} %thread, %tid.x;"));
         text.line(&format!("{read} %cta, %ctaid.x;"));
@@ -253,8 +268,9 @@ impl Text {
 
     /// `to` = `from` + `index` * `bytes`.
     fn place(&mut self, to: &str, from: &str, index: &str, bytes: usize) {
-        self.line(&format!("mul.wide.u32 %step, {index}, {bytes};"));
-        self.line(&format!("add.u64 {to}, {from}, %step;"));
+        let multiply = if self.address == "u64" { "mul.wide.u32" } else { "mul.lo.u32" };
+        self.line(&format!("{multiply} %step, {index}, {bytes};"));
+        self.line(&format!("add.{} {to}, {from}, %step;", self.address));
     }
 
     fn declare(&mut self, form: &Form<'_>) {
@@ -340,7 +356,8 @@ fn instruction(form: &Form<'_>, operand: &dyn Fn(usize) -> String) -> String {
 fn run_form(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
     for way in ways(form) {
         let text = kernel(form, way);
-        run_vectors(vm, form, way, &text).map_err(|why| format!("    {way:?} of `{}`: {why}", form.body))?;
+        let start: String = form.body.chars().take(BODY_SHOWN).collect();
+        run_vectors(vm, form, way, &text).map_err(|why| format!("    {way:?} of `{start}`: {why}"))?;
     }
     if form.plain {
         run_immediates(vm, form)?;
@@ -395,7 +412,7 @@ fn run_immediates(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
         return Ok(());
     }
     let mut text = Text::new(form);
-    text.line("mov.u64 %in, %group;");
+    text.line(&format!("mov.{} %in, %group;", text.address));
     let mut operands = Vec::new();
     for (index, (vector, immediate)) in cases.iter().enumerate() {
         text.line("{");

@@ -217,6 +217,8 @@ def half():
                     packed.vec((a | a1 << 16, b | b1 << 16), both(x, y))
     for ftz, sat in modifiers(f):
         name = "fma.rn" + suffix("", ftz, sat)
+        default = s.form("fma" + suffix("", ftz, sat) + ".f16", "d:f16", "a:f16 b:f16 c:f16")  # A93
+        default2 = s.form("fma" + suffix("", ftz, sat) + ".f16x2", "d:f16x2", "a:f16x2 b:f16x2 c:f16x2")
         form = s.form(name + ".f16", "d:f16", "a:f16 b:f16 c:f16")
         packed = s.form(name + ".f16x2", "d:f16x2", "a:f16x2 b:f16x2 c:f16x2")
         cases = list(fma_operands(rng(name + "f16"), f, 80))
@@ -224,6 +226,9 @@ def half():
             x, y = fp.fma(a, b, c, f, "rn", ftz, sat), fp.fma(a1, b1, c1, f, "rn", ftz, sat)
             form.vec((a, b, c), x)
             packed.vec((a | a1 << 16, b | b1 << 16, c | c1 << 16), both(x, y))
+            if len(default.lines) < 12:
+                default.vec((a, b, c), x)
+                default2.vec((a | a1 << 16, b | b1 << 16, c | c1 << 16), both(x, y))
     for ftz in False, True:
         name = "neg" + suffix("", ftz)
         form = s.form(name + ".f16", "d:f16", "a:f16")

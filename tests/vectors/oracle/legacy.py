@@ -104,10 +104,10 @@ def implied():
         f = s.form(op, " ".join(source.outs), " ".join(source.ins), **v)
         f.lines = source.lines[::2]
     for version in "2.0", "3.0", "3.1":
-        for sat in "", ".sat", ".ftz":
+        for sat in "", ".sat", ".ftz", ".ftz.sat":
             f = s.form("mad%s.f32 in %s" % (sat, version), "d:f32", "a:f32 b:f32 c:f32", "mad%s.f32 %%d, %%a, %%b, %%c;" % sat, version=version, target="sm_20")
             for a, b, c in fma_operands(rng("mad" + version), F32, 20):
-                f.vec((a, b, c), fp.fma(a, b, c, F32, "rn", sat == ".ftz", sat == ".sat"))
+                f.vec((a, b, c), fp.fma(a, b, c, F32, "rn", "ftz" in sat, "sat" in sat))
     conversions(s)
     return s
 

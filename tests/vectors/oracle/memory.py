@@ -261,4 +261,42 @@ def conflicts(s):
         f.vec((0, 0), 64)
 
 
-SUITES = [access, atomics]
+def narrow():
+    s = Suite("address_32", "Modules with 32-bit addresses: loads, stores, atomics, windows, variables, functions: PTX ISA 6.4 sections 6.4.1, 9.7.8.12, 9.7.8.13, 11.1.3.")
+    r = rng("narrow")
+
+    def form(name, outs, ins, body, module=None, **options):
+        return s.form(name, outs, ins, body, module, address=32, **options)
+
+    for k in "u8 s8 b16 u32 s32 b64 f32 f64".split():
+        f = form("ld st %s" % k, "d:%s e:b64" % (k if int(k[1:]) > 8 else k[0] + "16"), "m:b64 a:%s" % (k if int(k[1:]) > 8 else k[0] + "16"), "ld.global.{0} %d, [%in]; st.global.{0} [%in+8], %a; st.{0} [%in], %a; ld.b64 %e, [%in];".format(k))
+        n = int(k[1:])
+        for _ in range(4):
+            m, a = r.getrandbits(64), r.getrandbits(max(n, 16))
+            f.vec((m, a), (wrap(read(m, k), max(n, 16)), m & ~mask(n) | a & mask(n)))
+    f = form("a wider register holds an address", "d:u32", "m:u32", ".reg .u64 %w; cvt.u64.u32 %w, %in; or.b64 %w, %w, 0x500000000; ld.global.u32 %d, [%w];")
+    f.vec(77, 77)
+    f = form("windows", "g0:pred s0:pred l0:pred s1:pred l2:pred same:pred v:u32", "m:u32", ".shared .u32 sh; .local .u32 lo; .reg .u32 %p, %q; cvta.global.u32 %p, %in; isspacep.global %g0, %p; isspacep.shared %s0, %p; isspacep.local %l0, %p; mov.u32 %q, sh; cvta.shared.u32 %p, %q; "
+             "isspacep.shared %s1, %p; st.u32 [%p], %m; ld.shared.u32 %v, [sh]; cvta.to.shared.u32 %p, %p; setp.eq.u32 %same, %p, %q; mov.u32 %q, lo; cvta.local.u32 %p, %q; isspacep.local %l2, %p;")
+    f.vec(5, (1, 0, 0, 1, 1, 1, 5))
+    f = form("variables and addresses in initial values", "d:u32 e:u32 g:u32", "i:u32", ".reg .u32 %p, %o; mov.u32 %p, array; shl.b32 %o, %i, 2; add.u32 %p, %p, %o; ld.global.u32 %d, [%p]; ld.global.u32 %p, [to]; ld.global.u32 %e, [%p]; ld.const.u32 %g, [bank+4];",
+             ".global .u32 array[3] = {11, 22, 33}; .global .u32 to = array+4; .const .u32 bank[2] = {1, 2};")
+    for i in range(3):
+        f.vec(i, (11 * (i + 1), 22, 2))
+    for space in ".global", "":
+        f = form("atom%s.add.u64" % space, "d:u64 m2:u64", "m:u64 b:u64", "atom%s.add.u64 %%d, [%%in], %%b; ld.global.u64 %%m2, [%%in];" % space)
+        g = form("atom%s.cas.b32" % space, "d:b32 m2:b32", "m:b32 b:b32 c:b32", "atom%s.cas.b32 %%d, [%%in], %%b, %%c; ld.global.b32 %%m2, [%%in];" % space)
+        for _ in range(4):
+            m, b = r.getrandbits(64), r.getrandbits(64)
+            f.vec((m, b), (m, wrap(m + b, 64)))
+            m, b, c = r.getrandbits(32), r.getrandbits(32), r.getrandbits(32)
+            g.vec((m, m, c), (m, c))
+            g.vec((m, b, c), (m, c if m == b else m))
+    f = form("a call through a pointer, and recursion", "d:u32", "n:u32", ".reg .u32 %f; ld.global.u32 %f, [entry]; P: .callprototype (.param .b32 _) _ (.param .b32 _); { .param .b32 x; .param .b32 y; st.param.b32 [x], %n; call (y), %f, (x), P; ld.param.b32 %d, [y]; }",
+             ".func (.param .b32 r) sum (.param .b32 x) { .reg .u32 %n, %v; .reg .pred %p; ld.param.u32 %n, [x]; mov.u32 %v, 0; setp.eq.u32 %p, %n, 0; @%p bra DONE; { .param .b32 a; .param .b32 b; .reg .u32 %m; sub.u32 %m, %n, 1; st.param.b32 [a], %m; call (b), sum, (a); ld.param.b32 %v, [b]; } add.u32 %v, %v, %n; DONE: st.param.b32 [r], %v; ret; } .global .u32 entry = sum;")
+    for n in range(8):
+        f.vec(n, n * (n + 1) // 2)
+    return s
+
+
+SUITES = [access, atomics, narrow]

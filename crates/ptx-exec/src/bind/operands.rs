@@ -7,9 +7,8 @@
 use super::{Binding, Missing};
 use crate::bound::StepFn;
 use crate::lanes::{LANES, Lane, LaneMask, Registers};
-use crate::lift::{
-    self, Address, One, Operand, PredOperand, PredTarget, Slot as RegSlot, Target, Three, Two, Value,
-};
+use crate::lift::{self, Address, Operand, PredOperand, PredTarget, Slot as RegSlot, Target, Value};
+use ptx::check::module::AddressSize;
 use ptx::ir::{Addr, Base, Dst, Inst, Reg, RegClass, Src};
 use ptx::isa::{Mods, Rnd, Slot, Ty, Word};
 use std::cell::Cell;
@@ -186,8 +185,9 @@ impl<'a> Operands<'a> {
             }))),
             Base::Reg(reg) => {
                 let base: Operand<u64> = read_reg(reg)?;
-                // Addresses in 32-bit registers wrap around in 32 bits.
-                let wrap = if reg.class == RegClass::R64 { u64::MAX } else { u64::from(u32::MAX) };
+                // Addresses wrap around at the width of the register; a register wider than an address is cut (§6.4.1).
+                let wide = reg.class == RegClass::R64 && !self.narrow_addresses();
+                let wrap = if wide { u64::MAX } else { u64::from(u32::MAX) };
                 Ok(Operand::Other(Box::new(move |inputs, lanes| {
                     let mut scratch = None;
                     let base = base.read(inputs, &mut scratch);
@@ -199,9 +199,19 @@ impl<'a> Operands<'a> {
         }
     }
 
+    /// Whether the module has 32-bit addresses.
+    fn narrow_addresses(&self) -> bool {
+        self.binding.program.address_size == AddressSize::Bits32
+    }
+
     /// The address of a memory operand, in the instruction's space.
     pub(super) fn address(&self, index: usize) -> Result<Address, Missing> {
         match self.src_at(index)? {
+            Src::Addr(addr @ Addr { base: Base::Reg(reg), .. })
+                if reg.class == RegClass::R64 && self.narrow_addresses() =>
+            {
+                self.address_value(addr).map(Address::Value)
+            }
             Src::Addr(Addr { base: Base::Reg(reg), offset: 0 }) | Src::Reg(reg) => {
                 read_reg(*reg).map(Address::Value)
             }
@@ -214,30 +224,14 @@ impl<'a> Operands<'a> {
         }
     }
 
-    // Steps of the common shapes: `d` is destination 0, the sources follow in order. Operands are found apart from the steps, once
-    // for each choice of types.
-
-    fn one<A: Value, D: Value>(&self) -> Result<One<A::Slot, D::Slot>, Missing> {
-        Ok(One { d: self.dst::<D>(0)?, a: self.src::<A>(0)? })
-    }
-
-    fn two<A: Value, B: Value, D: Value>(&self) -> Result<Two<A::Slot, B::Slot, D::Slot>, Missing> {
-        Ok(Two { d: self.dst::<D>(0)?, a: self.src::<A>(0)?, b: self.src::<B>(1)? })
-    }
-
-    /// Three sources and a destination.
-    pub(super) fn three<A: Value, B: Value, C: Value, D: Value>(
-        &self,
-    ) -> Result<Three<A::Slot, B::Slot, C::Slot, D::Slot>, Missing> {
-        Ok(Three { d: self.dst::<D>(0)?, a: self.src::<A>(0)?, b: self.src::<B>(1)?, c: self.src::<C>(2)? })
-    }
+    // Steps of the common shapes: `d` is destination 0, the sources follow in order.
 
     /// `d = f(a)`, all lanes.
     pub(super) fn lift1<A: Value, D: Value>(
         &self,
         f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        self.one::<A, D>().map(|operands| lift::lift1(operands, f))
+        Ok(lift::lift1(self.dst::<D>(0)?, self.src::<A>(0)?, f))
     }
 
     /// `d = f(a, b)`, all lanes.
@@ -245,7 +239,7 @@ impl<'a> Operands<'a> {
         &self,
         f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        self.two::<A, B, D>().map(|operands| lift::lift2(operands, f))
+        Ok(lift::lift2(self.dst::<D>(0)?, self.src::<A>(0)?, self.src::<B>(1)?, f))
     }
 
     /// `d = f(a, b, c)`, all lanes.
@@ -253,7 +247,7 @@ impl<'a> Operands<'a> {
         &self,
         f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        self.three::<A, B, C, D>().map(|operands| lift::lift3(operands, f))
+        Ok(lift::lift3(self.dst::<D>(0)?, self.src::<A>(0)?, self.src::<B>(1)?, self.src::<C>(2)?, f))
     }
 
     /// `d = f(a, b, c, e)`, all lanes.
@@ -261,8 +255,8 @@ impl<'a> Operands<'a> {
         &self,
         f: impl Fn(A, B, C, E) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        let e = self.src::<E>(3)?;
-        self.three::<A, B, C, D>().map(|operands| lift::lift4(operands, e, f))
+        let sources = (self.src::<A>(0)?, self.src::<B>(1)?, self.src::<C>(2)?, self.src::<E>(3)?);
+        Ok(lift::lift4(self.dst::<D>(0)?, sources, f))
     }
 
     /// `d = f(a)`, active lanes.
@@ -270,7 +264,7 @@ impl<'a> Operands<'a> {
         &self,
         f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        self.one::<A, D>().map(|operands| lift::active1(operands, f))
+        Ok(lift::active1(self.dst::<D>(0)?, self.src::<A>(0)?, f))
     }
 
     /// `d = f(a, b)`, active lanes.
@@ -278,7 +272,7 @@ impl<'a> Operands<'a> {
         &self,
         f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        self.two::<A, B, D>().map(|operands| lift::active2(operands, f))
+        Ok(lift::active2(self.dst::<D>(0)?, self.src::<A>(0)?, self.src::<B>(1)?, f))
     }
 
     /// `d = f(a, b, c)`, active lanes.
@@ -286,7 +280,7 @@ impl<'a> Operands<'a> {
         &self,
         f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        self.three::<A, B, C, D>().map(|operands| lift::active3(operands, f))
+        Ok(lift::active3(self.dst::<D>(0)?, self.src::<A>(0)?, self.src::<B>(1)?, self.src::<C>(2)?, f))
     }
 }
 

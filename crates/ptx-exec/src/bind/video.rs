@@ -6,7 +6,7 @@
 use super::Missing;
 use super::compare::sem_cmp;
 use super::operands::{Bound, Operands};
-use crate::lift::{self, Operand, Target, Three, Two};
+use crate::lift::{self, Operand, Target};
 use ptx::ir::{Dst, Src, VideoSrc};
 use ptx::isa::{Cmp, Secop, ShiftMode, Slot, Ty, Word};
 use ptx_sem::{
@@ -100,7 +100,7 @@ pub(super) fn scalar(o: &Operands<'_>, op: VideoScalarOp) -> Bound {
         cmp: if set { relation(o)? } else { sem::Cmp::Eq },
     };
     let (a, b, c) = (o.value::<u32>(a)?, o.value::<u32>(b)?, third(o)?);
-    Ok(lift::active3(Three { d, a, b, c }, move |a, b, c| sem::video_scalar(&cfg, a, b, c)))
+    Ok(lift::active3(d, a, b, c, move |a, b, c| sem::video_scalar(&cfg, a, b, c)))
 }
 
 /// The type of `b`: a literal `.u32` in the shifts.
@@ -148,7 +148,7 @@ pub(super) fn vmad(o: &Operands<'_>) -> Bound {
         },
     };
     let (a, b, c) = (o.value::<u32>(a)?, o.value::<u32>(b)?, o.value::<u32>(c)?);
-    Ok(lift::active3(Three { d, a, b, c }, move |a, b, c| sem::vmad(&cfg, a, b, c)))
+    Ok(lift::active3(d, a, b, c, move |a, b, c| sem::vmad(&cfg, a, b, c)))
 }
 
 /// A packed form.
@@ -172,11 +172,11 @@ pub(super) fn simd(o: &Operands<'_>, op: VideoSimdOp, lanes: VideoLanes) -> Boun
     let (a, b, c) = (o.value::<u32>(a)?, o.value::<u32>(b)?, third(o)?);
     if let Some(f) = common(&cfg) {
         return Ok(match f {
-            Common::Two(f) => lift::active2(Two { d, a, b }, f),
-            Common::Three(f) => lift::active3(Three { d, a, b, c }, f),
+            Common::Two(f) => lift::active2(d, a, b, f),
+            Common::Three(f) => lift::active3(d, a, b, c, f),
         });
     }
-    Ok(lift::active3(Three { d, a, b, c }, move |a, b, c| sem::video_simd(&cfg, a, b, c)))
+    Ok(lift::active3(d, a, b, c, move |a, b, c| sem::video_simd(&cfg, a, b, c)))
 }
 
 /// `.add`: the lanes are summed.
