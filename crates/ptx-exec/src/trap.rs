@@ -26,6 +26,8 @@ pub enum FaultKind {
     BadBarrier(String),
     /// A warp-synchronous instruction executed by a lane that its member mask does not name.
     BadMemberMask,
+    /// An `.aligned` instruction of the warp that not all its lanes execute alike (`wmma`, `mma`).
+    BadAligned(String),
     /// Local memory of a thread is used up (deep recursion).
     StackOverflow,
     /// Nothing that waits can ever go on; says who waits where.
@@ -52,6 +54,7 @@ impl FaultKind {
             FaultKind::BadBranchIndex => "bad_branch_index",
             FaultKind::BadBarrier(_) => "bad_barrier",
             FaultKind::BadMemberMask => "bad_member_mask",
+            FaultKind::BadAligned(_) => "bad_aligned",
             FaultKind::StackOverflow => "stack_overflow",
             FaultKind::Deadlock(_) => "deadlock",
             FaultKind::StepLimit => "step_limit",
@@ -136,6 +139,7 @@ impl std::fmt::Display for Trap {
             FaultKind::BadBranchIndex => "`brx.idx` past the end of its target list".to_owned(),
             FaultKind::BadBarrier(why) => format!("barrier misused: {why}"),
             FaultKind::BadMemberMask => "a lane outside its own member mask".to_owned(),
+            FaultKind::BadAligned(why) => format!("aligned instruction misused: {why}"),
             FaultKind::StackOverflow => "stack overflow: local memory is used up".to_owned(),
             FaultKind::Deadlock(who) => format!("deadlock: {who}"),
             FaultKind::StepLimit => "step limit reached".to_owned(),

@@ -13,8 +13,10 @@ mod barrier;
 mod compare;
 mod cvt;
 mod float;
+mod fragment;
 mod half;
 mod logic;
+mod matrix;
 mod memory;
 mod misc;
 mod mov;
@@ -223,6 +225,10 @@ impl Binding<'_> {
                 Ok(Term::Switch { index, targets: targets.clone() })
             }
             Terminator::Call(call) => self.call(function, call),
+            Terminator::WarpSync { inst, next } if matrix::is_matrix(inst.op) => self
+                .understood(inst, matrix::matrix)
+                .map(|run| Term::Aligned { run, next: *next })
+                .map_err(|Missing| refuse(inst)),
             Terminator::WarpSync { inst, next } => self
                 .understood(inst, |o| warp::sync(o, *next))
                 .map(|sync| Term::WarpSync(Box::new(sync)))
@@ -426,9 +432,14 @@ fn step(o: &Operands<'_>) -> Bound {
         | Op::BarWarpSync
         | Op::BarSync
         | Op::BarArrive
-        | Op::BarRed => Err(Missing),
+        | Op::BarRed
+        | Op::WmmaLoad
+        | Op::WmmaStore
+        | Op::WmmaMma
+        | Op::Mma
+        | Op::Ldmatrix => Err(Missing),
 
-        // Textures and surfaces, matrices, and instructions later than PTX 6.4.
+        // Textures and surfaces, and instructions later than PTX 6.4.
         Op::Tex
         | Op::Tld4
         | Op::Txq
@@ -437,11 +448,6 @@ fn step(o: &Operands<'_>) -> Bound {
         | Op::Sust
         | Op::Sured
         | Op::Suq
-        | Op::WmmaLoad
-        | Op::WmmaStore
-        | Op::WmmaMma
-        | Op::Mma
-        | Op::Ldmatrix
         | Op::Szext
         | Op::Bmsk
         | Op::Tanh

@@ -3,7 +3,7 @@
 //! Invariant: the instruction is as `ir::lower` would make it of a text that gives every optional operand, with registers wherever
 //! a register may stand.
 
-use super::{Binding, Missing, barrier, warp};
+use super::{Binding, Missing, barrier, matrix, warp};
 use crate::layout::Layout;
 use ptx::Span;
 use ptx::check::module::{AddressSize, Source, Target};
@@ -39,6 +39,7 @@ pub(super) fn is_bound(row: RowId, mods: &Mods) -> bool {
     match shape(inst.op) {
         Shape::Flow => true,
         Shape::WarpSync => binding.understood(&inst, |o| warp::sync(o, next)).is_ok(),
+        Shape::Matrix => binding.understood(&inst, matrix::matrix).is_ok(),
         Shape::Barrier => binding.understood(&inst, |o| barrier::barrier(o, next)).is_ok(),
         Shape::Step => binding.run(&inst).is_ok(),
     }
@@ -53,6 +54,8 @@ pub(super) enum Shape {
     Flow,
     /// A warp-synchronous terminator.
     WarpSync,
+    /// A matrix instruction: a terminator for all lanes of the warp.
+    Matrix,
     /// A barrier.
     Barrier,
 }
@@ -65,6 +68,8 @@ pub(super) fn shape(op: Op) -> Shape {
         Shape::WarpSync
     } else if matches!(op, Op::BarSync | Op::BarArrive | Op::BarRed) {
         Shape::Barrier
+    } else if matrix::is_matrix(op) {
+        Shape::Matrix
     } else {
         Shape::Step
     }
@@ -174,7 +179,7 @@ fn classes(form: &Form, operand: &OperandForm, mods: &Mods) -> Result<Vec<RegCla
         }
         Kind::Variable => Ok(vec![RegClass::R64]),
         Kind::Value(Value { ty: TypeOf::Pointer, .. }) => Ok(vec![RegClass::R64]),
-        Kind::Value(_) | Kind::MovSource => {
+        Kind::Value(_) | Kind::MovSource | Kind::Fragment(_) => {
             let ty = operand.ty(mods).ok_or(Missing)?;
             let class = if ty == Ty::Pred { RegClass::Pred } else { class(ty.bits())? };
             Ok(vec![class; usize::from(operand.lanes(mods))])
@@ -193,7 +198,6 @@ fn classes(form: &Form, operand: &OperandForm, mods: &Mods) -> Result<Vec<RegCla
         | Kind::Offset
         | Kind::Grad
         | Kind::LevelOfDetail
-        | Kind::Fragment(_)
         | Kind::Bracket => Err(Missing),
     }
 }

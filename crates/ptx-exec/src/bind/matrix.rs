@@ -1,0 +1,462 @@
+//! Matrix instructions of a warp: `wmma`, `mma`, `ldmatrix` (PTX ISA §9.7.13).
+//!
+//! Invariant: all 32 lanes act, or the warp traps: a warp with lanes that have exited or never existed, or whose lanes disagree
+//! about an address or stride, has no defined result. A load or store touches memory in one access, of which all lanes succeed
+//! or none does anything.
+//!
+//! Where elements lie is [`super::fragment`]'s; what an element of the result is, `ptx_sem`'s.
+
+use super::Missing;
+use super::fragment::{Fragment, MOST, Matrix, REGISTERS};
+use super::memory::space_of;
+use super::operands::{Bound, Operands};
+use crate::bound::{Exec, Stepped};
+use crate::lanes::{FULL, LANES, Lane, LaneMask, Registers};
+use crate::lift::{Address, Inputs, Operand, Target};
+use crate::trap::{Fault, FaultAccess, FaultKind};
+use ptx::isa::{Layout, MatrixShape, Op, Sem, Slot, Space, Ty, Word, form};
+use ptx_sem as sem;
+
+/// Whether instructions of this meaning are bound here.
+pub(super) fn is_matrix(op: Op) -> bool {
+    matches!(op, Op::WmmaLoad | Op::WmmaStore | Op::WmmaMma | Op::Mma | Op::Ldmatrix)
+}
+
+/// The step of a matrix instruction, for all lanes of a warp.
+pub(super) fn matrix(o: &Operands<'_>) -> Bound {
+    o.look(|_, word| matches!(word, Word::Sync | Word::Aligned));
+    let op = o.inst.op;
+    if op == Op::WmmaLoad {
+        wmma_load(o)
+    } else if op == Op::WmmaStore {
+        wmma_store(o)
+    } else if op == Op::WmmaMma {
+        o.look(|_, word| matches!(word, Word::Mma | Word::Xor | Word::Popc));
+        multiply(o)
+    } else if op == Op::Mma {
+        multiply(o)
+    } else if op == Op::Ldmatrix {
+        ldmatrix(o)
+    } else {
+        Err(Missing)
+    }
+}
+
+/// Refuses a warp that is not whole.
+fn whole_warp(mask: LaneMask) -> Stepped {
+    if mask == FULL {
+        return Ok(());
+    }
+    let why = format!("all 32 lanes must execute it, but lanes {:#010x} have exited or do not exist", !mask);
+    Err(Fault::new(FaultKind::BadAligned(why), mask.trailing_zeros() as usize))
+}
+
+/// The value that all lanes give.
+fn uniform<T: PartialEq>(value: impl Fn(usize) -> T, what: &str) -> Result<T, Box<Fault>> {
+    let first = value(0);
+    match (1..LANES).find(|lane| value(*lane) != first) {
+        None => Ok(first),
+        Some(lane) => {
+            let why = format!("lanes 0 and {lane} give different {what}");
+            Err(Fault::new(FaultKind::BadAligned(why), lane))
+        }
+    }
+}
+
+fn shape(o: &Operands<'_>) -> Result<MatrixShape, Missing> {
+    o.ask(Slot::Shape, |word| MatrixShape::from_word(word).is_some(), |mods| mods.shape())
+}
+
+fn layout(o: &Operands<'_>, slot: Slot) -> Result<Layout, Missing> {
+    o.look(|s, _| s == slot);
+    o.mods().layout(slot).ok_or(Missing)
+}
+
+/// Bits of what fragments and products take as an element: 32 bits of `.b1` at once.
+fn element_bits(ty: Ty) -> Result<u32, Missing> {
+    super::by_type! { ty;
+        B1 | F32 | S32 => Ok(32),
+        S4 | U4 => Ok(4),
+        S8 | U8 => Ok(8),
+        F16 => Ok(16),
+    }
+}
+
+/// Number and length of a matrix's lines, in such elements.
+fn lines(matrix: Matrix, shape: MatrixShape, ty: Ty) -> (usize, usize) {
+    let (lines, length) = matrix.lines(shape);
+    (lines, if ty == Ty::B1 { length / 32 } else { length })
+}
+
+/// The fragment of a matrix in tiles, and its registers as the table has them.
+fn tiled(
+    o: &Operands<'_>,
+    name: char,
+    matrix: Matrix,
+    shape: MatrixShape,
+    ty: Ty,
+) -> Result<Fragment, Missing> {
+    let registers = usize::from(form::fragment(name, o.mods()).ok_or(Missing)?.registers);
+    let bits = element_bits(ty)?;
+    let (lines, length) = lines(matrix, shape, ty);
+    let fits = (1..=REGISTERS).contains(&registers)
+        && lines * length <= MOST
+        && (registers * 1024).is_multiple_of(lines * length * bits as usize);
+    if !fits {
+        return Err(Missing);
+    }
+    Ok(Fragment::tiled(matrix, (lines, length), bits, registers))
+}
+
+/// Where a matrix lies in memory, but for its address.
+struct Stored {
+    space: Space,
+    address: Address,
+    /// In elements of the type.
+    stride: Operand<u32>,
+    /// Bits of an element of the type.
+    bits: u32,
+    /// Bytes of each lane's chunk: the matrix in the order of memory, cut in 32.
+    chunk: u64,
+    /// Chunks in a row (or column, as the layout is).
+    chunks: u64,
+    /// What the addresses of rows must be multiples of.
+    align: u64,
+    /// The index of each element, in the order of memory.
+    order: Vec<u16>,
+    /// Bits of such an element.
+    element_bits: u32,
+}
+
+impl Stored {
+    /// The matrix of a load or store; the stride is source `stride`, the address source 0.
+    fn new(
+        o: &Operands<'_>,
+        matrix: Matrix,
+        shape: MatrixShape,
+        ty: Ty,
+        registers: usize,
+        stride: usize,
+    ) -> Result<Self, Missing> {
+        let space = space_of(o, 0);
+        if !matches!(space, Space::Generic | Space::Global | Space::Shared) {
+            return Err(Missing);
+        }
+        let (lines, length) = lines(matrix, shape, ty);
+        let by_lines = (layout(o, Slot::Layout)? == Layout::Row) == (matrix != Matrix::B);
+        let element_bits = element_bits(ty)?;
+        if !by_lines && ty.bits() < 8 {
+            return Err(Missing);
+        }
+        let (rows, row) = if by_lines { (lines, length) } else { (length, lines) };
+        let index = |i: usize| if by_lines { i } else { i % row * length + i / row };
+        let bits = ty.bits();
+        let row_bytes = row as u64 * u64::from(element_bits) / 8;
+        let default = row as u32 * element_bits / bits;
+        let stride = if o.given(stride) { o.src::<u32>(stride)? } else { Operand::splat(default) };
+        let chunk = (rows as u64 * row_bytes) / LANES as u64;
+        Ok(Self {
+            space,
+            address: o.address(0)?,
+            stride,
+            bits,
+            chunk,
+            chunks: row_bytes / chunk,
+            // The size of the fragment. Where the manual's default stride breaks its own rule (rows of eight `.f16`), the row's.
+            align: (registers as u64 * 4).min(row_bytes),
+            order: (0..rows * row).map(|i| index(i) as u16).collect(),
+            element_bits,
+        })
+    }
+
+    /// The address of each lane's chunk.
+    fn addresses(&self, inputs: Inputs<'_>, registers: usize, write: bool) -> Result<Lane<u64>, Box<Fault>> {
+        let (mut scratch, mut stride) = (None, None);
+        let address = self.address.read(inputs, &mut scratch);
+        let base = uniform(|lane| address.at(lane), "addresses")?;
+        let stride = self.stride.read(inputs, &mut stride);
+        let stride = uniform(|lane| stride.0[lane], "strides")?;
+        let stride_bits = u64::from(stride) * u64::from(self.bits);
+        let size = registers as u64 * 4;
+        let misaligned = |address: u64| {
+            let access = FaultAccess { address, bytes: size as u32, space: self.space, write };
+            Box::new(Fault { kind: FaultKind::Misaligned, lane: 0, access: Some(access) })
+        };
+        if !base.is_multiple_of(size) {
+            return Err(misaligned(base));
+        }
+        if !stride_bits.is_multiple_of(self.align * 8) {
+            return Err(misaligned(base.wrapping_add(stride_bits / 8)));
+        }
+        Ok(Lane(std::array::from_fn(|lane| {
+            let (row, at) = (lane as u64 / self.chunks, lane as u64 % self.chunks);
+            base.wrapping_add(row * (stride_bits / 8)).wrapping_add(at * self.chunk)
+        })))
+    }
+
+    /// Calls `f` with the index of each element, and its lane, word and shift in the chunks.
+    fn each(&self, mut f: impl FnMut(usize, usize, usize, u32)) {
+        let per_chunk = self.chunk as usize * 8 / self.element_bits as usize;
+        let per_word = 32 / self.element_bits as usize;
+        for (lane, chunk) in self.order.chunks_exact(per_chunk).enumerate() {
+            for (i, element) in chunk.iter().enumerate() {
+                f(usize::from(*element), lane, i / per_word, (i % per_word) as u32 * self.element_bits);
+            }
+        }
+    }
+}
+
+fn wmma_load(o: &Operands<'_>) -> Bound {
+    o.ignore_word(Word::Load);
+    o.ignore(Slot::Matrix);
+    let name = o.mods().matrix().ok_or(Missing)?;
+    let matrix = match name {
+        'a' => Matrix::A,
+        'b' => Matrix::B,
+        'c' => Matrix::Accumulator,
+        _ => return Err(Missing),
+    };
+    let (shape, ty) = (shape(o)?, o.ty()?);
+    let fragment = tiled(o, name, matrix, shape, ty)?;
+    let stored = Stored::new(o, matrix, shape, ty, fragment.registers(), 1)?;
+    match stored.chunk {
+        4 => load::<1>(o, fragment, stored),
+        8 => load::<2>(o, fragment, stored),
+        16 => load::<4>(o, fragment, stored),
+        32 => load::<8>(o, fragment, stored),
+        _ => Err(Missing),
+    }
+}
+
+fn load<const N: usize>(o: &Operands<'_>, fragment: Fragment, stored: Stored) -> Bound {
+    let targets = targets(o, fragment.registers())?;
+    Ok(Box::new(move |exec: &mut Exec<'_>| {
+        whole_warp(exec.mask)?;
+        let addrs = stored.addresses(Inputs::of(exec), fragment.registers(), false)?;
+        let mut words = [Lane::splat(0_u32); N];
+        exec.mem.load_vector(stored.space, &addrs, FULL, Sem::Weak, words.each_mut())?;
+        let mask = u32::MAX >> (32 - stored.element_bits);
+        let mut elements = [0; MOST];
+        stored.each(|index, lane, word, shift| elements[index] = words[word].0[lane] >> shift & mask);
+        write(&targets, exec.regs, &fragment.scatter(&elements));
+        Ok(())
+    }))
+}
+
+fn wmma_store(o: &Operands<'_>) -> Bound {
+    o.look(|_, word| matches!(word, Word::Store | Word::D));
+    let (shape, ty) = (shape(o)?, o.ty()?);
+    let fragment = tiled(o, 'd', Matrix::Accumulator, shape, ty)?;
+    let registers = fragment.registers();
+    let stored = Stored::new(o, Matrix::Accumulator, shape, ty, registers, 1 + registers)?;
+    match stored.chunk {
+        8 => store::<2>(o, fragment, stored),
+        16 => store::<4>(o, fragment, stored),
+        32 => store::<8>(o, fragment, stored),
+        _ => Err(Missing),
+    }
+}
+
+fn store<const N: usize>(o: &Operands<'_>, fragment: Fragment, stored: Stored) -> Bound {
+    let sources = sources(o, 1, fragment.registers())?;
+    Ok(Box::new(move |exec: &mut Exec<'_>| {
+        whole_warp(exec.mask)?;
+        let inputs = Inputs::of(exec);
+        let addrs = stored.addresses(inputs, fragment.registers(), true)?;
+        let elements = fragment.gather(&read(&sources, inputs)[..sources.len()], |bits| bits);
+        let mut words = [Lane::splat(0_u32); N];
+        stored.each(|index, lane, word, shift| words[word].0[lane] |= elements[index] << shift);
+        exec.mem.store_vector(stored.space, &addrs, FULL, Sem::Weak, words.each_ref())
+    }))
+}
+
+/// Consecutive sources that are registers of a fragment.
+fn sources(o: &Operands<'_>, first: usize, count: usize) -> Result<Vec<Operand<u32>>, Missing> {
+    (first..first + count).map(|i| o.src::<u32>(i)).collect()
+}
+
+/// The destinations that are registers of a fragment.
+fn targets(o: &Operands<'_>, count: usize) -> Result<Vec<Target<u32>>, Missing> {
+    (0..count).map(|i| o.dst::<u32>(i)).collect()
+}
+
+fn read(sources: &[Operand<u32>], inputs: Inputs<'_>) -> [Lane<u32>; REGISTERS] {
+    let mut values = [Lane::splat(0); REGISTERS];
+    for (value, source) in values.iter_mut().zip(sources) {
+        *value = source.get(inputs);
+    }
+    values
+}
+
+fn write(targets: &[Target<u32>], regs: &mut Registers, values: &[Lane<u32>; REGISTERS]) {
+    for (target, value) in targets.iter().zip(values) {
+        target.write(regs, FULL, value);
+    }
+}
+
+/// The four matrices of a product.
+struct Product {
+    /// How many products the warp computes at once.
+    count: usize,
+    /// Lines of A, of B, and their length.
+    m: usize,
+    n: usize,
+    k: usize,
+    a: Fragment,
+    b: Fragment,
+    c: Fragment,
+    d: Fragment,
+}
+
+/// The types of a product: D, A (B has the same), C.
+struct Types {
+    d: Ty,
+    a: Ty,
+    c: Ty,
+}
+
+/// `wmma.mma`, `mma`.
+fn multiply(o: &Operands<'_>) -> Bound {
+    let ty = |slot| o.ty_in(slot).ok_or(Missing);
+    let types = Types { d: ty(Slot::Dtype)?, a: ty(Slot::Atype)?, c: ty(Slot::Ctype)? };
+    if ty(Slot::Btype)? != types.a {
+        return Err(Missing);
+    }
+    let shape = shape(o)?;
+    // The fragments of `wmma` do not depend on layouts; those of `mma` with 16 rows have but one.
+    let (alayout, blayout) = (layout(o, Slot::Alayout)?, layout(o, Slot::Blayout)?);
+    let quads = shape == MatrixShape { m: 8, n: 8, k: 4 };
+    let accumulator = |name, ty: Ty| {
+        if quads {
+            Ok(Fragment::quads(Matrix::Accumulator, element_bits(ty)?, Layout::Row))
+        } else {
+            tiled(o, name, Matrix::Accumulator, shape, ty)
+        }
+    };
+    let (a, b) = if quads {
+        (Fragment::quads(Matrix::A, 16, alayout), Fragment::quads(Matrix::B, 16, blayout))
+    } else {
+        (tiled(o, 'a', Matrix::A, shape, types.a)?, tiled(o, 'b', Matrix::B, shape, types.a)?)
+    };
+    let product = Product {
+        count: if quads { 4 } else { 1 },
+        m: usize::from(shape.m),
+        n: usize::from(shape.n),
+        k: lines(Matrix::A, shape, types.a).1,
+        a,
+        b,
+        c: accumulator('c', types.c)?,
+        d: accumulator('d', types.d)?,
+    };
+    let clamp = o.has(Word::Satfinite);
+    super::by_type! { types.a;
+        F16 => multiply_f16(o, product, &types, clamp),
+        S8 => multiply_int(o, product, &types, |bits| i32::from(bits as u8 as i8), clamp),
+        U8 | U4 => multiply_int(o, product, &types, |bits| bits as i32, clamp),
+        S4 => multiply_int(o, product, &types, |bits| (bits << 28) as i32 >> 28, clamp),
+        B1 => multiply_b1(o, product, &types, clamp),
+    }
+}
+
+fn multiply_f16(o: &Operands<'_>, product: Product, types: &Types, clamp: bool) -> Bound {
+    let a = |bits: u32| bits as u16;
+    let f32_of = move |d: f32| f32::to_bits(if clamp { sem::satfinite_f32(d) } else { d });
+    let f16_of = move |d: u16| u32::from(if clamp { sem::satfinite_f16(d) } else { d });
+    match (types.d, types.c) {
+        (Ty::F32, Ty::F32) => {
+            step(o, product, a, move |c, a, b| f32_of(sem::mma_f32_f32(f32::from_bits(c), a, b)))
+        }
+        (Ty::F32, Ty::F16) => step(o, product, a, move |c, a, b| f32_of(sem::mma_f32_f16(c as u16, a, b))),
+        (Ty::F16, Ty::F32) => {
+            step(o, product, a, move |c, a, b| f16_of(sem::mma_f16_f32(f32::from_bits(c), a, b)))
+        }
+        (Ty::F16, Ty::F16) => step(o, product, a, move |c, a, b| f16_of(sem::mma_f16_f16(c as u16, a, b))),
+        _ => Err(Missing),
+    }
+}
+
+fn multiply_int(o: &Operands<'_>, product: Product, types: &Types, a: fn(u32) -> i32, clamp: bool) -> Bound {
+    match (types.d, types.c) {
+        (Ty::S32, Ty::S32) if clamp => {
+            step(o, product, a, |c, a, b| sem::mma_satfinite_s32(c as i32, a, b) as u32)
+        }
+        (Ty::S32, Ty::S32) => step(o, product, a, |c, a, b| sem::mma_s32(c as i32, a, b) as u32),
+        _ => Err(Missing),
+    }
+}
+
+fn multiply_b1(o: &Operands<'_>, product: Product, types: &Types, clamp: bool) -> Bound {
+    match (types.d, types.c) {
+        (Ty::S32, Ty::S32) if !clamp && o.has(Word::Xor) && o.has(Word::Popc) => {
+            step(o, product, |bits| bits, |c, a, b| sem::mma_xor_popc_s32(c as i32, a, b) as u32)
+        }
+        _ => Err(Missing),
+    }
+}
+
+/// The step that computes every element of D by `f(c, row of A, column of B)`; `value` makes an element of A or B of its bits.
+fn step<T: Copy + Default>(
+    o: &Operands<'_>,
+    product: Product,
+    value: impl Fn(u32) -> T + Copy + Send + Sync + 'static,
+    f: impl Fn(u32, &[T], &[T]) -> u32 + Send + Sync + 'static,
+) -> Bound {
+    let (first_b, first_c) = (product.a.registers(), product.a.registers() + product.b.registers());
+    let a = sources(o, 0, product.a.registers())?;
+    let b = sources(o, first_b, product.b.registers())?;
+    let c = sources(o, first_c, product.c.registers())?;
+    let targets = targets(o, product.d.registers())?;
+    Ok(Box::new(move |exec: &mut Exec<'_>| {
+        whole_warp(exec.mask)?;
+        let inputs = Inputs::of(exec);
+        let Product { count, m, n, k, .. } = product;
+        let left = product.a.gather(&read(&a, inputs)[..a.len()], value);
+        let right = product.b.gather(&read(&b, inputs)[..b.len()], value);
+        let sums = product.c.gather(&read(&c, inputs)[..c.len()], |bits| bits);
+        let mut results = [0; MOST];
+        for i in 0..count * m {
+            let row = &left[i * k..(i + 1) * k];
+            for j in 0..n {
+                let line = i / m * n + j;
+                results[i * n + j] = f(sums[i * n + j], row, &right[line * k..(line + 1) * k]);
+            }
+        }
+        write(&targets, exec.regs, &product.d.scatter(&results));
+        Ok(())
+    }))
+}
+
+/// `ldmatrix`: lanes 8i to 8i+7 give the addresses of the rows of matrix i, of 16 bytes each.
+fn ldmatrix(o: &Operands<'_>) -> Bound {
+    let space = space_of(o, 0);
+    if !matches!(space, Space::Generic | Space::Shared) || o.ty()? != Ty::B16 {
+        return Err(Missing);
+    }
+    o.look(|slot, _| matches!(slot, Slot::Shape | Slot::Num));
+    let transposed = o.has(Word::Trans);
+    let count = usize::from(form::fragment('r', o.mods()).ok_or(Missing)?.registers);
+    let (address, targets) = (o.address(0)?, targets(o, count)?);
+    Ok(Box::new(move |exec: &mut Exec<'_>| {
+        whole_warp(exec.mask)?;
+        let mut scratch = None;
+        let addrs = address.read(Inputs::of(exec), &mut scratch);
+        let addrs = Lane(std::array::from_fn(|lane| addrs.at(lane)));
+        let mut words = [Lane::splat(0_u32); 4];
+        exec.mem.load_vector(space, &addrs, FULL >> (32 - 8 * count), Sem::Weak, words.each_mut())?;
+        let element = |matrix: usize, row: usize, column: usize| {
+            words[column / 2].0[matrix * 8 + row] >> (column % 2 * 16) & 0xffff
+        };
+        let mut values = [Lane::splat(0); REGISTERS];
+        for (matrix, value) in values.iter_mut().enumerate().take(count) {
+            for lane in 0..LANES {
+                let at = |i: usize| match (lane / 4, lane % 4 * 2 + i) {
+                    (line, place) if transposed => element(matrix, place, line),
+                    (line, place) => element(matrix, line, place),
+                };
+                value.0[lane] = at(0) | at(1) << 16;
+            }
+        }
+        write(&targets, exec.regs, &values);
+        Ok(())
+    }))
+}
