@@ -29,6 +29,7 @@ mod init;
 mod inst;
 mod mov;
 mod operand;
+mod print;
 mod recursion;
 mod report;
 mod rule;
@@ -39,6 +40,7 @@ mod texture;
 mod types;
 
 pub use module::Module;
+pub use print::print;
 
 use crate::diag::{Code, Diagnostic};
 use crate::isa::Sm;

@@ -151,7 +151,7 @@ impl<'s> Writer<'s> {
                 self.ternaries = 0;
             }
             _ if state.ends_line || (state.comment && state.newlines > 0) => self.continue_line(),
-            _ if state.comment => self.push(" "),
+            _ if state.comment => self.push(if spacing::closes(token) { "" } else { " " }),
             Some(Before::Space) => self.push(" "),
             Some(Before::Tab) => self.push(" \t"),
             Some(Before::Nothing) => {}

@@ -8,7 +8,7 @@ use super::super::token::{Token, TokenKind as K};
 /// statement waits for its `:`.
 pub(super) fn blank(source: &str, a: Token, b: Token, touches: bool, ternary: bool) -> bool {
     match (a.kind, b.kind) {
-        (_, K::Comma | K::Semicolon | K::RBracket | K::RParen | K::RBrace) => false,
+        _ if closes(b) => false,
         // `%r<4>` and `a<b`, `c ? a : b`, `x = 1`, and `1 % 2`, which is not `1 %2`.
         (K::Comma | K::Eq | K::Question | K::Percent, _) | (_, K::Eq | K::Question | K::Percent) => true,
         (_, K::Colon) => ternary,
@@ -24,9 +24,14 @@ pub(super) fn blank(source: &str, a: Token, b: Token, touches: bool, ternary: bo
         (K::RParen, kind) if kind.is_number() => false,
         (K::RParen, K::LParen) => a.span.end != b.span.start,
         (K::RParen, K::Sink | K::DotWord) | (K::Sink, K::LParen) => true,
-        (K::RBracket | K::RBrace | K::Gt, kind) => word(kind),
+        (K::RBracket | K::RBrace, kind) => word(kind),
         (a, b) => word(a) && word(b),
     }
+}
+
+/// Whether it never has a blank before it.
+pub(super) fn closes(token: Token) -> bool {
+    matches!(token.kind, K::Comma | K::Semicolon | K::RBracket | K::RParen | K::RBrace)
 }
 
 /// What is read as one word where two touch.
