@@ -176,6 +176,12 @@ pub struct SyncOut {
     pub p: LaneMask,
 }
 
+/// Computes the results of the lanes that take part.
+pub type CombineFn = Box<dyn Fn(LaneMask, &SyncIn) -> SyncOut + Send + Sync>;
+
+/// Writes results into registers.
+pub type SyncWriteFn = Box<dyn Fn(&mut Registers, LaneMask, &SyncOut) + Send + Sync>;
+
 /// A warp-synchronous instruction. Lanes wait until every lane that their member mask names, and that has not exited, waits at
 /// an instruction with the same `key` and an equal member mask (it need not be the same instruction: PTX ISA §9.7.8.5); then
 /// the result is computed for all of them at once.
@@ -187,9 +193,9 @@ pub struct WarpSync {
     /// Reads the sources of the group (all lanes; those outside are ignored).
     pub read: Box<dyn Fn(&Registers) -> SyncIn + Send + Sync>,
     /// Combines: the lanes that take part, their inputs, the result. Lanes outside the mask are neither read nor meaningful.
-    pub combine: Box<dyn Fn(LaneMask, &SyncIn) -> SyncOut + Send + Sync>,
+    pub combine: CombineFn,
     /// Writes the results in the lanes of the mask.
-    pub write: Box<dyn Fn(&mut Registers, LaneMask, &SyncOut) + Send + Sync>,
+    pub write: SyncWriteFn,
     /// Where it goes on.
     pub next: BlockId,
 }

@@ -1,7 +1,7 @@
 //! The machine: warp frames, interpreter, scheduler, barriers, memory and traps.
 //!
 //! [`bind`] turns a [`ptx::ir::Program`] into bound code ([`bound`]): steps that call lifted `ptx-sem` functions over 32
-//! lanes. [`warp`] holds all state of a warp; [`interp`] runs a warp until it must stop and says why; [`sched`] runs the
+//! lanes. [`warp`] holds all state of a warp; `interp` runs a warp until it must stop and says why; `sched` runs the
 //! warps of a CTA on one OS thread and the CTAs of a grid on several; [`mem`] is the guest's memory.
 //!
 //! Invariants: a guest address never reaches memory outside the guest's; racy guest accesses are atomics on bytes that

@@ -86,12 +86,15 @@ pub(crate) fn format(
     Ok(Written { text, arguments: args.used })
 }
 
+/// The text of a conversion, and the rest of the format.
+type Piece<'f> = (Vec<u8>, &'f [u8]);
+
 /// The conversion that starts after a `%`, and what follows it; `None` where it is not one.
 fn conversion<'f>(
     args: &mut Arguments<'_>,
     format: &'f [u8],
     pointer: u64,
-) -> Result<Option<(Vec<u8>, &'f [u8])>, Box<Fault>> {
+) -> Result<Option<Piece<'f>>, Box<Fault>> {
     let mut spec = Spec::default();
     let mut at = 0;
     while let Some(flag) = format.get(at) {

@@ -128,7 +128,7 @@ fn nested_divergence_in_nested_loops() {
                 block(vec![set(0, |e, l| 1 + tid(e, l) + 50 * r(e, 3, l))], goto(2)),
                 block(vec![setp(0, |e, l| r(e, 0, l) == 1)], branch(yes(0), 6, 3)),
                 block(
-                    vec![set(2, |e, l| r(e, 2, l) + 1), setp(1, |e, l| r(e, 0, l) % 2 == 0)],
+                    vec![set(2, |e, l| r(e, 2, l) + 1), setp(1, |e, l| r(e, 0, l).is_multiple_of(2))],
                     branch(yes(1), 4, 5),
                 ),
                 block(vec![set(0, |e, l| r(e, 0, l) / 2)], goto(2)),
@@ -144,7 +144,7 @@ fn nested_divergence_in_nested_loops() {
         let length = |mut n: u32| {
             let mut steps = 0;
             while n != 1 {
-                n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+                n = if n.is_multiple_of(2) { n / 2 } else { 3 * n + 1 };
                 steps += 1;
             }
             steps
@@ -208,7 +208,7 @@ fn divergent_calls_return_to_their_callers() {
         let square = device(
             "square",
             vec![
-                block(vec![setp(0, |e, l| r(e, 0, l) % 2 == 0)], branch(yes(0), 1, 2)),
+                block(vec![setp(0, |e, l| r(e, 0, l).is_multiple_of(2))], branch(yes(0), 1, 2)),
                 block(vec![set(1, |e, l| r(e, 0, l) * r(e, 0, l))], Term::Ret),
                 block(vec![set(1, |e, l| r(e, 0, l) * r(e, 0, l)), set(0, |_, _| 0)], Term::Ret),
             ],
@@ -474,7 +474,7 @@ fn exit_inside_a_function_ends_the_thread() {
         let f = device(
             "f",
             vec![
-                block(vec![setp(0, |e, l| r(e, 0, l) % 4 == 0)], branch(yes(0), 1, 2)),
+                block(vec![setp(0, |e, l| r(e, 0, l).is_multiple_of(4))], branch(yes(0), 1, 2)),
                 block(vec![], Term::Exit),
                 block(vec![set(1, |e, l| 5 + r(e, 0, l))], Term::Ret),
             ],
@@ -511,8 +511,9 @@ fn members_meet_from_different_activations_and_masks_stay_apart() {
     each_seed(|machine| {
         let out = machine.array(32);
         // Lanes are members of the set of their parity; low lanes arrive in the kernel, high ones in a function.
-        let members =
-            |e: &crate::bound::Exec<'_>, l: usize| if tid(e, l) % 2 == 0 { 0x5555_5555 } else { 0xaaaa_aaaa };
+        let members = |e: &crate::bound::Exec<'_>, l: usize| {
+            if tid(e, l).is_multiple_of(2) { 0x5555_5555 } else { 0xaaaa_aaaa }
+        };
         let kernel = function(
             "k",
             vec![
@@ -548,7 +549,10 @@ fn exited_and_missing_lanes_are_not_waited_for() {
         let kernel = function(
             "k",
             vec![
-                block(vec![set(0, |_, _| 1), setp(0, |e, l| tid(e, l) % 3 == 0)], branch(yes(0), 2, 1)),
+                block(
+                    vec![set(0, |_, _| 1), setp(0, |e, l| tid(e, l).is_multiple_of(3))],
+                    branch(yes(0), 2, 1),
+                ),
                 block(vec![], sum_sync(Value32::Imm(u32::MAX), 0, 1, 3)),
                 block(vec![], Term::Exit),
                 block(vec![store(GLOBAL, Sem::Weak, out, 1, tid)], Term::Exit),

@@ -77,7 +77,7 @@ impl View {
                 for at in 0..LANES / per {
                     let bits = u64::from_le(word(at).load());
                     for k in 0..per {
-                        out.0[at * per + k] = T::narrow(bits >> (8 * T::BYTES as usize * k) % 64);
+                        out.0[at * per + k] = T::narrow(bits >> ((8 * T::BYTES as usize * k) % 64));
                     }
                 }
             } else {
@@ -290,7 +290,7 @@ impl View {
         to: u64,
         bytes: u64,
     ) -> Result<(), Box<Fault>> {
-        let wide = if (from | to) % 8 == 0 { bytes / 8 * 8 } else { 0 };
+        let wide = if (from | to).is_multiple_of(8) { bytes / 8 * 8 } else { 0 };
         for at in (0..wide).step_by(8) {
             let mut value = Lane::<u64>::splat(0);
             self.load_at(space, from + at, mask, Sem::Weak, &mut value)?;

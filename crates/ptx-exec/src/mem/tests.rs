@@ -53,7 +53,7 @@ fn allocations_are_zero_apart_and_reused() {
     let a = memory.alloc(Class::Global, 100, 1, "a").expect("memory");
     let b = memory.alloc(Class::Global, 0, 1, "b").expect("memory");
     let c = memory.alloc(Class::Global, 5, 4096, "c").expect("memory");
-    assert!(a % 256 == 0 && b >= a + 100 + 256 && c >= b + 256 && c % 4096 == 0);
+    assert!(a.is_multiple_of(256) && b >= a + 100 + 256 && c >= b + 256 && c.is_multiple_of(4096));
     memory.fill(a, 0xff, 100).expect("in bounds");
     memory.free(a).expect("allocated");
     assert_eq!(memory.free(a), Err(MemoryError::NotAllocated { address: a }));

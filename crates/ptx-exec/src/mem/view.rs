@@ -269,7 +269,7 @@ impl View {
         let Some(limit) = self.local.top.checked_sub(bytes) else { return false };
         lanes_of(mask).all(|lane| {
             let address = addrs.at(lane);
-            address % bytes == 0 && address.wrapping_sub(self.origin(Space::Local, lane)) <= limit
+            address.is_multiple_of(bytes) && address.wrapping_sub(self.origin(Space::Local, lane)) <= limit
         })
     }
 
@@ -308,7 +308,7 @@ impl View {
         bytes: u64,
         write: bool,
     ) -> Result<(u64, bool), FaultKind> {
-        if address % bytes != 0 {
+        if !address.is_multiple_of(bytes) {
             return Err(FaultKind::Misaligned);
         }
         let inside = |start: u64, length: u64, origin: u64| {

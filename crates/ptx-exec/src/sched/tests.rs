@@ -147,7 +147,7 @@ fn reductions_count_and_combine_predicates_of_live_threads() {
                 block(vec![setp(0, |e, l| tid(e, l) < 10)], branch(yes(0), 1, 2)),
                 block(vec![], Term::Exit),
                 block(
-                    vec![setp(1, |e, l| tid(e, l) % 3 == 0)],
+                    vec![setp(1, |e, l| tid(e, l).is_multiple_of(3))],
                     bar_red(BarrierKind::Popc, 1, None, yes(1), r32(1), 3),
                 ),
                 block(
@@ -274,7 +274,7 @@ fn lanes_reach_an_unaligned_barrier_through_different_instructions() {
                     vec![
                         set(0, tid),
                         store(SHARED, Sem::Weak, 0, 0, tid),
-                        setp(0, |e, l| tid(e, l) % 2 == 0),
+                        setp(0, |e, l| tid(e, l).is_multiple_of(2)),
                     ],
                     branch(yes(0), 1, 2),
                 ),
