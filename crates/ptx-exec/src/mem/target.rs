@@ -136,56 +136,99 @@ impl Target<'_> {
     }
 }
 
-/// Whether the address of each lane of `mask`, with the offset, is at most `limit` (below 2^63) from `start`, and a multiple of
-/// `align`, a power of two that `start` is a multiple of.
+/// Which addresses are allowed: at most `limit` (below 2^63) from `start`, and multiples of `bytes`, a power of two that `start` is
+/// a multiple of.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) start: u64,
+    pub(super) limit: u64,
+    pub(super) bytes: u64,
+}
+
+/// What the addresses of a warp look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// All inside, each `bytes` after the one before, in all lanes.
+    Run,
+    /// All inside and the same.
+    Same,
+    /// All inside.
+    Scattered,
+    /// At least one is not allowed.
+    Bad,
+}
+
+/// The shape of the addresses of the lanes of `mask` (not empty), each plus `offset`.
+#[inline]
+pub(super) fn shape(lanes: &Lane<u64>, mask: LaneMask, offset: u64, bounds: Bounds) -> Shape {
+    debug_assert!(bounds.start.is_multiple_of(bounds.bytes) && bounds.limit >> 63 == 0);
+    if mask != FULL {
+        return shape_of_some(lanes, mask, offset, bounds);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2.
+        return unsafe { shape_avx2(lanes, offset, bounds) };
+    }
+    shape_of_all(lanes, offset, bounds)
+}
+
+/// [`shape_of_all`], compiled for twice as wide vectors.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn shape_avx2(lanes: &Lane<u64>, offset: u64, bounds: Bounds) -> Shape {
+    shape_of_all(lanes, offset, bounds)
+}
+
 #[inline(always)]
-pub(super) fn all_fit(
-    lanes: &Lane<u64>,
-    mask: LaneMask,
-    offset: u64,
-    start: u64,
-    limit: u64,
-    align: u64,
-) -> bool {
-    debug_assert!(start.is_multiple_of(align));
+fn shape_of_all(lanes: &Lane<u64>, offset: u64, Bounds { start, limit, bytes }: Bounds) -> Shape {
+    let first = lanes.0[0];
+    let step = lanes.0[1].wrapping_sub(first);
     let shift = offset.wrapping_sub(start);
+    if step == bytes || step == 0 {
+        let mut strange = 0;
+        for lane in 2..LANES {
+            strange |= lanes.0[lane].wrapping_sub(lanes.0[lane - 1]) ^ step;
+        }
+        if strange == 0 {
+            let (from, length) = (first.wrapping_add(shift), (LANES as u64 - 1) * step);
+            let inside = from <= limit && length <= limit - from && from & (bytes - 1) == 0;
+            return match (inside, step) {
+                (false, _) => Shape::Bad,
+                (true, 0) => Shape::Same,
+                (true, _) => Shape::Run,
+            };
+        }
+    }
     // Without comparisons, which vectors of unsigned 64-bit numbers are bad at: a distance over the limit, or the rest
     // of the limit, has its highest bit set. Distance and address have the same low bits.
     let (mut distances, mut rests) = (0, 0);
-    if mask == FULL {
-        for address in &lanes.0 {
-            let distance = address.wrapping_add(shift);
-            distances |= distance;
-            rests |= limit.wrapping_sub(distance);
-        }
-    } else {
-        for lane in lanes_of(mask) {
-            let distance = lanes.0[lane].wrapping_add(shift);
-            distances |= distance;
-            rests |= limit.wrapping_sub(distance);
-        }
+    for address in &lanes.0 {
+        let distance = address.wrapping_add(shift);
+        distances |= distance;
+        rests |= limit.wrapping_sub(distance);
     }
-    (distances | rests) >> 63 == 0 && distances & (align - 1) == 0
+    if (distances | rests) >> 63 == 0 && distances & (bytes - 1) == 0 { Shape::Scattered } else { Shape::Bad }
 }
 
-/// Whether all lanes of `mask` have the same address.
-#[inline(always)]
-pub(super) fn all_same(lanes: &Lane<u64>, mask: LaneMask) -> bool {
-    let lane = mask.trailing_zeros() as usize % LANES;
-    let last = LANES - 1 - mask.leading_zeros() as usize % LANES;
-    lanes.0[lane] == lanes.0[last] && lanes_of(mask).all(|l| lanes.0[l] == lanes.0[lane])
-}
-
-/// Whether each lane's address is `bytes` after the one before.
-#[inline(always)]
-pub(super) fn is_run(lanes: &Lane<u64>, bytes: u64) -> bool {
-    // Most that are none differ in the first step.
-    if lanes.0[1].wrapping_sub(lanes.0[0]) != bytes {
-        return false;
+fn shape_of_some(
+    lanes: &Lane<u64>,
+    mask: LaneMask,
+    offset: u64,
+    Bounds { start, limit, bytes }: Bounds,
+) -> Shape {
+    let first = lanes.0[mask.trailing_zeros() as usize % LANES];
+    let shift = offset.wrapping_sub(start);
+    let (mut distances, mut rests, mut differ) = (0, 0, 0);
+    for lane in lanes_of(mask) {
+        let distance = lanes.0[lane].wrapping_add(shift);
+        distances |= distance;
+        rests |= limit.wrapping_sub(distance);
+        differ |= lanes.0[lane] ^ first;
     }
-    let mut all = 0;
-    for lane in 2..LANES {
-        all |= lanes.0[lane].wrapping_sub(lanes.0[lane - 1]) ^ bytes;
+    match ((distances | rests) >> 63 == 0 && distances & (bytes - 1) == 0, differ) {
+        (false, _) => Shape::Bad,
+        (true, 0) => Shape::Same,
+        (true, _) => Shape::Scattered,
     }
-    all == 0
 }

@@ -7,9 +7,9 @@
 //!
 //! Invariant: all lanes of an access are checked before any is made: an instruction that faults has changed nothing.
 
-use super::target::{Addresses, Cells, Target, all_fit, all_same, is_run};
+use super::target::{Addresses, Bounds, Cells, Shape, Target, shape};
 use super::{Class, Extent, Memory};
-use crate::lanes::{FULL, LANES, Lane, LaneMask, lanes_of};
+use crate::lanes::{LANES, Lane, LaneMask, lanes_of};
 use crate::trap::{Fault, FaultAccess, FaultKind};
 use ptx::isa::Space;
 use std::sync::Arc;
@@ -205,23 +205,18 @@ impl View {
             Space::Param | Space::Reg | Space::Sreg | Space::Tex => (0, 0, 0, false),
         };
         if length >= bytes {
-            let limit = length - bytes;
             let local = space == Space::Local;
-            if mask == FULL && !local && is_run(lanes, bytes) {
-                let from = first.wrapping_sub(start);
-                let last = (LANES as u64 - 1) * bytes;
-                if first & (bytes - 1) == 0 && from <= limit && last <= limit - from {
-                    return Ok(target(Cells::Run(first.wrapping_add(delta)), own));
+            let base = first.wrapping_add(delta);
+            let cells = match shape(lanes, mask, offset, Bounds { start, limit: length - bytes, bytes }) {
+                Shape::Bad => None,
+                _ if local => {
+                    Some(Cells::Strided(lanes, self.local.start.wrapping_add(offset), self.local.stride))
                 }
-            }
-            if all_fit(lanes, mask, offset, start, limit, bytes) {
-                let cells = if local {
-                    Cells::Strided(lanes, self.local.start.wrapping_add(offset), self.local.stride)
-                } else if all_same(lanes, mask) {
-                    Cells::Same(first.wrapping_add(delta))
-                } else {
-                    Cells::Shifted(lanes, delta.wrapping_add(offset))
-                };
+                Shape::Run => Some(Cells::Run(base)),
+                Shape::Same => Some(Cells::Same(base)),
+                Shape::Scattered => Some(Cells::Shifted(lanes, delta.wrapping_add(offset))),
+            };
+            if let Some(cells) = cells {
                 return Ok(target(cells, own));
             }
         }
