@@ -121,14 +121,17 @@ fn parameters_have_roles_and_storage() {
 fn a_prototype_and_its_definition_are_one_function() {
     let module = module(
         ".visible .func f(.param .b32 _);\n.visible .entry k() { .param .b32 a; call f, (a); ret; }\n\
-         .visible .func f(.param .b32 x) { ret; }\n.extern .func g();\n.func h();\n.alias h, f0;\n"
+         .visible .func f(.param .b32 x) { ret; }\n.extern .func unused();\n.extern .func g();\n.visible .entry l() { call g; ret; }\n.func h();\n.alias h, f0;\n"
             .replace(".func h();\n.alias h, f0;\n", "")
             .as_str(),
     );
-    assert_eq!(module.functions.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["f", "k", "g"]);
+    assert_eq!(
+        module.functions.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(),
+        ["f", "k", "unused", "g", "l"]
+    );
     assert!(module.functions[0].body.is_some());
     let missing: Vec<Unresolved> = unresolved(&module);
-    assert_eq!(missing, [Unresolved::Func(ptx::check::module::FuncId(2))]);
+    assert_eq!(missing, [Unresolved::Func(ptx::check::module::FuncId(3))]);
 }
 
 #[test]

@@ -520,7 +520,12 @@ impl<'a> Checker<'a> {
             return;
         }
         let mut diagnostic = Diagnostic::new(code, span, format!("`{name}` {says}")).with_section(section);
-        if self.may_suggest()
+        if let Some((prefix, family)) = self.scopes.family_of(name) {
+            let (count, last) = (family.count, family.count - 1);
+            diagnostic = diagnostic
+                .with_help(format!("`{prefix}<{count}>` declares `{prefix}0` to `{prefix}{last}`"))
+                .with_related(family.span, "declared here");
+        } else if self.may_suggest()
             && let Some(near) = closest(name, self.scopes.visible(SUGGESTION_NAMES))
         {
             diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));

@@ -224,12 +224,12 @@ impl<'a> BodyChecker<'_, 'a> {
     fn mismatch(&mut self, instruction: &tree::Instruction, written: &[Written<'_>], mismatch: &Mismatch) {
         let opcode = instruction.opcode_span();
         if mismatch.code == Code::NoSuchForm
-            && let Some((word, label)) = self.culprit(instruction)
+            && let Some((word, label, section)) = self.culprit(instruction)
         {
             let mut diagnostic =
                 Diagnostic::new(mismatch.code, word.span, mismatch.message.clone()).with_label(label);
             diagnostic.help = mismatch.help.clone();
-            diagnostic.section = mismatch.section;
+            diagnostic.section = section.or(mismatch.section);
             self.checker.report.push(diagnostic);
             return;
         }
@@ -252,7 +252,10 @@ impl<'a> BodyChecker<'_, 'a> {
 
     /// The modifier that is wrong where all others are right, with what to say of it: the last one without which the form
     /// exists, else a rounding in whose place another must stand.
-    fn culprit(&mut self, instruction: &tree::Instruction) -> Option<(tree::Word, String)> {
+    fn culprit(
+        &mut self,
+        instruction: &tree::Instruction,
+    ) -> Option<(tree::Word, String, Option<&'static str>)> {
         let text = self.checker.text;
         let mnemonic = instruction.mnemonic.text(text);
         let words: Vec<&str> = instruction.modifiers.iter().map(|word| word.text(text)).collect();
@@ -270,8 +273,12 @@ impl<'a> BodyChecker<'_, 'a> {
             exists(&rest)
         });
         if let Some(index) = removable {
-            let name = instruction.opcode_span().text(text);
-            return Some((*instruction.modifiers.get(index)?, format!("`{name}` exists without this")));
+            let mut rest = words.clone();
+            rest.remove(index);
+            let section = isa::match_mods(mnemonic, &rest).first().map(|(row, _)| row.row().section);
+            let name = rest.iter().fold(mnemonic.to_owned(), |name, word| name + "." + word);
+            let label = format!("without this, `{name}` exists");
+            return Some((*instruction.modifiers.get(index)?, label, section));
         }
         let rows = isa::rows_of(mnemonic);
         let sets = rows.iter().flat_map(|row| &row.form().sets);
@@ -292,7 +299,8 @@ impl<'a> BodyChecker<'_, 'a> {
             let others: Vec<String> =
                 vocabulary.iter().filter(fits).map(|w| format!("`.{}`", w.text())).collect();
             if !others.is_empty() {
-                return Some((instruction.modifiers[index], format!("in its place {}", others.join(" "))));
+                let label = format!("in its place {}", others.join(" "));
+                return Some((instruction.modifiers[index], label, None));
             }
         }
         None

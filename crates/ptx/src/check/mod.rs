@@ -38,15 +38,17 @@ mod sequence;
 mod shape;
 mod texture;
 mod types;
+mod unresolved;
 
 pub use module::Module;
 pub use print::print;
+pub use unresolved::{Unresolved, unresolved};
 
 use crate::diag::{Code, Diagnostic};
 use crate::isa::Sm;
 use crate::syntax;
 use checker::Checker;
-use module::{FuncId, Linkage, Source, VarId};
+use module::Source;
 use std::sync::Arc;
 
 /// How to check.
@@ -85,26 +87,4 @@ pub fn check(name: &str, text: &str, options: &CheckOptions) -> Checked {
     checker.module(&parsed.tree);
     let (module, diagnostics) = checker.finish(Arc::clone(&source));
     Checked { module, source, diagnostics }
-}
-
-/// An external symbol that a module needs and does not define.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unresolved {
-    /// A variable.
-    Var(VarId),
-    /// A function.
-    Func(FuncId),
-}
-
-/// External symbols that nothing in the module defines: whoever loads it finds them elsewhere, or refuses it. Unsized
-/// shared arrays are not among them: they are the dynamic shared memory of a launch.
-pub fn unresolved(module: &Module) -> Vec<Unresolved> {
-    let variables = module.variables.iter().enumerate().filter(|(_, variable)| {
-        variable.linkage == Linkage::Extern && variable.space != crate::isa::Space::Shared
-    });
-    let functions =
-        module.functions.iter().enumerate().filter(|(_, f)| f.body.is_none() && f.alias_of.is_none());
-    let variables = variables.map(|(index, _)| Unresolved::Var(VarId(index as u32)));
-    let functions = functions.map(|(index, _)| Unresolved::Func(FuncId(index as u32)));
-    variables.chain(functions).collect()
 }

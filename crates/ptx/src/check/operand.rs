@@ -13,7 +13,7 @@ use super::types::{Width, accepts};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::form::{Kind, TypeOf, Value};
-use crate::isa::{Dir, Gate, Op, OperandForm, Slot, Sreg, Ty};
+use crate::isa::{Dir, Gate, Op, OperandForm, Slot, Sreg, Ty, TyKind};
 use crate::syntax::tree::Reference;
 
 impl<'a> BodyChecker<'_, 'a> {
@@ -515,15 +515,29 @@ impl<'a> BodyChecker<'_, 'a> {
         } else {
             format!("this is `.{have_name}`, {} bits; {} are wanted", have.bits(), wanted.bits())
         };
-        self.checker.report.push(
-            Diagnostic::new(
-                Code::WrongOperandType,
-                span,
-                format!("`{name}` has type `.{have_name}`, but the instruction needs `.{wanted_name}` here"),
-            )
-            .with_label(label)
-            .with_section("9.4"),
-        );
+        let mut diagnostic = Diagnostic::new(
+            Code::WrongOperandType,
+            span,
+            format!("`{name}` has type `.{have_name}`, but the instruction needs `.{wanted_name}` here"),
+        )
+        .with_label(label)
+        .with_section("9.4");
+        let numbers = |ty: Ty| !matches!(ty.kind(), TyKind::Pred | TyKind::Opaque);
+        if wanted == Ty::Pred && numbers(have) {
+            let zero = if have.is_float() { "0.0" } else { "0" };
+            let help = format!("`setp.ne.{have_name} p, {name}, {zero};` makes a predicate");
+            diagnostic = diagnostic.with_help(help);
+        } else if have == Ty::Pred && numbers(wanted) {
+            diagnostic =
+                diagnostic.with_help(format!("`selp.{wanted_name} r, 1, 0, {name};` makes a number"));
+        } else if numbers(have) && numbers(wanted) && wanted.bits() == have.bits() {
+            let bits = wanted.bits();
+            diagnostic =
+                diagnostic.with_help(format!("`mov.b{bits}` copies the bits, `cvt` converts the value"));
+        } else if numbers(have) && numbers(wanted) {
+            diagnostic = diagnostic.with_help("`cvt` changes the width");
+        }
+        self.checker.report.push(diagnostic);
     }
 
     /// Says that an operand is of the wrong kind.

@@ -149,7 +149,6 @@ impl<'a> Scopes<'a> {
             return Err(*span);
         }
         level.families.insert(prefix, family);
-        level.order.push(prefix);
         Ok(())
     }
 
@@ -195,6 +194,14 @@ impl<'a> Scopes<'a> {
             }
         }
         None
+    }
+
+    /// The family whose prefix a name has, though not its number: `%r9` where there is `%r<4>`.
+    pub(super) fn family_of<'n>(&self, name: &'n str) -> Option<(&'n str, Family)> {
+        numbered_prefixes(name).find_map(|(prefix, _)| {
+            let family = self.levels.iter().rev().find_map(|level| level.families.get(prefix))?;
+            Some((prefix, *family))
+        })
     }
 
     /// The declaration of a name at module scope.

@@ -1,0 +1,116 @@
+//! External symbols that a module uses and does not define. PTX ISA §11.6.1.
+//!
+//! Invariant: a declaration alone needs nothing; what is called, has its address taken, is accessed, or stands in an
+//! initialiser does. Unsized shared arrays are the dynamic shared memory of a launch, and need nothing either.
+
+use super::module::{AddressBase, Body, FuncId, Linkage, Module, Operand, Statement, Symbol, VarId};
+use crate::isa::Space;
+
+/// An external symbol that a module uses and does not define.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unresolved {
+    /// A variable.
+    Var(VarId),
+    /// A function.
+    Func(FuncId),
+}
+
+/// Which symbols are used.
+struct Uses {
+    variables: Vec<bool>,
+    functions: Vec<bool>,
+}
+
+/// The external symbols that a module uses and nothing in it defines: whoever loads it finds them elsewhere, or refuses
+/// it. Variables come first, each kind in the order of the text.
+pub fn unresolved(module: &Module) -> Vec<Unresolved> {
+    let mut uses = Uses {
+        variables: vec![false; module.variables.len()],
+        functions: vec![false; module.functions.len()],
+    };
+    for variable in &module.variables {
+        for reloc in variable.init.iter().flat_map(|init| &init.relocs) {
+            match reloc.symbol {
+                Symbol::Var(id) => uses.variable(id),
+                Symbol::Func(id) => uses.function(id),
+            }
+        }
+    }
+    for body in module.functions.iter().filter_map(|function| function.body.as_ref()) {
+        uses.body(body);
+    }
+    let variables =
+        module.variables.iter().zip(uses.variables).enumerate().filter(|(_, (variable, used))| {
+            *used && variable.linkage == Linkage::Extern && variable.space != Space::Shared
+        });
+    let functions = module
+        .functions
+        .iter()
+        .zip(uses.functions)
+        .enumerate()
+        .filter(|(_, (function, used))| *used && function.body.is_none() && function.alias_of.is_none());
+    let variables = variables.map(|(index, _)| Unresolved::Var(VarId(index as u32)));
+    let functions = functions.map(|(index, _)| Unresolved::Func(FuncId(index as u32)));
+    variables.chain(functions).collect()
+}
+
+impl Uses {
+    fn variable(&mut self, id: VarId) {
+        if let Some(used) = self.variables.get_mut(id.0 as usize) {
+            *used = true;
+        }
+    }
+
+    fn function(&mut self, id: FuncId) {
+        if let Some(used) = self.functions.get_mut(id.0 as usize) {
+            *used = true;
+        }
+    }
+
+    fn body(&mut self, body: &Body) {
+        for id in body.call_targets.iter().flatten() {
+            self.function(*id);
+        }
+        for statement in &body.statements {
+            if let Statement::Inst(inst) = statement {
+                inst.operands.iter().for_each(|operand| self.operand(operand));
+            }
+        }
+    }
+
+    fn base(&mut self, base: AddressBase) {
+        match base {
+            AddressBase::Var(id) => self.variable(id),
+            AddressBase::Func(id) => self.function(id),
+            AddressBase::Absolute | AddressBase::Register(_) | AddressBase::Local(_) => {}
+        }
+    }
+
+    fn operand(&mut self, operand: &Operand) {
+        match operand {
+            Operand::Address(address) => self.base(address.base),
+            Operand::SymbolAddress(base, _) | Operand::Opaque(base) => self.base(*base),
+            Operand::Function(id) => self.function(*id),
+            Operand::Vector(list) | Operand::AddressList(list) | Operand::Args(list) => {
+                list.iter().for_each(|operand| self.operand(operand));
+            }
+            Operand::Pair(d, p) => {
+                self.operand(d);
+                self.operand(p);
+            }
+            Operand::Video { value, .. } => self.operand(value),
+            Operand::Absent
+            | Operand::Sink
+            | Operand::Register(_)
+            | Operand::Element(..)
+            | Operand::Not(_)
+            | Operand::Sreg(..)
+            | Operand::Imm(_)
+            | Operand::Label(_)
+            | Operand::BranchTargets(_)
+            | Operand::CallTargets(_)
+            | Operand::Prototype(_)
+            | Operand::ParamVar(_) => {}
+        }
+    }
+}
