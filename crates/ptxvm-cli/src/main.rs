@@ -7,6 +7,7 @@
 mod arg;
 mod check;
 mod demo;
+mod explain;
 mod fmt;
 mod isa;
 mod npy;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Check(options) => check::check(&options),
         Command::Run(options) => run::run(&options),
         Command::Fmt(options) => fmt::fmt(&options),
+        Command::Explain(options) => explain::explain(&options),
         Command::Isa(options) => isa::isa(&options),
         Command::Demo(options) => demo::demo(&options),
     };

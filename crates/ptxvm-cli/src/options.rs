@@ -20,6 +20,8 @@ pub(crate) enum Command {
     Run(RunOptions),
     /// Bring PTX files into canonical layout; nothing but white space changes
     Fmt(FmtOptions),
+    /// Say what a diagnostic code means, with examples
+    Explain(ExplainOptions),
     /// List the instruction table, or one mnemonic
     Isa(IsaOptions),
     /// Run built-in kernels and check their results
@@ -124,6 +126,13 @@ pub(crate) struct FmtOptions {
     /// Print to standard output, and leave the files as they are
     #[arg(long, conflicts_with = "check")]
     pub(crate) stdout: bool,
+}
+
+/// Options of `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainOptions {
+    /// A code, such as `P0202` [default: list all codes]
+    pub(crate) code: Option<String>,
 }
 
 /// Options of `isa`.

@@ -83,5 +83,6 @@ impl Diagnostic {
 }
 
 mod code;
+mod explain;
 pub mod render;
 pub use code::Code;
