@@ -22,6 +22,10 @@ use std::cmp::Ordering;
 
 /// No parent.
 pub(crate) const ROOT: u32 = u32::MAX;
+/// Bytes of registers that the nested calls of a warp may have. Chosen: deep recursion of large functions overflows like a stack does.
+const REGISTER_BYTES: u64 = 256 << 20;
+/// An activation with more registers gives their memory back at its end, in bytes.
+const KEPT_REGISTERS: u64 = 1 << 20;
 /// Calls may nest this deep. Chosen: well beyond what a GPU's stack allows; bounds the memory for registers.
 pub(crate) const DEPTH_LIMIT: u32 = 4096;
 
@@ -40,10 +44,19 @@ pub(crate) struct Activation {
     pub(crate) lanes: LaneMask,
     /// Registers.
     pub(crate) regs: Registers,
+    /// Bytes of its registers.
+    bytes: u64,
     /// Offset of its frame in each lane's local memory.
     pub(crate) frame: u64,
     /// End of its frame.
     pub(crate) top: u64,
+}
+
+/// Bytes of the registers of an activation, all lanes.
+pub(crate) fn register_bytes(regs: RegCounts) -> u64 {
+    let RegCounts { pred, r16, r32, r64 } = regs;
+    let lanes = crate::lanes::LANES as u64;
+    4 * u64::from(pred) + lanes * (2 * u64::from(r16) + 4 * u64::from(r32) + 8 * u64::from(r64))
 }
 
 /// A set of lanes at one position.
@@ -125,6 +138,8 @@ pub(crate) struct WarpFrame {
     local: Option<Window>,
     /// Bytes of each lane's local memory.
     stack: u64,
+    /// Bytes of the registers of all activations.
+    registers: u64,
     /// How much of it was ever in use since it was last cleared.
     used: u64,
     /// Steps executed by the warp.
@@ -152,6 +167,7 @@ impl WarpFrame {
             turn: 0,
             local,
             stack,
+            registers: 0,
             used: 0,
             steps: 0,
             lane_steps: 0,
@@ -184,6 +200,7 @@ impl WarpFrame {
             }
         }
         self.used = 0;
+        self.registers = 0;
         let mask = self.state.live;
         let frame = u64::from(function.frame_bytes);
         let act = self.new_activation(function.regs);
@@ -205,7 +222,10 @@ impl WarpFrame {
             self.acts.push(Activation::default());
             self.acts.len() as u32 - 1
         });
-        self.acts[index as usize].regs.reset(regs);
+        let act = &mut self.acts[index as usize];
+        act.regs.reset(regs);
+        act.bytes = register_bytes(regs);
+        self.registers += act.bytes;
         index
     }
 
@@ -235,7 +255,8 @@ impl WarpFrame {
             }
         }
         let top = frame + u64::from(function.frame_bytes);
-        if top > self.stack || depth > DEPTH_LIMIT {
+        let registers = self.registers + register_bytes(function.regs);
+        if top > self.stack || depth > DEPTH_LIMIT || registers > REGISTER_BYTES {
             return Err(Fault::new(FaultKind::StackOverflow, mask.trailing_zeros() as usize));
         }
         let index = self.new_activation(function.regs);
@@ -251,6 +272,10 @@ impl WarpFrame {
         let gone = &mut self.acts[act as usize];
         gone.lanes &= !mask;
         if gone.lanes == 0 {
+            self.registers -= gone.bytes;
+            if gone.bytes > KEPT_REGISTERS {
+                gone.regs = Registers::default();
+            }
             self.free.push(act);
         }
     }

@@ -8,11 +8,12 @@
 
 use crate::bind::Unimplemented;
 use crate::bound::{Code, Term};
-use crate::frame::DEPTH_LIMIT;
+use crate::frame::{DEPTH_LIMIT, register_bytes};
 use crate::interp::World;
+use crate::lanes::LANES;
 use crate::layout::{Layout, used_variables};
 use crate::mem::{Class, Memory, MemoryError};
-use crate::sched::{GridRun, GridTrap, Outcome, run_grid};
+use crate::sched::{GridRun, GridTrap, Outcome, RESIDENT_BYTES, run_grid};
 use crate::trap::Trap;
 use crate::warp::GridShape;
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
@@ -31,6 +32,9 @@ const STACK_BYTES: u64 = 64 << 10;
 const SHARED_LIMIT: u64 = 227 << 10;
 /// Threads of a CTA. CUDA's limit since sm_20.
 const CTA_THREADS: u64 = 1024;
+
+/// OS threads of a launch, whatever is asked for. Chosen: more than any machine has cores.
+const THREAD_LIMIT: u32 = 1024;
 
 /// Why a program could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -346,7 +350,7 @@ impl Kernel {
         self.check(config)?;
         let memory = &self.module.memory;
         let function = self.function();
-        let threads = config.threads.unwrap_or_else(cores).max(1);
+        let threads = config.threads.unwrap_or_else(cores).clamp(1, THREAD_LIMIT);
         let shared_bytes = self.shared_bytes(config);
         let name = format!("parameters of `{}`", function.name);
         let params = Params::new(memory, &config.params, &name)?;
@@ -441,6 +445,12 @@ impl Kernel {
         if self.shared_bytes(config) > SHARED_LIMIT {
             let bytes = self.shared_bytes(config);
             return invalid(format!("{bytes} bytes of shared memory are over the limit of {SHARED_LIMIT}"));
+        }
+        let registers = register_bytes(function.regs).saturating_mul(threads.div_ceil(LANES as u64));
+        if registers > RESIDENT_BYTES {
+            return invalid(format!(
+                "the registers of a CTA need {registers} bytes, over the limit of {RESIDENT_BYTES}"
+            ));
         }
         if config.params.len() as u64 != u64::from(function.param_bytes) {
             let (wants, has) = (function.param_bytes, config.params.len());

@@ -299,6 +299,17 @@ fn endless_recursion_is_a_stack_overflow() {
 }
 
 #[test]
+fn recursion_with_many_registers_overflows_early() {
+    let kernel = function("k", vec![block(vec![], call(1, r32(0), r32(1), 1)), block(vec![], Term::Exit)]);
+    let mut large = device("f", vec![block(vec![], call(1, r32(0), r32(1), 1)), block(vec![], Term::Ret)]);
+    // 16 MiB of registers for each call.
+    large.regs.r32 = 1 << 17;
+    let outcome = Machine::new().run(&code(vec![kernel, large]), 1, 1);
+    assert_eq!(outcome.trap.expect("a trap").stopped.fault.kind, FaultKind::StackOverflow);
+    assert!(outcome.steps < 20);
+}
+
+#[test]
 fn frames_are_out_of_bounds_when_their_activation_is_over() {
     let mut machine = Machine::new();
     machine.stack = 64;

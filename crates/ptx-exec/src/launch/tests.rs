@@ -101,6 +101,16 @@ fn what_does_not_fit_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn any_number_of_threads_may_be_asked_for() {
+    let kernel = kernel(STORE_TID);
+    let out = array(&kernel, 32);
+    let mut config = config(32, &[out]);
+    (config.grid, config.threads) = ([5000, 1, 1], Some(u32::MAX));
+    kernel.launch(&config).expect("runs");
+    assert_eq!(words(&kernel, out, 32), (0..32).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_required_cta_shape_is_required() {
     let kernel = kernel(".visible .entry k() .reqntid 4, 2 { ret; }");
     let shape =

@@ -9,7 +9,7 @@
 use super::cta::{Cta, CtaStop, Limits};
 use super::seed;
 use crate::bound::Function;
-use crate::frame::WarpFrame;
+use crate::frame::{WarpFrame, register_bytes};
 use crate::interp::{Stopped, World};
 use crate::lanes::LANES;
 use crate::mem::{Memory, MemoryError, View};
@@ -21,11 +21,11 @@ use std::time::Instant;
 
 /// Memory for the state of resident CTAs, all threads together. Chosen: fits common machines, and lets over ten thousand
 /// CTAs of 1024 simple threads wait for each other.
-const RESIDENT_BYTES: u64 = 2 << 30;
+pub(crate) const RESIDENT_BYTES: u64 = 2 << 30;
 /// What a launch may print, in bytes; what comes from further CTAs is dropped.
 const OUTPUT_BYTES: usize = 256 << 20;
 /// CTAs that a thread may keep resident whatever they need.
-const RESIDENT_LEAST: u64 = 16;
+const RESIDENT_LEAST: u64 = 2;
 
 /// A launch as the scheduler sees it.
 pub(crate) struct GridRun<'a> {
@@ -130,14 +130,21 @@ pub(crate) fn run_grid(run: &GridRun<'_>) -> Outcome {
         lane_steps: AtomicU64::new(0),
         found: Mutex::new(Found::default()),
     };
-    let threads = u64::from(run.threads.max(1)).min(count) as u32;
+    // Threads for which there is no memory would only wait.
+    let fit =
+        run.world.function(run.kernel).map_or(1, |function| RESIDENT_BYTES / shared.cta_bytes(function));
+    let threads = u64::from(run.threads).min(count).min(fit).max(1) as u32;
     if threads <= 1 {
         shared.work(0, 1);
     } else {
         std::thread::scope(|scope| {
             for thread in 1..threads {
                 let shared = &shared;
-                scope.spawn(move || shared.work(thread, threads));
+                let work = move || shared.work(thread, threads);
+                // With fewer threads than asked for it only takes longer.
+                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
             }
             shared.work(0, threads);
         });
@@ -286,9 +293,8 @@ impl Shared<'_> {
 
     /// An estimate of what a resident CTA needs.
     fn cta_bytes(&self, function: &Function) -> u64 {
-        let regs = function.regs;
-        let (r16, r32, r64) = (u64::from(regs.r16), u64::from(regs.r32), u64::from(regs.r64));
-        let warp = 4096 + LANES as u64 * (2 * r16 + 4 * r32 + 8 * r64 + self.run.stack_bytes.min(4096));
+        let local = LANES as u64 * self.run.stack_bytes.min(4096);
+        let warp = 4096 + register_bytes(function.regs) + local;
         self.run.shared_bytes + u64::from(self.run.shape.warps()) * warp
     }
 }

@@ -18,4 +18,4 @@ mod seed;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use grid::{GridRun, GridTrap, Outcome, run_grid};
+pub(crate) use grid::{GridRun, GridTrap, Outcome, RESIDENT_BYTES, run_grid};
