@@ -5,11 +5,11 @@
 
 use super::checker::Checker;
 use super::constexpr;
-use super::declare::Place;
+use super::declare::{MOST_EXPANDED, Place};
 use super::function::{Names, difference};
 use super::module::{
     AddressBase, Body, FuncId, FunctionKind, LabelId, LocalId, LocalRole, LocalVar, Param, ProtoId, Register,
-    RegisterId, Signature, Statement, Storage,
+    RegisterId, Signature, Statement, Storage, VarId,
 };
 use super::scope::{Entity, Found, closest};
 use super::sequence::Sequence;
@@ -18,10 +18,7 @@ use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Space, Ty, Version};
 use crate::syntax::tree::{self, Block, Name};
-use std::collections::HashMap;
-
-/// The most labels that `prefix<N>` may stand for; a list that long names labels that exist, so the text is as long.
-const MOST_LABELS: u64 = 1 << 24;
+use std::collections::{HashMap, HashSet};
 
 /// The state of checking one body.
 pub(super) struct BodyChecker<'c, 'a> {
@@ -33,6 +30,8 @@ pub(super) struct BodyChecker<'c, 'a> {
     pub(super) sequence: Sequence,
     /// Textures and samplers that the body names.
     pub(super) opaque: Vec<(Ty, AddressBase)>,
+    /// Arrays of functions that calls name, with their lists of targets.
+    pub(super) tables: HashMap<VarId, u32>,
     /// Registers and variables of module scope that this body uses.
     module_registers: HashMap<u32, RegisterId>,
     module_locals: HashMap<u32, LocalId>,
@@ -55,6 +54,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
             signature,
             sequence: Sequence::default(),
             opaque: Vec::new(),
+            tables: HashMap::new(),
             module_registers: HashMap::new(),
             module_locals: HashMap::new(),
         }
@@ -306,13 +306,14 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
     fn call_targets(&mut self, targets: &'a tree::CallTargets) {
         self.checker.needs(targets.span, "`.calltargets`", Version::new(2, 1), 20, "11.3.2");
         let mut list: Vec<FuncId> = Vec::new();
+        let mut seen: HashSet<FuncId> = HashSet::new();
         let mut broken = false;
         for name in &targets.targets {
             let Some(id) = self.call_target(*name) else {
                 broken = true;
                 continue;
             };
-            if let Some(first) = list.first() {
+            if let Some(first) = list.first().filter(|_| seen.insert(id)) {
                 let functions = &self.checker.functions;
                 let (a, b) = (&functions[first.0 as usize], &functions[id.0 as usize]);
                 if let Some(difference) = difference(&a.signature, &b.signature) {
@@ -393,7 +394,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
             };
             let number = constexpr::integer(count, "the number of labels", checker.text, &mut checker.report);
             let Some(number) = number.and_then(|v| v.wide()) else { continue };
-            let Some(number) = u64::try_from(number).ok().filter(|n| (1..=MOST_LABELS).contains(n)) else {
+            let Some(number) = u64::try_from(number).ok().filter(|n| (1..=MOST_EXPANDED).contains(n)) else {
                 checker.report.push(
                     Diagnostic::new(
                         Code::BadBranchTargets,
@@ -404,6 +405,11 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
                 );
                 continue;
             };
+            checker.expanded = checker.expanded.saturating_add(number);
+            if checker.expanded > MOST_EXPANDED {
+                checker.too_many_names(target.span);
+                continue;
+            }
             for index in 0..number {
                 // The first label that is missing ends the list.
                 let Some(id) = find_label(checker, &format!("{text}{index}"), target.span) else { break };

@@ -17,6 +17,15 @@ use crate::diag::{Code, Diagnostic};
 use crate::isa::{Dir, OperandForm, Space, Ty, TyKind};
 use crate::syntax::tree::Reference;
 
+/// Whose signature a call must fit.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Callee {
+    /// A function's; the first of a list of targets, which all have the same.
+    Function(FuncId),
+    /// A prototype.
+    Prototype(ProtoId),
+}
+
 impl<'a> BodyChecker<'_, 'a> {
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn name_of(&mut self, written: &Written<'a>, what: &str) -> Option<&'a Reference> {
@@ -202,6 +211,9 @@ impl<'a> BodyChecker<'_, 'a> {
 
     /// A global array of functions as list of targets.
     fn table(&mut self, id: VarId, span: Span) -> Option<Operand> {
+        if let Some(index) = self.tables.get(&id) {
+            return Some(Operand::CallTargets(*index));
+        }
         let variable = &self.checker.variables[id.0 as usize];
         let relocs: &[Reloc] = variable.init.as_ref().map_or(&[], |init| &init.relocs);
         let functions: Option<Vec<FuncId>> = relocs
@@ -226,8 +238,10 @@ impl<'a> BodyChecker<'_, 'a> {
                 .push(Diagnostic::new(Code::SignatureMismatch, span, message).with_section("9.7.11.5"));
             return None;
         }
+        let index = self.body.call_targets.len() as u32;
         self.body.call_targets.push(list);
-        Some(Operand::CallTargets(self.body.call_targets.len() as u32 - 1))
+        self.tables.insert(id, index);
+        Some(Operand::CallTargets(index))
     }
 
     /// Arguments or results, each taken for what it is; [`Self::call_signature`] compares them with the callee.
@@ -292,28 +306,41 @@ impl<'a> BodyChecker<'_, 'a> {
         }
     }
 
-    /// The signature that a checked call must fit, and its place.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    pub(super) fn signature_of(&self, operands: &[Operand]) -> Option<(Signature, Option<Span>)> {
+    /// Whose signature a checked call must fit.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "no other operand says it")]
+    pub(super) fn callee_of(&self, operands: &[Operand]) -> Option<Callee> {
         let mut found = None;
         for operand in operands {
             match operand {
-                Operand::Function(id) => {
-                    let function = &self.checker.functions[id.0 as usize];
-                    return Some((function.signature.clone(), Some(function.span)));
-                }
-                Operand::Prototype(ProtoId(id)) => {
-                    found = Some((self.checker.prototypes[*id as usize].clone(), None));
-                }
+                Operand::Function(id) => return Some(Callee::Function(*id)),
+                Operand::Prototype(id) => found = Some(Callee::Prototype(*id)),
                 Operand::CallTargets(index) => {
                     let first = self.body.call_targets[*index as usize].first()?;
-                    let function = &self.checker.functions[first.0 as usize];
-                    found = Some((function.signature.clone(), Some(function.span)));
+                    found = Some(Callee::Function(*first));
                 }
                 _ => {}
             }
         }
         found
+    }
+
+    /// Takes a signature out, to compare a call with it; [`Self::put_back`] follows.
+    pub(super) fn take(&mut self, callee: Callee) -> (Signature, Option<Span>) {
+        match callee {
+            Callee::Function(id) => {
+                let function = &mut self.checker.functions[id.0 as usize];
+                (std::mem::take(&mut function.signature), Some(function.span))
+            }
+            Callee::Prototype(id) => (std::mem::take(&mut self.checker.prototypes[id.0 as usize]), None),
+        }
+    }
+
+    /// Puts a signature back.
+    pub(super) fn put_back(&mut self, callee: Callee, signature: Signature) {
+        match callee {
+            Callee::Function(id) => self.checker.functions[id.0 as usize].signature = signature,
+            Callee::Prototype(id) => self.checker.prototypes[id.0 as usize] = signature,
+        }
     }
 
     /// Compares arguments (or results) with parameters, and gives constants their bits.

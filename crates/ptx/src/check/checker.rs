@@ -34,6 +34,10 @@ pub(super) struct Checker<'a> {
     pub(super) const_bytes: [u64; 11],
     /// Registers and local variables of module scope (PTX before 3.0), by name.
     pub(super) module_scope: Vec<super::declare::ModuleScoped>,
+    /// Bytes of all initialisers so far.
+    pub(super) initial_bytes: usize,
+    /// Names and labels that `name<N>` has stood for so far, registers aside.
+    pub(super) expanded: u64,
     /// Direct calls.
     pub(super) calls: Vec<CallEdge>,
     /// Texture identifiers that `.tex` variables take.
@@ -64,6 +68,8 @@ impl<'a> Checker<'a> {
             prototypes: Vec::new(),
             const_bytes: [0; 11],
             module_scope: Vec::new(),
+            initial_bytes: 0,
+            expanded: 0,
             calls: Vec::new(),
             texture_ids: 0,
             has_dwarf: false,

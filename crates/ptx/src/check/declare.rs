@@ -57,6 +57,8 @@ const CONST_BANK: u64 = 64 * 1024;
 const MOST_TEXTURES: u32 = 128;
 /// The most members of a parameterised name outside `.reg`; chosen, so that a short text cannot ask for much memory.
 const MOST_MEMBERS: u64 = 1 << 16;
+/// The most names that parameterised names may stand for in a module, registers aside; chosen likewise.
+pub(super) const MOST_EXPANDED: u64 = 1 << 22;
 /// The most members of a parameterised register name: chosen; far beyond what any compiler emits.
 const MOST_REGISTERS: u64 = 1 << 32;
 
@@ -512,7 +514,18 @@ impl<'a> Checker<'a> {
             return Some(vec![(name.to_owned(), None)]);
         }
         let count = count.filter(|n| *n <= MOST_MEMBERS)?;
+        self.expanded = self.expanded.saturating_add(count);
+        if self.expanded > MOST_EXPANDED {
+            self.too_many_names(declarator.span);
+            return None;
+        }
         Some((0..count).map(|i| (format!("{name}{i}"), Some(format!("{name}{i}")))).collect())
+    }
+
+    /// Says that `name<N>` stands for too many names, all in all.
+    pub(super) fn too_many_names(&mut self, span: Span) {
+        let message = format!("the parameterised names of a module stand for at most {MOST_EXPANDED} names");
+        self.report.push(Diagnostic::new(Code::TooLarge, span, message).with_section("5.4.6"));
     }
 
     fn declare_one(&mut self, declarator: &Declarator, entity: Entity) {

@@ -24,7 +24,7 @@ pub(super) struct Initial {
     pub(super) fields: Vec<(String, u64)>,
 }
 
-/// Bytes that the gaps of initialisers may take beyond a multiple of the text; chosen.
+/// Bytes that all initialisers of a module may take beyond a multiple of the text, in gaps between values; chosen.
 const SPARE_BYTES: usize = 64 << 20;
 
 /// Evaluates an initialiser; gives an unsized first dimension its size. `None` after an error.
@@ -55,10 +55,12 @@ pub(super) fn evaluate(
     if shape.vector > 1 {
         extents.push(u64::from(shape.vector));
     }
-    let limit = SPARE_BYTES + 16 * checker.text.len();
+    let most = SPARE_BYTES.saturating_add(checker.text.len().saturating_mul(16));
+    let limit = most.saturating_sub(checker.initial_bytes);
     let mut filler = Filler { checker, ty: shape.ty, init: Init::default(), parts: Vec::new(), limit };
     filler.fill(&extents, 0, initializer);
     let (mut init, parts) = (filler.init, filler.parts);
+    checker.initial_bytes = checker.initial_bytes.saturating_add(init.bytes.len());
     merge_parts(checker, parts, &mut init);
     (checker.report.errors() == errors).then_some(Initial { init: Some(init), fields: Vec::new() })
 }
@@ -408,6 +410,7 @@ fn fields(checker: &mut Checker<'_>, ty: Ty, initializer: &Initializer) -> Optio
                 )
                 .with_section("5.3"),
             );
+            continue;
         }
         fields.push((text.to_owned(), value));
     }

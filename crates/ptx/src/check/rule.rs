@@ -197,7 +197,8 @@ fn call_signature<'a>(
     inst: &mut Inst,
     written: &[Written<'a>],
 ) {
-    let Some((signature, callee)) = body.signature_of(&inst.operands) else { return };
+    let Some(target) = body.callee_of(&inst.operands) else { return };
+    let (signature, callee) = body.take(target);
     let form = inst.row.form();
     let (mut args, mut rets) = (false, false);
     for (index, (operand_form, operand)) in form.operands.iter().zip(&mut inst.operands).enumerate() {
@@ -219,6 +220,7 @@ fn call_signature<'a>(
     if !rets {
         body.fit(Dir::Out, &signature.returns, &mut [], &[], site.opcode, callee);
     }
+    body.put_back(target, signature);
 }
 
 /// The `.param` variables that a call reads and writes: results, then arguments.
