@@ -280,62 +280,89 @@ pub fn mask_of(f: impl Fn(usize) -> bool) -> LaneMask {
     mask
 }
 
+/// A destination and one source.
+pub struct One<A, D> {
+    /// Destination.
+    pub d: Target<D>,
+    /// Source.
+    pub a: Operand<A>,
+}
+
+/// A destination and two sources.
+pub struct Two<A, B, D> {
+    /// Destination.
+    pub d: Target<D>,
+    /// First source.
+    pub a: Operand<A>,
+    /// Second source.
+    pub b: Operand<B>,
+}
+
+/// A destination and three sources.
+pub struct Three<A, B, C, D> {
+    /// Destination.
+    pub d: Target<D>,
+    /// First source.
+    pub a: Operand<A>,
+    /// Second source.
+    pub b: Operand<B>,
+    /// Third source.
+    pub c: Operand<C>,
+}
+
 /// `d = f(a)` in every lane.
 pub fn lift1<A: Value, D: Value>(
-    d: Target<D::Slot>,
-    a: Operand<A::Slot>,
+    o: One<A::Slot, D::Slot>,
     f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
     Box::new(move |exec| {
+        let o = &o;
         let mut scratch = None;
-        let a = a.read(Inputs::of(exec), &mut scratch);
+        let a = o.a.read(Inputs::of(exec), &mut scratch);
         let mut out = Lane([D::Slot::default(); LANES]);
         for lane in 0..LANES {
             out.0[lane] = f(A::of(a.0[lane])).slot();
         }
-        d.write(exec.regs, exec.mask, &out);
+        o.d.write(exec.regs, exec.mask, &out);
         Ok(())
     })
 }
 
 /// `d = f(a, b)` in every lane.
 pub fn lift2<A: Value, B: Value, D: Value>(
-    d: Target<D::Slot>,
-    a: Operand<A::Slot>,
-    b: Operand<B::Slot>,
+    o: Two<A::Slot, B::Slot, D::Slot>,
     f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
     Box::new(move |exec| {
+        let o = &o;
         let (mut scratch_a, mut scratch_b) = (None, None);
-        let a = a.read(Inputs::of(exec), &mut scratch_a);
-        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
+        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
         let mut out = Lane([D::Slot::default(); LANES]);
         for lane in 0..LANES {
             out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane])).slot();
         }
-        d.write(exec.regs, exec.mask, &out);
+        o.d.write(exec.regs, exec.mask, &out);
         Ok(())
     })
 }
 
 /// `d = f(a, b, c)` in every lane.
 pub fn lift3<A: Value, B: Value, C: Value, D: Value>(
-    d: Target<D::Slot>,
-    a: Operand<A::Slot>,
-    b: Operand<B::Slot>,
-    c: Operand<C::Slot>,
+    o: Three<A::Slot, B::Slot, C::Slot, D::Slot>,
     f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
     Box::new(move |exec| {
+        let o = &o;
         let (mut scratch_a, mut scratch_b, mut scratch_c) = (None, None, None);
-        let a = a.read(Inputs::of(exec), &mut scratch_a);
-        let b = b.read(Inputs::of(exec), &mut scratch_b);
-        let c = c.read(Inputs::of(exec), &mut scratch_c);
+        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
+        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
+        let c = o.c.read(Inputs::of(exec), &mut scratch_c);
         let mut out = Lane([D::Slot::default(); LANES]);
         for lane in 0..LANES {
             out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot();
         }
-        d.write(exec.regs, exec.mask, &out);
+        o.d.write(exec.regs, exec.mask, &out);
         Ok(())
     })
 }
@@ -343,26 +370,26 @@ pub fn lift3<A: Value, B: Value, C: Value, D: Value>(
 /// `d = f(a, b, c)` in every lane, tried with `quick`, which says whether its result is certain; if one is not, all are computed
 /// by `f`. Where both are certain they agree.
 pub fn lift3_quick<A: Value, B: Value, C: Value, D: Value>(
-    d: Target<D::Slot>,
-    a: Operand<A::Slot>,
-    b: Operand<B::Slot>,
-    c: Operand<C::Slot>,
+    o: Three<A::Slot, B::Slot, C::Slot, D::Slot>,
     quick: impl Fn(A, B, C) -> (D, bool) + Copy + Send + Sync + 'static,
     f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
     #[cold]
     #[inline(never)]
     fn again<A: Value, B: Value, C: Value, D: Value>(
-        (a, b, c): (&Lane<A::Slot>, &Lane<B::Slot>, &Lane<C::Slot>),
+        a: &Lane<A::Slot>,
+        b: &Lane<B::Slot>,
+        c: &Lane<C::Slot>,
         f: impl Fn(A, B, C) -> D,
     ) -> Lane<D::Slot> {
         Lane(std::array::from_fn(|lane| f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot()))
     }
     Box::new(move |exec| {
+        let o = &o;
         let (mut scratch_a, mut scratch_b, mut scratch_c) = (None, None, None);
-        let a = a.read(Inputs::of(exec), &mut scratch_a);
-        let b = b.read(Inputs::of(exec), &mut scratch_b);
-        let c = c.read(Inputs::of(exec), &mut scratch_c);
+        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
+        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
+        let c = o.c.read(Inputs::of(exec), &mut scratch_c);
         let mut out = Lane([D::Slot::default(); LANES]);
         let mut doubts = 0u32;
         for lane in 0..LANES {
@@ -371,100 +398,96 @@ pub fn lift3_quick<A: Value, B: Value, C: Value, D: Value>(
             doubts |= u32::from(!certain);
         }
         if doubts != 0 {
-            out = again((a, b, c), f);
+            out = again(a, b, c, f);
         }
-        d.write(exec.regs, exec.mask, &out);
+        o.d.write(exec.regs, exec.mask, &out);
+        Ok(())
+    })
+}
+
+/// `d = f(a, b, c, e)` in every lane: the four-operand bit instructions.
+pub fn lift4<A: Value, B: Value, C: Value, E: Value, D: Value>(
+    o: Three<A::Slot, B::Slot, C::Slot, D::Slot>,
+    e: Operand<E::Slot>,
+    f: impl Fn(A, B, C, E) -> D + Copy + Send + Sync + 'static,
+) -> StepFn {
+    Box::new(move |exec| {
+        let (o, e) = (&o, &e);
+        let (mut scratch_a, mut scratch_b, mut scratch_c, mut scratch_e) = (None, None, None, None);
+        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
+        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
+        let c = o.c.read(Inputs::of(exec), &mut scratch_c);
+        let e = e.read(Inputs::of(exec), &mut scratch_e);
+        let mut out = Lane([D::Slot::default(); LANES]);
+        for lane in 0..LANES {
+            out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane]), E::of(e.0[lane])).slot();
+        }
+        o.d.write(exec.regs, exec.mask, &out);
         Ok(())
     })
 }
 
 /// `d = f(a)` in the lanes of the mask alone.
 pub fn active1<A: Value, D: Value>(
-    d: Target<D::Slot>,
-    a: Operand<A::Slot>,
+    o: One<A::Slot, D::Slot>,
     f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
     Box::new(move |exec| {
+        let o = &o;
         let mut scratch = None;
-        let a = a.read(Inputs::of(exec), &mut scratch);
+        let a = o.a.read(Inputs::of(exec), &mut scratch);
         let mut out = Lane([D::Slot::default(); LANES]);
         for lane in lanes_of(exec.mask) {
             out.0[lane] = f(A::of(a.0[lane])).slot();
         }
-        d.write(exec.regs, exec.mask, &out);
+        write_apart(&o.d, exec, &out);
         Ok(())
     })
 }
 
 /// `d = f(a, b)` in the lanes of the mask alone.
 pub fn active2<A: Value, B: Value, D: Value>(
-    d: Target<D::Slot>,
-    a: Operand<A::Slot>,
-    b: Operand<B::Slot>,
+    o: Two<A::Slot, B::Slot, D::Slot>,
     f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
     Box::new(move |exec| {
+        let o = &o;
         let (mut scratch_a, mut scratch_b) = (None, None);
-        let a = a.read(Inputs::of(exec), &mut scratch_a);
-        let b = b.read(Inputs::of(exec), &mut scratch_b);
+        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
+        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
         let mut out = Lane([D::Slot::default(); LANES]);
         for lane in lanes_of(exec.mask) {
             out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane])).slot();
         }
-        d.write(exec.regs, exec.mask, &out);
+        write_apart(&o.d, exec, &out);
         Ok(())
     })
 }
 
 /// `d = f(a, b, c)` in the lanes of the mask alone.
 pub fn active3<A: Value, B: Value, C: Value, D: Value>(
-    d: Target<D::Slot>,
-    a: Operand<A::Slot>,
-    b: Operand<B::Slot>,
-    c: Operand<C::Slot>,
+    o: Three<A::Slot, B::Slot, C::Slot, D::Slot>,
     f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
     Box::new(move |exec| {
+        let o = &o;
         let (mut scratch_a, mut scratch_b, mut scratch_c) = (None, None, None);
-        let a = a.read(Inputs::of(exec), &mut scratch_a);
-        let b = b.read(Inputs::of(exec), &mut scratch_b);
-        let c = c.read(Inputs::of(exec), &mut scratch_c);
+        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
+        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
+        let c = o.c.read(Inputs::of(exec), &mut scratch_c);
         let mut out = Lane([D::Slot::default(); LANES]);
         for lane in lanes_of(exec.mask) {
             out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot();
         }
-        d.write(exec.regs, exec.mask, &out);
+        write_apart(&o.d, exec, &out);
         Ok(())
     })
 }
 
-/// Four sources.
-pub type Four<A, B, C, E> = (
-    Operand<<A as Value>::Slot>,
-    Operand<<B as Value>::Slot>,
-    Operand<<C as Value>::Slot>,
-    Operand<<E as Value>::Slot>,
-);
-
-/// `d = f(a, b, c, e)` in every lane: the four-operand bit instructions.
-pub fn lift4<A: Value, B: Value, C: Value, E: Value, D: Value>(
-    d: Target<D::Slot>,
-    (a, b, c, e): Four<A, B, C, E>,
-    f: impl Fn(A, B, C, E) -> D + Copy + Send + Sync + 'static,
-) -> StepFn {
-    Box::new(move |exec| {
-        let (mut scratch_a, mut scratch_b, mut scratch_c, mut scratch_e) = (None, None, None, None);
-        let a = a.read(Inputs::of(exec), &mut scratch_a);
-        let b = b.read(Inputs::of(exec), &mut scratch_b);
-        let c = c.read(Inputs::of(exec), &mut scratch_c);
-        let e = e.read(Inputs::of(exec), &mut scratch_e);
-        let mut out = Lane([D::Slot::default(); LANES]);
-        for lane in 0..LANES {
-            out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane]), E::of(e.0[lane])).slot();
-        }
-        d.write(exec.regs, exec.mask, &out);
-        Ok(())
-    })
+/// Writes a destination; one function for all steps that cost much more than a call.
+#[inline(never)]
+fn write_apart<S: Slot>(d: &Target<S>, exec: &mut Exec<'_>, new: &Lane<S>) {
+    d.write(exec.regs, exec.mask, new);
 }
 
 /// A predicate that a truth is combined with: the operation on masks, and the predicate.

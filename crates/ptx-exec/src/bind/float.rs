@@ -110,14 +110,7 @@ fn fma_rn_f32<const FTZ: bool, const SAT: bool>(o: &Operands<'_>) -> Bound {
         (after(value), certain)
     };
     let exact = move |a, b, c| after(sem::fma_f32(before(a), before(b), before(c), Rnd::Rn));
-    Ok(lift::lift3_quick(
-        o.dst::<f32>(0)?,
-        o.src::<f32>(0)?,
-        o.src::<f32>(1)?,
-        o.src::<f32>(2)?,
-        quick,
-        exact,
-    ))
+    Ok(lift::lift3_quick(o.three::<f32, f32, f32, f32>()?, quick, exact))
 }
 
 /// `.f64` with one operand and `.rnd`.

@@ -7,7 +7,9 @@
 use super::{Binding, Missing};
 use crate::bound::StepFn;
 use crate::lanes::{LANES, Lane, LaneMask, Registers};
-use crate::lift::{self, Address, Operand, PredOperand, PredTarget, Slot as RegSlot, Target, Value};
+use crate::lift::{
+    self, Address, One, Operand, PredOperand, PredTarget, Slot as RegSlot, Target, Three, Two, Value,
+};
 use ptx::check::module::AddressSize;
 use ptx::ir::{Addr, Base, Dst, Inst, Reg, RegClass, Src};
 use ptx::isa::{Mods, Rnd, Slot, Ty, Word};
@@ -15,6 +17,13 @@ use std::cell::Cell;
 
 /// A bound step, or the news that there is none.
 pub(super) type Bound = Result<StepFn, Missing>;
+
+/// The operands of two-operand instructions on values of these types.
+type TwoOf<A, B, D> = Two<<A as Value>::Slot, <B as Value>::Slot, <D as Value>::Slot>;
+
+/// The operands of three-operand instructions on values of these types.
+type ThreeOf<A, B, C, D> =
+    Three<<A as Value>::Slot, <B as Value>::Slot, <C as Value>::Slot, <D as Value>::Slot>;
 
 /// The operands and modifiers of one instruction.
 pub(super) struct Operands<'a> {
@@ -224,14 +233,30 @@ impl<'a> Operands<'a> {
         }
     }
 
-    // Steps of the common shapes: `d` is destination 0, the sources follow in order.
+    // Steps of the common shapes: `d` is destination 0, the sources follow in order. Operands are found apart from the steps, once
+    // for each choice of types.
+
+    fn one<A: Value, D: Value>(&self) -> Result<One<A::Slot, D::Slot>, Missing> {
+        Ok(One { d: self.dst::<D>(0)?, a: self.src::<A>(0)? })
+    }
+
+    fn two<A: Value, B: Value, D: Value>(&self) -> Result<TwoOf<A, B, D>, Missing> {
+        Ok(Two { d: self.dst::<D>(0)?, a: self.src::<A>(0)?, b: self.src::<B>(1)? })
+    }
+
+    /// Three sources and a destination.
+    pub(super) fn three<A: Value, B: Value, C: Value, D: Value>(
+        &self,
+    ) -> Result<ThreeOf<A, B, C, D>, Missing> {
+        Ok(Three { d: self.dst::<D>(0)?, a: self.src::<A>(0)?, b: self.src::<B>(1)?, c: self.src::<C>(2)? })
+    }
 
     /// `d = f(a)`, all lanes.
     pub(super) fn lift1<A: Value, D: Value>(
         &self,
         f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        Ok(lift::lift1(self.dst::<D>(0)?, self.src::<A>(0)?, f))
+        self.one::<A, D>().map(|operands| lift::lift1(operands, f))
     }
 
     /// `d = f(a, b)`, all lanes.
@@ -239,7 +264,7 @@ impl<'a> Operands<'a> {
         &self,
         f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        Ok(lift::lift2(self.dst::<D>(0)?, self.src::<A>(0)?, self.src::<B>(1)?, f))
+        self.two::<A, B, D>().map(|operands| lift::lift2(operands, f))
     }
 
     /// `d = f(a, b, c)`, all lanes.
@@ -247,7 +272,7 @@ impl<'a> Operands<'a> {
         &self,
         f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        Ok(lift::lift3(self.dst::<D>(0)?, self.src::<A>(0)?, self.src::<B>(1)?, self.src::<C>(2)?, f))
+        self.three::<A, B, C, D>().map(|operands| lift::lift3(operands, f))
     }
 
     /// `d = f(a, b, c, e)`, all lanes.
@@ -255,8 +280,8 @@ impl<'a> Operands<'a> {
         &self,
         f: impl Fn(A, B, C, E) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        let sources = (self.src::<A>(0)?, self.src::<B>(1)?, self.src::<C>(2)?, self.src::<E>(3)?);
-        Ok(lift::lift4(self.dst::<D>(0)?, sources, f))
+        let e = self.src::<E>(3)?;
+        self.three::<A, B, C, D>().map(|operands| lift::lift4(operands, e, f))
     }
 
     /// `d = f(a)`, active lanes.
@@ -264,7 +289,7 @@ impl<'a> Operands<'a> {
         &self,
         f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        Ok(lift::active1(self.dst::<D>(0)?, self.src::<A>(0)?, f))
+        self.one::<A, D>().map(|operands| lift::active1(operands, f))
     }
 
     /// `d = f(a, b)`, active lanes.
@@ -272,7 +297,7 @@ impl<'a> Operands<'a> {
         &self,
         f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        Ok(lift::active2(self.dst::<D>(0)?, self.src::<A>(0)?, self.src::<B>(1)?, f))
+        self.two::<A, B, D>().map(|operands| lift::active2(operands, f))
     }
 
     /// `d = f(a, b, c)`, active lanes.
@@ -280,7 +305,7 @@ impl<'a> Operands<'a> {
         &self,
         f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
     ) -> Bound {
-        Ok(lift::active3(self.dst::<D>(0)?, self.src::<A>(0)?, self.src::<B>(1)?, self.src::<C>(2)?, f))
+        self.three::<A, B, C, D>().map(|operands| lift::active3(operands, f))
     }
 }
 

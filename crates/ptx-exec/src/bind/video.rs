@@ -6,7 +6,8 @@
 use super::Missing;
 use super::compare::sem_cmp;
 use super::operands::{Bound, Operands};
-use crate::lift::{self, Operand, Target};
+use crate::bound::StepFn;
+use crate::lift::{self, Operand, Target, Three, Two};
 use ptx::ir::{Dst, Src, VideoSrc};
 use ptx::isa::{Cmp, Secop, ShiftMode, Slot, Ty, Word};
 use ptx_sem::{
@@ -100,7 +101,7 @@ pub(super) fn scalar(o: &Operands<'_>, op: VideoScalarOp) -> Bound {
         cmp: if set { relation(o)? } else { sem::Cmp::Eq },
     };
     let (a, b, c) = (o.value::<u32>(a)?, o.value::<u32>(b)?, third(o)?);
-    Ok(lift::active3(d, a, b, c, move |a, b, c| sem::video_scalar(&cfg, a, b, c)))
+    Ok(lift::active3(Three { d, a, b, c }, move |a, b, c| sem::video_scalar(&cfg, a, b, c)))
 }
 
 /// The type of `b`: a literal `.u32` in the shifts.
@@ -148,7 +149,7 @@ pub(super) fn vmad(o: &Operands<'_>) -> Bound {
         },
     };
     let (a, b, c) = (o.value::<u32>(a)?, o.value::<u32>(b)?, o.value::<u32>(c)?);
-    Ok(lift::active3(d, a, b, c, move |a, b, c| sem::vmad(&cfg, a, b, c)))
+    Ok(lift::active3(Three { d, a, b, c }, move |a, b, c| sem::vmad(&cfg, a, b, c)))
 }
 
 /// A packed form.
@@ -170,13 +171,7 @@ pub(super) fn simd(o: &Operands<'_>, op: VideoSimdOp, lanes: VideoLanes) -> Boun
         ..defaults
     };
     let (a, b, c) = (o.value::<u32>(a)?, o.value::<u32>(b)?, third(o)?);
-    if let Some(f) = common(&cfg) {
-        return Ok(match f {
-            Common::Two(f) => lift::active2(d, a, b, f),
-            Common::Three(f) => lift::active3(d, a, b, c, f),
-        });
-    }
-    Ok(lift::active3(d, a, b, c, move |a, b, c| sem::video_simd(&cfg, a, b, c)))
+    Ok(packed(cfg, Three { d, a, b, c }))
 }
 
 /// `.add`: the lanes are summed.
@@ -216,44 +211,55 @@ fn elements(video: Option<&VideoSrc>, lanes: VideoLanes, default: [u8; 4]) -> Re
     }
 }
 
-/// A packed form with a function of its own.
-#[derive(Clone, Copy)]
-enum Common {
-    Two(fn(u32, u32) -> u32),
-    Three(fn(u32, u32, u32) -> u32),
-}
-
-/// The function that `ptx-sem` tests to be equal to this configuration, if there is one.
-fn common(cfg: &VideoSimd) -> Option<Common> {
-    use VideoLanes::{Four, Two};
+/// The step of a packed form: one of its own where `ptx-sem` has a function that it tests to be equal, so that the loop over lanes
+/// vectorises.
+fn packed(cfg: VideoSimd, o: Three<u32, u32, u32, u32>) -> StepFn {
+    use VideoLanes::{Four, Two as Halves};
     use VideoSimdOp::{Absdiff, Add, Avrg, Max, Min, Sub};
     let plain = VideoSimd { sat: cfg.sat, add: cfg.add, ..VideoSimd::new(cfg.op, cfg.lanes) };
     let signed = VideoSimd { dtype_signed: true, atype_signed: true, btype_signed: true, ..plain };
-    let is_signed = if *cfg == plain {
-        false
-    } else if *cfg == signed {
-        true
-    } else {
-        return None;
-    };
-    let two = |f| Some(Common::Two(f));
-    match (cfg.op, cfg.lanes, is_signed, cfg.sat, cfg.add) {
-        (Add, Four, _, false, false) => two(sem::vadd4_u32),
-        (Sub, Four, _, false, false) => two(sem::vsub4_u32),
-        (Add, Two, _, false, false) => two(sem::vadd2_u32),
-        (Sub, Two, _, false, false) => two(sem::vsub2_u32),
-        (Avrg, Four, false, false, false) => two(sem::vavrg4_u32),
-        (Avrg, Two, false, false, false) => two(sem::vavrg2_u32),
-        (Absdiff, Four, false, false, false) => two(sem::vabsdiff4_u32),
-        (Absdiff, Two, false, false, false) => two(sem::vabsdiff2_u32),
-        (Min, Four, false, false, false) => two(sem::vmin4_u32),
-        (Max, Four, false, false, false) => two(sem::vmax4_u32),
-        (Min, Two, false, false, false) => two(sem::vmin2_u32),
-        (Max, Two, false, false, false) => two(sem::vmax2_u32),
-        (Absdiff, Four, false, false, true) => Some(Common::Three(sem::vabsdiff4_add_u32)),
-        (Absdiff, Four, true, false, true) => Some(Common::Three(sem::vabsdiff4_add_s32)),
-        (Absdiff, Two, false, false, true) => Some(Common::Three(sem::vabsdiff2_add_u32)),
-        (Absdiff, Two, true, false, true) => Some(Common::Three(sem::vabsdiff2_add_s32)),
-        _ => None,
+    let is_signed = cfg == signed;
+    if cfg != plain && !is_signed {
+        return lift::active3(o, move |a, b, c| sem::video_simd(&cfg, a, b, c));
     }
+    let Three { d, a, b, c } = o;
+    let sources = Two { d, a, b };
+    match (cfg.op, cfg.lanes, is_signed, cfg.sat, cfg.add) {
+        (Add, Four, _, false, false) => lift::lift2(sources, sem::vadd4_u32),
+        (Add, Four, false, true, false) => lift::lift2(sources, sem::vadd4_sat_u32),
+        (Add, Four, true, true, false) => lift::lift2(sources, sem::vadd4_sat_s32),
+        (Sub, Four, _, false, false) => lift::lift2(sources, sem::vsub4_u32),
+        (Sub, Four, false, true, false) => lift::lift2(sources, sem::vsub4_sat_u32),
+        (Sub, Four, true, true, false) => lift::lift2(sources, sem::vsub4_sat_s32),
+        (Avrg, Four, false, false, false) => lift::lift2(sources, sem::vavrg4_u32),
+        (Absdiff, Four, false, false, false) => lift::lift2(sources, sem::vabsdiff4_u32),
+        (Absdiff, Four, true, false, false) => lift::lift2(sources, sem::vabsdiff4_s32),
+        (Min, Four, false, _, false) => lift::lift2(sources, sem::vmin4_u32),
+        (Min, Four, true, _, false) => lift::lift2(sources, sem::vmin4_s32),
+        (Max, Four, false, _, false) => lift::lift2(sources, sem::vmax4_u32),
+        (Max, Four, true, _, false) => lift::lift2(sources, sem::vmax4_s32),
+        (Add, Halves, _, false, false) => lift::lift2(sources, sem::vadd2_u32),
+        (Add, Halves, false, true, false) => lift::lift2(sources, sem::vadd2_sat_u32),
+        (Add, Halves, true, true, false) => lift::lift2(sources, sem::vadd2_sat_s32),
+        (Sub, Halves, _, false, false) => lift::lift2(sources, sem::vsub2_u32),
+        (Sub, Halves, false, true, false) => lift::lift2(sources, sem::vsub2_sat_u32),
+        (Sub, Halves, true, true, false) => lift::lift2(sources, sem::vsub2_sat_s32),
+        (Avrg, Halves, false, false, false) => lift::lift2(sources, sem::vavrg2_u32),
+        (Absdiff, Halves, false, false, false) => lift::lift2(sources, sem::vabsdiff2_u32),
+        (Absdiff, Halves, true, false, false) => lift::lift2(sources, sem::vabsdiff2_s32),
+        (Min, Halves, false, _, false) => lift::lift2(sources, sem::vmin2_u32),
+        (Min, Halves, true, _, false) => lift::lift2(sources, sem::vmin2_s32),
+        (Max, Halves, false, _, false) => lift::lift2(sources, sem::vmax2_u32),
+        (Max, Halves, true, _, false) => lift::lift2(sources, sem::vmax2_s32),
+        (Absdiff, Four, false, false, true) => lift::lift3(with(sources, c), sem::vabsdiff4_add_u32),
+        (Absdiff, Four, true, false, true) => lift::lift3(with(sources, c), sem::vabsdiff4_add_s32),
+        (Absdiff, Halves, false, false, true) => lift::lift3(with(sources, c), sem::vabsdiff2_add_u32),
+        (Absdiff, Halves, true, false, true) => lift::lift3(with(sources, c), sem::vabsdiff2_add_s32),
+        _ => lift::active3(with(sources, c), move |a, b, c| sem::video_simd(&cfg, a, b, c)),
+    }
+}
+
+/// Two sources and a third.
+fn with<A, B, C, D>(sources: Two<A, B, D>, c: Operand<C>) -> Three<A, B, C, D> {
+    Three { d: sources.d, a: sources.a, b: sources.b, c }
 }

@@ -1,7 +1,9 @@
 //! What is bound (here), what every step keeps ([`lanes`]), and whether steps compute the meanings ([`values`]).
 
+mod conversions;
 mod lanes;
 mod machine;
+mod packed;
 mod values;
 
 use super::*;
