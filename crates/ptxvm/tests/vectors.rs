@@ -2,7 +2,7 @@
 //! compared with the value that the oracle beside the data computed. One trial is one file; a failing trial lists its forms.
 //!
 //! A form that is a single instruction is also run under a guard, in place (the destination is a source), and with immediates; any
-//! form also with some threads branching around it.
+//! form also with some threads branching around it and with registers of other types.
 //!
 //! Nothing here computes an expected value. The file format is described in `tests/vectors/README.md`.
 
@@ -200,13 +200,17 @@ enum Way {
     Guard,
     /// The destination is the register of that operand.
     InPlace(usize),
+    /// Every register has a bit-size type.
+    Untyped,
+    /// Signed registers are unsigned and the other way round.
+    OtherSign,
 }
 
 /// The ways to run a form; most need that it is a single instruction.
 fn ways(form: &Form<'_>) -> Vec<Way> {
     let mut ways = vec![Way::Whole];
     if form.lanes.is_none() {
-        ways.push(Way::Branch);
+        ways.extend([Way::Branch, Way::Untyped, Way::OtherSign]);
         if form.plain {
             ways.push(Way::Guard);
             let fits = |i: &usize| form.outs.len() == 1 && form.outs[0].agrees(&form.ins[*i]);
@@ -218,7 +222,7 @@ fn ways(form: &Form<'_>) -> Vec<Way> {
 
 /// Whether a thread of a CTA runs the instruction. Mirrored by the kernel's `%live`.
 fn lives(way: Way, thread: usize) -> bool {
-    matches!(way, Way::Whole | Way::InPlace(_)) || thread & 3 != 1
+    !matches!(way, Way::Branch | Way::Guard) || thread & 3 != 1
 }
 
 /// The PTX of a kernel, line by line.
@@ -273,9 +277,17 @@ impl Text {
         self.line(&format!("add.{} {to}, {from}, %step;", self.address));
     }
 
-    fn declare(&mut self, form: &Form<'_>) {
+    fn declare(&mut self, form: &Form<'_>, way: Way) {
         for operand in form.outs.iter().chain(&form.ins) {
-            self.line(&format!(".reg .{} %{};", operand.register(), operand.name));
+            let ty = operand.register();
+            let (class, bits) = ty.split_at(1);
+            let ty = match (way, class) {
+                (Way::Untyped, _) if ty != "pred" => format!("b{bits}"),
+                (Way::OtherSign, "u") => format!("s{bits}"),
+                (Way::OtherSign, "s") => format!("u{bits}"),
+                _ => ty.to_owned(),
+            };
+            self.line(&format!(".reg .{ty} %{};", operand.name));
         }
     }
 
@@ -321,13 +333,15 @@ fn kernel(form: &Form<'_>, way: Way) -> String {
     text.line("shl.b32 %slot, %thread, 3;");
     text.line("and.b32 %flag32, %thread, 3;");
     text.line("setp.ne.u32 %live, %flag32, 1;");
-    text.declare(form);
+    text.declare(form, way);
     if way == Way::Branch {
         text.line("@!%live bra SKIP;");
     }
     text.load(&form.ins, 0);
     match way {
-        Way::Whole | Way::Branch => text.line(&form.body.replace("; ", ";\n\t")),
+        Way::Whole | Way::Branch | Way::Untyped | Way::OtherSign => {
+            text.line(&form.body.replace("; ", ";\n\t"))
+        }
         Way::Guard => text.line(&format!("@%live {}", form.body)),
         Way::InPlace(position) => {
             let (out, operand) = (&form.outs[0], &form.ins[position]);
@@ -416,7 +430,7 @@ fn run_immediates(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
     let mut operands = Vec::new();
     for (index, (vector, immediate)) in cases.iter().enumerate() {
         text.line("{");
-        text.declare(form);
+        text.declare(form, Way::Whole);
         text.load(&form.ins, operands.len() * SLOT);
         operands.extend(&vector.operands);
         text.line(&instruction(form, &|i| {

@@ -102,6 +102,24 @@ def access():
     f = s.form("arrays of two dimensions and bytes", "d:s16 e:u8 g:u32", "i:u32", "ld.global.s16 %d, [grid+10]; ld.global.u8 %e, [text+3]; ld.global.u32 %g, [rest+4];",
                ".global .align 2 .s16 grid[2][3] = { {1, 2, 3}, {4, 5, -6} }; .global .b8 text[4] = {0x41, 0x42, 0x43, 0xff}; .global .align 4 .u32 rest[4] = {9};")
     f.vec(0, (wrap(-6, 16), 255, 0))
+    f = s.form("vector registers", "x:u32 y:u32 z:f32 w:f32 s:b64", "m0:b64 m1:b64", ".reg .v2 .u32 %v; .reg .v4 .f32 %q; .reg .v2 .b32 %u; .shared .align 16 .b8 box[2048]; .reg .u32 %p; mov.u32 %p, box; mad.lo.u32 %p, %slot, 2, %p; st.shared.v2.b64 [%p], {%m0, %m1}; "
+               "ld.shared.v2.u32 %v, [%p]; mov.u32 %x, %v.x; add.u32 %y, %v.y, 1; ld.shared.v4.f32 %q, [%p]; mov.f32 %z, %q.z; mov.f32 %w, %q.a; mov.b32 %u.x, %v.y; mov.b32 %u.y, %v.x; st.shared.v2.b32 [%p+8], %u; ld.shared.b64 %s, [%p+8];", lanes=8)
+    for _ in range(8):
+        m0, m1 = r.getrandbits(64), r.getrandbits(64)
+        f.vec((m0, m1), (m0 & mask(32), wrap((m0 >> 32) + 1, 32), m1 & mask(32), m1 >> 32, m0 >> 32 | m0 << 32 & mask(64)))
+    f = s.form("elements without use", "y:u32 w:u16", "m:b64", "ld.global.v2.u32 {_, %y}, [%in]; ld.global.v4.u16 {_, _, _, %w}, [%in];")
+    for _ in range(4):
+        m = r.getrandbits(64)
+        f.vec(m, (m >> 32, m >> 48))
+    f = s.form("indexed variables", "a:u32 b:u32 c:u32 d:u32", "i:u32", ".reg .u64 %o; mul.wide.u32 %o, %i, 4; ld.global.u32 %a, list[2]; ld.global.u32 %b, list[%o]; ld.global.u32 %c, [list+4]; ld.global.u32 %d, list[%o+4];",
+               ".global .align 4 .u32 list[6] = {10, 20, 30, 40, 50, 60};")
+    for i in range(5):
+        f.vec(i, (30, 10 * (i + 1), 20, 10 * (i + 2)))
+    f = s.form("indexed by registers of either width", "a:u32 b:s16 c:u32 d:u64 e:u8 g:u32", "i:u32", ".local .align 8 .b8 mine[16]; .shared .align 8 .u32 ours[64]; .reg .u32 %o; .reg .u64 %w; shl.b32 %o, %i, 2; cvt.u64.u32 %w, %o; st.local.u64 mine[0], 0x1122334455667788; "
+               "st.shared.u32 ours[%slot], %i; ld.shared.u32 %a, ours[%slot]; ld.global.s16 %b, list[%o+2]; ld.const.u32 %c, bank[%w]; ld.local.u64 %d, mine[0]; ld.local.u8 %e, mine[%i]; ld.const.u32 %g, bank[%o+4];",
+               ".global .align 4 .s16 list[8] = {0, -1, 2, -3, 4, -5, 6, -7}; .const .u32 bank[5] = {100, 101, 102, 103, 104};", lanes=4)
+    for i in range(4):
+        f.vec(i, (i, wrap((-1, -3, -5, -7)[i], 16), 100 + i, 0x1122334455667788, 0x1122334455667788 >> 8 * i & 255, 100 + i + 1))
     f = s.form("windows", "g0:pred s0:pred l0:pred g1:pred s1:pred l1:pred s2:pred l2:pred same:pred", "m:u32",
                ".shared .u32 sh; .local .u32 lo; .reg .u64 %p, %q; cvta.global.u64 %p, %in; isspacep.global %g0, %p; isspacep.shared %s0, %p; isspacep.local %l0, %p; "
                "mov.u64 %q, sh; cvta.shared.u64 %p, %q; isspacep.global %g1, %p; isspacep.shared %s1, %p; isspacep.local %l1, %p; "

@@ -295,7 +295,7 @@ fn value32(src: &Src) -> Result<Value32, Missing> {
     match src {
         Src::Reg(reg) if reg.class == RegClass::R32 => Ok(Value32::Reg(*reg)),
         Src::Imm(bits) => Ok(Value32::Imm(*bits as u32)),
-        Src::Addr(ptx::ir::Addr { base: Base::Absolute, offset }) => Ok(Value32::Imm(*offset as u32)),
+        Src::Addr(ptx::ir::Addr { base: Base::Absolute, offset, .. }) => Ok(Value32::Imm(*offset as u32)),
         Src::Reg(_) | Src::Absent | Src::Not(_) | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => {
             Err(Missing)
         }

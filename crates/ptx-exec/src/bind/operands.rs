@@ -183,6 +183,17 @@ impl<'a> Operands<'a> {
 
     /// The value of an address that is a source: in the base's own space.
     fn address_value(&self, addr: &Addr) -> Result<Operand<u64>, Missing> {
+        if let Some(index) = addr.index {
+            let base = self.address_value(&Addr { index: None, ..*addr })?;
+            let index: Operand<u64> = read_reg(index)?;
+            let wrap = if self.narrow_addresses() { u64::from(u32::MAX) } else { u64::MAX };
+            return Ok(Operand::Other(Box::new(move |inputs, lanes| {
+                let (base, index) = (base.get(inputs), index.get(inputs));
+                for lane in 0..LANES {
+                    lanes.0[lane] = base.0[lane].wrapping_add(index.0[lane]) & wrap;
+                }
+            })));
+        }
         let offset = addr.offset as u64;
         let constant = |base: u64| Ok(Operand::splat(base.wrapping_add(offset)));
         match addr.base {
@@ -221,13 +232,13 @@ impl<'a> Operands<'a> {
             {
                 self.address_value(addr).map(Address::Value)
             }
-            Src::Addr(Addr { base: Base::Reg(reg), offset: 0 }) | Src::Reg(reg) => {
+            Src::Addr(Addr { base: Base::Reg(reg), offset: 0, .. }) | Src::Reg(reg) => {
                 read_reg(*reg).map(Address::Value)
             }
-            Src::Addr(Addr { base: Base::Reg(reg), offset }) if reg.class == RegClass::R64 => {
+            Src::Addr(Addr { base: Base::Reg(reg), offset, .. }) if reg.class == RegClass::R64 => {
                 Ok(Address::Plus(reg.index as usize, *offset as u64))
             }
-            Src::Addr(Addr { base: Base::Frame, offset }) => Ok(Address::Frame(*offset as u64)),
+            Src::Addr(Addr { base: Base::Frame, index: None, offset }) => Ok(Address::Frame(*offset as u64)),
             Src::Addr(addr) => self.address_value(addr).map(Address::Value),
             Src::Absent | Src::Not(_) | Src::Imm(_) | Src::Sreg(..) | Src::Video(_) => Err(Missing),
         }

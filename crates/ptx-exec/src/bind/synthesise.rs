@@ -147,7 +147,7 @@ impl Registers {
             return Ok(());
         }
         if let Kind::Address(_) = operand.kind {
-            srcs.push(Src::Addr(Addr { base: Base::Reg(self.take(RegClass::R64)), offset: 0 }));
+            srcs.push(Src::Addr(Addr { base: Base::Reg(self.take(RegClass::R64)), index: None, offset: 0 }));
             return Ok(());
         }
         for class in classes(form, operand, mods)? {

@@ -289,8 +289,9 @@ impl Facts<'_> {
             Src::Sreg(sreg, component) => Some(self.assumptions.sreg(*sreg, *component)),
             Src::Addr(addr) => match addr.base {
                 Base::Reg(reg) => value(facts, reg),
+                // The rest is the same in every lane, so the sum varies as the index does.
                 Base::Absolute | Base::Var(_) | Base::Frame | Base::KernelParam | Base::Func(_) => {
-                    Some(Lanes::Uniform)
+                    addr.index.map_or(Some(Lanes::Uniform), |index| value(facts, index))
                 }
             },
             Src::Video(video) => self.src(&video.value, facts),

@@ -6,7 +6,7 @@
 use super::body::BodyChecker;
 use super::constexpr;
 use super::inst::{Site, Written, WrittenKind};
-use super::module::{Address, AddressBase, AddressSize, LocalId, LocalRole, Operand, VarId};
+use super::module::{Address, AddressBase, AddressSize, LocalId, LocalRole, Operand, RegisterId, VarId};
 use super::scope::Entity;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
@@ -28,11 +28,14 @@ impl<'a> BodyChecker<'_, 'a> {
             SpaceOf::Is(space) => space,
             SpaceOf::Mods => site.found.mods.space(),
         };
-        let (base, offset, name) = match &written.kind {
-            WrittenKind::Address(address) => self.sum(address)?,
+        let (base, index, offset, name) = match &written.kind {
+            WrittenKind::Address(address) => {
+                let (base, offset, name) = self.sum(address)?;
+                (base, None, offset, name)
+            }
             WrittenKind::Indexed(array, index) => {
-                let (base, offset) = self.indexed(array, index)?;
-                (base, offset, array.span)
+                let (base, index, offset) = self.indexed(array, index)?;
+                (base, index, offset, array.span)
             }
             _ => {
                 self.wrong_kind(written.span, "an address in brackets must stand here");
@@ -49,7 +52,7 @@ impl<'a> BodyChecker<'_, 'a> {
                 return None;
             }
         }
-        Some(Operand::Address(Address { base, offset }))
+        Some(Operand::Address(Address { base, index, offset }))
     }
 
     /// Base and offset of what stands in brackets, and the place of the base.
@@ -172,13 +175,13 @@ impl<'a> BodyChecker<'_, 'a> {
             .push(Diagnostic::new(Code::BadAddress, span, message).with_help(help).with_section("6.4.1"));
     }
 
-    /// `a[4]`: the element with that number; `a[r]`: the byte at that offset (A32).
+    /// `a[4]`: the element with that number; `a[r]`, `a[r+4]`: the byte at that offset (A32).
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     pub(super) fn indexed(
         &mut self,
         array: &'a Name,
         index: &'a tree::Address,
-    ) -> Option<(AddressBase, i64)> {
+    ) -> Option<(AddressBase, Option<RegisterId>, i64)> {
         let text = self.checker.text;
         let name = array.text(text);
         let entity = self.resolve(*array)?;
@@ -200,18 +203,18 @@ impl<'a> BodyChecker<'_, 'a> {
                 return None;
             }
         };
-        if let Some(register) = &index.base {
-            self.base(register)?;
-            self.checker.report.push(
-                Diagnostic::new(
-                    Code::NotImplemented,
-                    register.span,
-                    "ptxvm does not implement the sum of a variable and a register as an address",
-                )
-                .with_help(format!("`mov.u64 r, {name};`, then `add`"))
-                .with_section("6.4.2"),
-            );
-            return None;
+        if let Some(reference) = &index.base {
+            let (found, offset, span) = self.sum(index)?;
+            let AddressBase::Register(register) = found else {
+                let place = reference.span.text(text);
+                self.bad_address(
+                    span,
+                    &format!("`{place}` is no register"),
+                    "`array[4]` or `array[register]`",
+                );
+                return None;
+            };
+            return Some((base, Some(register), offset));
         }
         let offset = index.offset.as_ref()?;
         let value = constexpr::integer(offset, "an index", text, &mut self.checker.report)?;
@@ -227,7 +230,7 @@ impl<'a> BodyChecker<'_, 'a> {
             );
             return None;
         };
-        Some((base, bytes))
+        Some((base, None, bytes))
     }
 
     /// `[16]`

@@ -445,6 +445,8 @@ pub enum Operand {
 pub struct Address {
     /// What the offset is added to.
     pub base: AddressBase,
+    /// A register that is added to a variable (`array[r]`): a byte offset (A32).
+    pub index: Option<RegisterId>,
     /// Byte offset, sign-extended.
     pub offset: i64,
 }

@@ -66,15 +66,10 @@ impl<'a> BodyChecker<'_, 'a> {
                 self.wrong_kind(written.span, "`generic()` and masks are for initialisers")
             }
             WrittenKind::Indexed(array, index) => {
-                let (base, offset) = self.indexed(array, index)?;
-                match base {
-                    AddressBase::Register(_) => {
-                        self.wrong_kind(written.span, "the index must be a constant here")
-                    }
-                    AddressBase::Var(_)
-                    | AddressBase::Local(_)
-                    | AddressBase::Func(_)
-                    | AddressBase::Absolute => self.address_value(ty, base, offset, written.span),
+                let (base, index, offset) = self.indexed(array, index)?;
+                match index {
+                    Some(_) => self.wrong_kind(written.span, "the index must be a constant here"),
+                    None => self.address_value(ty, base, offset, written.span),
                 }
             }
             WrittenKind::Const(_)

@@ -251,6 +251,8 @@ pub struct VideoSrc {
 pub struct Addr {
     /// Base.
     pub base: Base,
+    /// A register that is added to a variable or the frame: an unsigned byte offset.
+    pub index: Option<Reg>,
     /// Byte offset.
     pub offset: i64,
 }

@@ -182,6 +182,9 @@ impl Printer<'_> {
                 write!(f, "[{}", functions.get(func.0 as usize).map_or("?", |f| f.name.as_str()))?;
             }
         }
+        if let Some(index) = addr.index {
+            write!(f, "+{index}")?;
+        }
         if addr.offset == 0 { write!(f, "]") } else { write!(f, "{:+}]", addr.offset) }
     }
 

@@ -11,16 +11,18 @@ impl Src {
     pub fn for_each_reg(&self, f: &mut impl FnMut(Reg)) {
         match self {
             Src::Reg(reg) | Src::Not(reg) | Src::Addr(Addr { base: Base::Reg(reg), .. }) => f(*reg),
+            Src::Addr(Addr { index, .. }) => index.iter().copied().for_each(f),
             Src::Video(video) => video.value.for_each_reg(f),
-            Src::Absent | Src::Imm(_) | Src::Sreg(..) | Src::Addr(_) => {}
+            Src::Absent | Src::Imm(_) | Src::Sreg(..) => {}
         }
     }
 
     fn for_each_reg_mut(&mut self, f: &mut impl FnMut(&mut Reg)) {
         match self {
             Src::Reg(reg) | Src::Not(reg) | Src::Addr(Addr { base: Base::Reg(reg), .. }) => f(reg),
+            Src::Addr(Addr { index, .. }) => index.iter_mut().for_each(f),
             Src::Video(video) => video.value.for_each_reg_mut(f),
-            Src::Absent | Src::Imm(_) | Src::Sreg(..) | Src::Addr(_) => {}
+            Src::Absent | Src::Imm(_) | Src::Sreg(..) => {}
         }
     }
 }

@@ -353,9 +353,12 @@ impl Instructions<'_, '_> {
                     self.operand(b, types);
                 }
             }
-            Operand::Address(Address { base, offset }) => {
+            Operand::Address(Address { base, index, offset }) => {
+                if index.is_some() {
+                    self.sum(*base, 0);
+                }
                 self.printer.out.push('[');
-                self.sum(*base, *offset);
+                self.sum(index.map_or(*base, AddressBase::Register), *offset);
                 self.printer.out.push(']');
             }
             Operand::SymbolAddress(base, offset) => self.sum(*base, *offset),

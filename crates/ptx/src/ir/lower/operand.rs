@@ -207,12 +207,12 @@ impl Lowering<'_> {
             Operand::Register(register) => {
                 sources.srcs.extend(self.layout.registers(*register).iter().map(|reg| Src::Reg(*reg)));
             }
-            Operand::Address(address) => self.address(address.base, address.offset, sources),
-            Operand::SymbolAddress(base, offset) => self.address(*base, *offset, sources),
+            Operand::Address(address) => self.address(address.base, address.index, address.offset, sources),
+            Operand::SymbolAddress(base, offset) => self.address(*base, None, *offset, sources),
             Operand::Opaque(AddressBase::Register(register)) => {
                 sources.srcs.push(Src::Reg(self.layout.register(*register, 0)));
             }
-            Operand::Opaque(base) => self.address(*base, 0, sources),
+            Operand::Opaque(base) => self.address(*base, None, 0, sources),
             Operand::Element(..)
             | Operand::Not(_)
             | Operand::Sreg(..)
@@ -240,11 +240,12 @@ impl Lowering<'_> {
             Operand::Imm(bits) => Src::Imm(*bits),
             Operand::Video { value, .. } => self.scalar(value),
             Operand::Function(func) => {
-                Src::Addr(Addr { base: Base::Func(self.context.aliases.resolve(*func)), offset: 0 })
+                let base = Base::Func(self.context.aliases.resolve(*func));
+                Src::Addr(Addr { base, index: None, offset: 0 })
             }
             Operand::ParamVar(local) => {
                 let (base, offset, _) = self.layout.local(*local);
-                Src::Addr(Addr { base, offset })
+                Src::Addr(Addr { base, index: None, offset })
             }
             Operand::Absent
             | Operand::Sink
@@ -262,7 +263,14 @@ impl Lowering<'_> {
         }
     }
 
-    fn address(&self, base: AddressBase, offset: i64, sources: &mut Sources) {
+    fn address(
+        &self,
+        base: AddressBase,
+        index: Option<module::RegisterId>,
+        offset: i64,
+        sources: &mut Sources,
+    ) {
+        let index = index.map(|register| self.layout.register(register, 0));
         let base = match base {
             AddressBase::Absolute => Base::Absolute,
             AddressBase::Register(register) => Base::Reg(self.layout.register(register, 0)),
@@ -276,11 +284,11 @@ impl Lowering<'_> {
                 let (base, start, space) = self.layout.local(local);
                 sources.named_space = Some(space);
                 let offset = offset.saturating_add(start);
-                sources.srcs.push(Src::Addr(Addr { base, offset }));
+                sources.srcs.push(Src::Addr(Addr { base, index, offset }));
                 return;
             }
         };
-        sources.srcs.push(Src::Addr(Addr { base, offset }));
+        sources.srcs.push(Src::Addr(Addr { base, index, offset }));
     }
 
     fn video(&self, form: &OperandForm, operand: &Operand) -> Src {
@@ -366,7 +374,8 @@ fn flushes(inst: &module::Inst, version: Version) -> bool {
     } else if op == Op::Cvt {
         let (d, a) = (mods.dtype(), mods.atype());
         let old = version <= Version::new(1, 4);
-        (d == Ty::F32 || a == Ty::F32) && !(old && (d.bits() == 64 || a.bits() == 64))
+        let half_or_single = |ty| matches!(ty, Ty::F16 | Ty::F32);
+        (d == Ty::F32 || a == Ty::F32) && (!old || (half_or_single(d) && half_or_single(a)))
     } else {
         false
     }
