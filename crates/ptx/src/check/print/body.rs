@@ -217,9 +217,27 @@ impl Instructions<'_, '_> {
             match operand {
                 Operand::Args(list) => self.args(inst, operand_form, list),
                 Operand::AddressList(list) => self.bracket(inst, operand_form, list),
-                other => {
-                    let types = self.types(inst, operand_form, other);
-                    self.operand(other, &types);
+                Operand::Absent
+                | Operand::Sink
+                | Operand::Register(_)
+                | Operand::Element(..)
+                | Operand::Not(_)
+                | Operand::Sreg(..)
+                | Operand::Imm(_)
+                | Operand::Vector(_)
+                | Operand::Pair(..)
+                | Operand::Address(_)
+                | Operand::SymbolAddress(..)
+                | Operand::Opaque(_)
+                | Operand::Label(_)
+                | Operand::BranchTargets(_)
+                | Operand::Function(_)
+                | Operand::CallTargets(_)
+                | Operand::Prototype(_)
+                | Operand::ParamVar(_)
+                | Operand::Video { .. } => {
+                    let types = self.types(inst, operand_form, operand);
+                    self.operand(operand, &types);
                 }
             }
         }
