@@ -2,12 +2,12 @@
 //! compared with the value that the oracle beside the data computed. One trial is one file; a failing trial lists its forms.
 //!
 //! A form that is a single instruction is also run under a guard, in place (the destination is a source), and with immediates; any
-//! form also with some threads branching around it and with registers of other types.
+//! form also with some threads branching around it, with registers of other types, and as the printer writes it.
 //!
 //! Nothing here computes an expected value. The file format is described in `tests/vectors/README.md`.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use ptxvm::{AddressSize, Arg, ErrorKind, Launch, Vm};
+use ptxvm::{AddressSize, Arg, CheckOptions, ErrorKind, Launch, Vm};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -200,6 +200,8 @@ enum Way {
     Guard,
     /// The destination is the register of that operand.
     InPlace(usize),
+    /// Every thread runs the body, of the checked module printed again.
+    Printed,
     /// Every register has a bit-size type.
     Untyped,
     /// Signed registers are unsigned and the other way round.
@@ -208,7 +210,7 @@ enum Way {
 
 /// The ways to run a form; most need that it is a single instruction.
 fn ways(form: &Form<'_>) -> Vec<Way> {
-    let mut ways = vec![Way::Whole];
+    let mut ways = vec![Way::Whole, Way::Printed];
     if form.lanes.is_none() {
         ways.extend([Way::Branch, Way::Untyped, Way::OtherSign]);
         if form.plain {
@@ -339,7 +341,7 @@ fn kernel(form: &Form<'_>, way: Way) -> String {
     }
     text.load(&form.ins, 0);
     match way {
-        Way::Whole | Way::Branch | Way::Untyped | Way::OtherSign => {
+        Way::Whole | Way::Printed | Way::Branch | Way::Untyped | Way::OtherSign => {
             text.line(&form.body.replace("; ", ";\n\t"))
         }
         Way::Guard => text.line(&format!("@%live {}", form.body)),
@@ -369,7 +371,11 @@ fn instruction(form: &Form<'_>, operand: &dyn Fn(usize) -> String) -> String {
 /// Runs one form in every way.
 fn run_form(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
     for way in ways(form) {
-        let text = kernel(form, way);
+        let mut text = kernel(form, way);
+        if way == Way::Printed {
+            let module = ptx::check::check(form.name, &text, &CheckOptions::default()).module;
+            text = ptx::check::print(&module.expect("the form was accepted as it stands"));
+        }
         let start: String = form.body.chars().take(BODY_SHOWN).collect();
         run_vectors(vm, form, way, &text).map_err(|why| format!("    {way:?} of `{start}`: {why}"))?;
     }
