@@ -200,6 +200,7 @@ struct Instructions<'p, 'm> {
 }
 
 impl Instructions<'_, '_> {
+    #[allow(clippy::wildcard_enum_match_arm, reason = "all other operands are printed alike")]
     fn print(mut self, inst: &Inst) {
         if let Some(Guard { register, negated }) = inst.guard {
             let not = if negated { "!" } else { "" };
