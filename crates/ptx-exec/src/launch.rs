@@ -482,7 +482,7 @@ impl Kernel {
             access: stopped.fault.access,
             kernel: self.function().name.clone(),
             function: function.to_owned(),
-            file: source.name.clone(),
+            file: source.name_of(stopped.span).to_owned(),
             line: if somewhere { source.line(stopped.span) } else { 0 },
             instruction: stopped.span.text(&source.text).to_owned(),
             source: loc,

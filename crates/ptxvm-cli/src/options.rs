@@ -70,6 +70,9 @@ pub(crate) struct CheckOptions {
 pub(crate) struct RunOptions {
     /// PTX file; `-` is standard input
     pub(crate) file: String,
+    /// Link this PTX file too (any number of them)
+    #[arg(long = "link", value_name = "FILE")]
+    pub(crate) links: Vec<String>,
     /// Kernel [default: the only `.entry` of the module]
     pub(crate) kernel: Option<String>,
     /// CTAs in the grid, `X[,Y[,Z]]`

@@ -18,8 +18,10 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
     }
     let args = options.args.iter().map(|text| Arg::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let gpu_name = gpu_name(options.gpu_name.as_deref())?;
-    let (name, text) = crate::read_source(&options.file)?;
-    let checked = ptxvm::check(&name, &text, &ptxvm::CheckOptions { gpu_name, strict: false });
+    let files = std::iter::once(&options.file).chain(&options.links);
+    let texts = files.map(|file| crate::read_source(file)).collect::<Result<Vec<_>, _>>()?;
+    let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let checked = ptxvm::link(&texts, &ptxvm::CheckOptions { gpu_name, strict: false });
     crate::check::print_diagnostics(&checked, Format::Human);
     let Some(module) = checked.module else {
         return Ok(Exit::Rejected);

@@ -50,7 +50,7 @@ pub use forms::{Form, Support, isa};
 pub use launch::{Arg, Launch, Report};
 pub use module::{Kernel, Module, ParamLayout};
 pub use ptx::check::module::{AddressSize, Source};
-pub use ptx::check::{CheckOptions, Checked, check};
+pub use ptx::check::{CheckOptions, Checked, check, link};
 use ptx::diag::render::Color;
 pub use ptx::diag::{Code, Diagnostic, Severity};
 pub use ptx::isa::Sm;
@@ -61,10 +61,15 @@ pub use vm::Vm;
 /// A diagnostic as people read it: message, place, the underlined line, help. With terminal colors if `colors`.
 pub fn render(diagnostic: &Diagnostic, source: &Source, colors: bool) -> String {
     let color = if colors { Color::Always } else { Color::Never };
-    ptx::diag::render::Source::new(&source.name, &source.text).human(diagnostic, color)
+    rendered(source).human(diagnostic, color)
 }
 
 /// A diagnostic as one JSON object on one line.
 pub fn render_json(diagnostic: &Diagnostic, source: &Source) -> String {
-    ptx::diag::render::Source::new(&source.name, &source.text).json(diagnostic)
+    rendered(source).json(diagnostic)
+}
+
+fn rendered(source: &Source) -> ptx::diag::render::Source<'_> {
+    let parts = source.parts.iter().map(|part| (part.start, part.name.as_str()));
+    ptx::diag::render::Source::with_parts(&source.text, parts)
 }

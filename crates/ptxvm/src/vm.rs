@@ -98,6 +98,19 @@ impl Vm {
         }
     }
 
+    /// Checks PTX texts, each with its name, links them, and loads the result as one module.
+    ///
+    /// # Errors
+    /// As [`Vm::load`], and [`ErrorKind::Rejected`] where the modules do not fit together. Places of these diagnostics are
+    /// those of [`link`](crate::link), which gives the source to render them with.
+    pub fn link(&self, texts: &[(&str, &str)]) -> Result<Module, Error> {
+        let checked = ptx::check::link(texts, &CheckOptions::default());
+        match checked.module {
+            Some(module) => self.load_module(module),
+            None => Err(ErrorKind::Rejected(checked.diagnostics).into()),
+        }
+    }
+
     /// Loads a checked module: places its variables, and makes sure that everything in it is implemented.
     ///
     /// # Errors

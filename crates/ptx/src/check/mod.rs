@@ -27,6 +27,7 @@ mod header;
 mod immediate;
 mod init;
 mod inst;
+mod link;
 mod mov;
 mod operand;
 mod print;
@@ -40,6 +41,7 @@ mod texture;
 mod types;
 mod unresolved;
 
+pub use link::link;
 pub use module::Module;
 pub use print::print;
 pub use unresolved::{Unresolved, unresolved};

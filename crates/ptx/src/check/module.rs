@@ -29,27 +29,71 @@ pub struct LabelId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProtoId(pub u32);
 
-/// The text that a module was read from; spans point into it.
+/// The text that a module was read from, or the texts that a linked module was read from, one behind the other; spans point
+/// into it.
 #[derive(Debug)]
 pub struct Source {
-    /// Name to print: a path, or `<stdin>`.
+    /// Name to print: a path, or `<stdin>`; of several texts, their names.
     pub name: String,
     /// The text.
     pub text: String,
     /// Its line starts.
     pub lines: LineIndex,
+    /// The texts that it consists of, in order; at least one.
+    pub parts: Vec<SourcePart>,
+}
+
+/// One text of a [`Source`].
+#[derive(Clone, Debug)]
+pub struct SourcePart {
+    /// Its name.
+    pub name: String,
+    /// Where it begins.
+    pub start: u32,
 }
 
 impl Source {
     /// Wraps a text and its name.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self { name: name.into(), lines: LineIndex::new(&text), text }
+        let (name, text) = (name.into(), text.into());
+        let parts = vec![SourcePart { name: name.clone(), start: 0 }];
+        Self { name, lines: LineIndex::new(&text), text, parts }
     }
 
-    /// Line number (from 1) of a span's start.
+    /// Several texts as one, each a part that begins on a line of its own. `None` where they are too long for spans.
+    pub fn join(sources: &[&Source]) -> Option<Self> {
+        let mut text = String::new();
+        let mut parts = Vec::new();
+        for source in sources {
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            let start = u32::try_from(text.len()).ok()?;
+            let moved = source.parts.iter().map(|part| (part.name.clone(), part.start));
+            for (name, within) in moved {
+                parts.push(SourcePart { name, start: start.checked_add(within)? });
+            }
+            text.push_str(&source.text);
+        }
+        u32::try_from(text.len()).ok()?;
+        let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+        Some(Self { name: names.join(" + "), lines: LineIndex::new(&text), text, parts })
+    }
+
+    /// The part that a span starts in.
+    fn part(&self, span: Span) -> Option<&SourcePart> {
+        self.parts.get(self.parts.partition_point(|part| part.start <= span.start).saturating_sub(1))
+    }
+
+    /// The name of the text that a span starts in.
+    pub fn name_of(&self, span: Span) -> &str {
+        self.part(span).map_or(self.name.as_str(), |part| part.name.as_str())
+    }
+
+    /// Line number (from 1) of a span's start, in its own text.
     pub fn line(&self, span: Span) -> u32 {
-        self.lines.line(span.start)
+        let before = self.part(span).map_or(1, |part| self.lines.line(part.start));
+        self.lines.line(span.start).saturating_sub(before) + 1
     }
 }
 

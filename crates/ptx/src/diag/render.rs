@@ -19,18 +19,47 @@ pub enum Color {
     Always,
 }
 
-/// A text with its name, to render diagnostics about it.
+/// A text with its name, or several one behind the other, to render diagnostics about them.
 #[derive(Clone, Debug)]
 pub struct Source<'s> {
-    name: &'s str,
     text: &'s str,
     lines: LineIndex,
+    /// Where each text begins, and its name; at least one.
+    parts: Vec<(usize, &'s str)>,
+}
+
+/// One text of a [`Source`].
+#[derive(Clone, Copy)]
+struct Part<'s> {
+    name: &'s str,
+    start: usize,
+    end: usize,
+    /// How many lines stand before it.
+    lines_before: u32,
 }
 
 impl<'s> Source<'s> {
     /// The text `text`, shown as `name`.
     pub fn new(name: &'s str, text: &'s str) -> Self {
-        Self { name, text, lines: LineIndex::new(text) }
+        Self::with_parts(text, [(0, name)])
+    }
+
+    /// Texts that stand one behind the other in `text`, each on lines of its own: where each begins, and its name.
+    pub fn with_parts(text: &'s str, parts: impl IntoIterator<Item = (u32, &'s str)>) -> Self {
+        let mut parts: Vec<_> =
+            parts.into_iter().map(|(start, name)| (text.floor_char_boundary(start as usize), name)).collect();
+        if parts.is_empty() {
+            parts.push((0, ""));
+        }
+        Self { text, lines: LineIndex::new(text), parts }
+    }
+
+    /// The text that holds a byte.
+    fn part(&self, at: usize) -> Part<'s> {
+        let index = self.parts.partition_point(|(start, _)| *start <= at).saturating_sub(1);
+        let (start, name) = self.parts[index];
+        let end = self.parts.get(index + 1).map_or(self.text.len(), |(next, _)| *next).max(start);
+        Part { name, start, end, lines_before: self.lines.line(start as u32).saturating_sub(1) }
     }
 
     /// The diagnostic for people: code, message, the lines it is about with what is underlined, help, section. Ends with a
@@ -42,7 +71,10 @@ impl<'s> Source<'s> {
         };
         let code = diagnostic.code.name();
         let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()).id(code.as_str()))
-            .element(self.snippet(diagnostic));
+            .element(self.snippet(diagnostic, self.part(self.range(diagnostic.span).start)));
+        for part in self.other_parts(diagnostic) {
+            group = group.element(self.snippet(diagnostic, part));
+        }
         if let Some(help) = &diagnostic.help {
             group = group.element(Level::HELP.message(normalize_untrusted_str(help)));
         }
@@ -58,27 +90,51 @@ impl<'s> Source<'s> {
         rendered
     }
 
-    /// The lines from the first to the last that the diagnostic speaks of; lines between are folded away.
-    fn snippet<'d>(&self, diagnostic: &'d Diagnostic) -> Snippet<'d, annotate_snippets::Annotation<'d>>
+    /// The other texts that the diagnostic speaks of, in its order.
+    fn other_parts(&self, diagnostic: &Diagnostic) -> Vec<Part<'s>> {
+        let primary = self.part(self.range(diagnostic.span).start);
+        let mut parts: Vec<Part<'s>> = Vec::new();
+        for label in &diagnostic.related {
+            let part = self.part(self.range(label.span).start);
+            let known = parts.iter().chain([&primary]).any(|known| known.start == part.start);
+            if !known {
+                parts.push(part);
+            }
+        }
+        parts
+    }
+
+    /// The lines of one text from the first to the last that the diagnostic speaks of; lines between are folded away.
+    fn snippet<'d>(
+        &self,
+        diagnostic: &'d Diagnostic,
+        part: Part<'s>,
+    ) -> Snippet<'d, annotate_snippets::Annotation<'d>>
     where
         's: 'd,
     {
-        let primary = self.range(diagnostic.span);
+        let within_part = |range: &Range<usize>| self.part(range.start).start == part.start;
+        let cut = |range: Range<usize>| range.start..range.end.min(part.end).max(range.start);
+        let primary = Some(self.range(diagnostic.span)).filter(within_part).map(cut);
+        let related = diagnostic.related.iter().map(|l| (self.range(l.span), l.text.as_str()));
         let related: Vec<_> =
-            diagnostic.related.iter().map(|l| (self.range(l.span), l.text.as_str())).collect();
-        let first = related.iter().map(|(r, _)| r.start).fold(primary.start, usize::min);
-        let last = related.iter().map(|(r, _)| r.end).fold(primary.end, usize::max);
-        let start = self.text[..first].rfind('\n').map_or(0, |i| i + 1);
-        let end = self.text[last..].find('\n').map_or(self.text.len(), |i| last + i);
+            related.filter(|(r, _)| within_part(r)).map(|(r, text)| (cut(r), text)).collect();
+        let all = || related.iter().map(|(r, _)| r).chain(&primary);
+        let first = all().map(|r| r.start).min().unwrap_or(part.start);
+        let last = all().map(|r| r.end).max().unwrap_or(part.start);
+        let start = self.text[..first].rfind('\n').map_or(0, |i| i + 1).max(part.start);
+        let end = self.text[last..part.end].find('\n').map_or(part.end, |i| last + i);
         let within = |range: &Range<usize>| range.start - start..range.end - start;
         let label = Some(normalize_untrusted_str(&diagnostic.label)).filter(|label| !label.is_empty());
+        let primary = primary.map(|r| AnnotationKind::Primary.span(within(&r)).label(label));
         let annotations = related
             .iter()
             .map(|(r, text)| AnnotationKind::Context.span(within(r)).label(normalize_untrusted_str(text)));
+        let line = self.lines.line(start as u32).saturating_sub(part.lines_before);
         Snippet::source(&self.text[start..end])
-            .line_start(self.lines.line(start as u32) as usize)
-            .path(normalize_untrusted_str(self.name))
-            .annotation(AnnotationKind::Primary.span(within(&primary)).label(label))
+            .line_start(line as usize)
+            .path(normalize_untrusted_str(part.name))
+            .annotations(primary)
             .annotations(annotations)
     }
 
@@ -93,14 +149,17 @@ impl<'s> Source<'s> {
     /// `column`, `end_line`, `end_column`, `help` and `section`; the last two are `null` where there is none.
     pub fn json(&self, diagnostic: &Diagnostic) -> String {
         let range = self.range(diagnostic.span);
-        let start = self.lines.locate(self.text, range.start as u32);
-        let end = self.lines.locate(self.text, range.end as u32);
+        let part = self.part(range.start);
+        let mut start = self.lines.locate(self.text, range.start as u32);
+        let mut end = self.lines.locate(self.text, range.end as u32);
+        start.line = start.line.saturating_sub(part.lines_before);
+        end.line = end.line.saturating_sub(part.lines_before);
         let severity = match diagnostic.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
         let mut line = String::from("{");
-        field(&mut line, "file", Some(self.name));
+        field(&mut line, "file", Some(part.name));
         field(&mut line, "severity", Some(severity));
         field(&mut line, "code", Some(&diagnostic.code.name()));
         field(&mut line, "message", Some(&diagnostic.message));
@@ -210,6 +269,30 @@ error[P0005]: expected `;`
         {
             assert!(shown.contains(part), "{part} is not in\n{shown}");
         }
+    }
+
+    #[test]
+    fn places_in_two_texts_are_shown_with_their_names_and_lines() {
+        let text = "a\nfirst\nb\nc\nsecond\n";
+        let source = Source::with_parts(text, [(0, "a.ptx"), (8, "b.ptx")]);
+        let diagnostic = Diagnostic::new(Code::Redeclared, at(text, "second"), "defined in two modules")
+            .with_label("again here")
+            .with_related(at(text, "first"), "first here");
+        let expected = "\
+error[P0107]: defined in two modules
+ --> b.ptx:3:1
+  |
+3 | second
+  | ^^^^^^ again here
+  |
+ ::: a.ptx:2:1
+  |
+2 | first
+  | ----- first here
+";
+        assert_eq!(source.human(&diagnostic, Color::Never), expected);
+        let json = source.json(&diagnostic);
+        assert!(json.contains(r#""file":"b.ptx""#) && json.contains(r#""line":3,"column":1"#), "{json}");
     }
 
     #[test]
