@@ -68,10 +68,9 @@ impl<'a> Checker<'a> {
             );
         }
         let Some(body) = &function.body else {
-            if let (Some(id), Some(entry)) = (id, id.and_then(|id| self.functions.get_mut(id.0 as usize)))
+            if let Some(entry) = id.and_then(|id| self.functions.get_mut(id.0 as usize))
                 && entry.body.is_none()
             {
-                let _ = id;
                 entry.performance = directives.performance;
             }
             return;
