@@ -171,7 +171,7 @@ fn prototypes_files_and_dynamic_shared_memory_keep_apart() {
 #[test]
 fn modules_must_fit_together() {
     let small = ".version 6.4\n.target sm_70\n.address_size 32\n";
-    let large = format!("{HEAD}.entry k() {{ ret; }}\n");
+    let large = HEAD.to_owned() + ".entry k() { ret; }\n";
     let checked = link(&[("small", small), ("large", large.as_str())], &CheckOptions::default());
     assert!(checked.module.is_none());
     assert_eq!(checked.diagnostics.len(), 1);

@@ -54,7 +54,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
             Err(error) => match error.into_kind() {
                 ErrorKind::Trap(trap, report) => {
                     session.reports.push(report);
-                    session.trap = Some(trap);
+                    session.trap = Some(*trap);
                     break;
                 }
                 other @ (ErrorKind::Rejected(_) | ErrorKind::Caller(_) | ErrorKind::Machine(_)) => {

@@ -14,7 +14,7 @@ pub enum ErrorKind {
     /// The PTX text is at fault, or uses what ptxvm does not implement.
     Rejected(Vec<Diagnostic>),
     /// The running program is at fault. What it did until then is in the report.
-    Trap(Trap, Report),
+    Trap(Box<Trap>, Report),
     /// The caller is at fault: a kernel that does not exist, a launch that does not fit, a wrong argument.
     Caller(String),
     /// The machine that we run on cannot: no memory, no threads.

@@ -2,7 +2,7 @@
 //!
 //! Invariants: the match on `Op` is exhaustive, so a new instruction is a compile error here until someone decides; an
 //! instruction of which any word or operand was not understood is [`Unimplemented`], never run without it
-//! ([`operands::Operands::finish`]). No table says what is supported: [`supported`] binds an instruction of the form and sees.
+//! (`Operands::finish`). No table says what is supported: [`supported`] binds an instruction of the form and sees.
 //!
 //! What it does not do: no positions, no waiting; these are the interpreter's. No addresses: the [`Layout`] has them.
 #![deny(clippy::wildcard_enum_match_arm)]

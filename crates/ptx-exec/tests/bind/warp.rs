@@ -64,7 +64,8 @@ fn matches_find_equal_values() {
 #[test]
 fn special_registers() {
     let mask = u64::from(u32::MAX);
-    let cases: &[(&str, fn(u64) -> u64)] = &[
+    type OfThread = fn(u64) -> u64;
+    let cases: &[(&str, OfThread)] = &[
         ("%tid.x", |i| i),
         ("%tid.y", |_| 0),
         ("%ntid.x", |_| 32),

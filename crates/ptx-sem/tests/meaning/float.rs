@@ -386,12 +386,14 @@ fn fma_at_the_edges_of_double_rounding() {
     for _ in 0..200_000 {
         // Few significant bits make exact half-way sums frequent; the addend decides by its lowest bit.
         let bits = random.u64();
-        let few = |bits: u64, exponent: u64| f32::from_bits((bits as u32 & 0x8078_0003) | (exponent as u32) << 23);
+        let few =
+            |bits: u64, exponent: u64| f32::from_bits((bits as u32 & 0x8078_0003) | (exponent as u32) << 23);
         let (a, b) = (few(bits, 64 + (bits >> 32) % 127), few(bits >> 7, 64 + (bits >> 40) % 127));
         let product = f64::from(a) * f64::from(b);
         let c = (product * 2f64.powi(((bits >> 48) % 64) as i32 - 32)) as f32;
         for c in [c, -c, f32::from_bits(c.to_bits() ^ 1)] {
-            let (oa, ob, oc): (Single, Single, Single) = (float(a.to_bits()), float(b.to_bits()), float(c.to_bits()));
+            let (oa, ob, oc): (Single, Single, Single) =
+                (float(a.to_bits()), float(b.to_bits()), float(c.to_bits()));
             let oracle = oa.mul_add_r(ob, oc, rustc_apfloat::Round::NearestTiesToEven).value;
             assert_eq!(fma_f32(a, b, c, Rnd::Rn).to_bits(), expect_f32(oracle), "{a:e} {b:e} {c:e}");
             check_quick(a.to_bits(), b.to_bits(), c.to_bits());

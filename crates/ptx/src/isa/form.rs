@@ -2,7 +2,7 @@
 //!
 //! Invariant: every row of the table parses to a [`Form`] (a test reads all); matching, checking, lowering and printing
 //! work on forms and never read a column's text again. The notation is described in [`super::row`] and read in
-//! [`super::notation`].
+//! `isa/notation.rs`.
 
 use super::notation::name;
 use super::row::Row;

@@ -3,7 +3,7 @@
 use ptxvm::{Arg, Launch, Trap, Vm};
 
 /// Runs a body on a CTA of so many threads. `%p` is the address of 4096 zero bytes, `%lane` the thread's number.
-fn run(threads: u32, body: &str) -> Result<(), Trap> {
+fn run(threads: u32, body: &str) -> Result<(), Box<Trap>> {
     let vm = Vm::new().expect("a machine");
     let text = format!(
         ".version 6.4\n.target sm_75\n.address_size 64\n.visible .entry run(.param .u64 image)\n{{\n\
@@ -16,7 +16,7 @@ fn run(threads: u32, body: &str) -> Result<(), Trap> {
     let launch = Launch::new([1, 1, 1], [threads, 1, 1]).threads(1).args(&kernel, &[Arg::buffer(&buffer)]);
     match vm.launch(&kernel, &launch.expect("arguments")) {
         Ok(_) => Ok(()),
-        Err(error) => Err(error.trap().unwrap_or_else(|| panic!("{error}\n{text}")).clone()),
+        Err(error) => Err(Box::new(error.trap().unwrap_or_else(|| panic!("{error}\n{text}")).clone())),
     }
 }
 
@@ -25,7 +25,7 @@ const LOAD: &str =
 const STORE: &str = "wmma.store.d.sync.aligned.row.m16n16k16.global.f32";
 const FRAGMENT: &str = "{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}";
 
-fn assert_trap(result: Result<(), Trap>, word: &str, says: &str) {
+fn assert_trap(result: Result<(), Box<Trap>>, word: &str, says: &str) {
     let trap = result.expect_err("a trap");
     assert_eq!(trap.kind.word(), word, "{trap}");
     assert!(trap.to_string().contains(says), "{trap}");

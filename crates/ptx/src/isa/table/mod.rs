@@ -1,6 +1,6 @@
 //! THE TABLE: one file per section of the manual, one row per syntax line.
 //!
-//! Invariant: columns are those of [`row`](super::row::row), in that order: op · syntax · sets · operand kinds · since · class ·
+//! Invariant: columns are those of `row`, in that order: op · syntax · sets · operand kinds · since · class ·
 //! section · feature ids · brief. A row is proof-read against the section that it names.
 
 use super::row::Row;
