@@ -14,11 +14,12 @@ use crate::lanes::LANES;
 use crate::layout::{Layout, used_variables};
 use crate::mem::{Class, Memory, MemoryError};
 use crate::sched::{GridRun, GridTrap, Outcome, RESIDENT_BYTES, run_grid};
+use crate::texture::Descriptor;
 use crate::trap::Trap;
 use crate::warp::GridShape;
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
 use ptx::ir::{Callee, Program};
-use ptx::isa::Space;
+use ptx::isa::{Space, TyKind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -127,6 +128,7 @@ impl LoadedModule {
     fn place(&mut self) -> Result<(), LoadError> {
         for (id, variable) in self.program.variables.iter().enumerate() {
             let (class, space) = match variable.space {
+                _ if variable.ty.kind() == TyKind::Opaque => (Class::Texture, "opaque"),
                 Space::Global | Space::Tex => (Class::Global, "global"),
                 Space::Const => (Class::Const, "constant"),
                 Space::Generic | Space::Reg | Space::Sreg | Space::Local | Space::Param | Space::Shared => {
@@ -139,8 +141,36 @@ impl LoadedModule {
             let name = format!("{space} variable `{}`", variable.name);
             let address = self.memory.alloc(class, variable.bytes, u64::from(variable.align), &name)?;
             self.variables[id] = Some(address);
+            if class == Class::Texture {
+                let fields = &variable.fields;
+                self.memory.opaques().declare(address, &variable.name, variable.ty, fields);
+            }
         }
         Ok(())
+    }
+
+    /// Binds a texture, sampler or surface to the opaque variable of that name, instead of what was bound before.
+    ///
+    /// # Errors
+    /// Says why not: there is no such variable, it is of another type, or the descriptor's data are in another memory.
+    pub fn bind(&self, name: &str, descriptor: &Descriptor) -> Result<(), String> {
+        let opaque = || {
+            let all = self.program.variables.iter().zip(&self.variables);
+            all.filter(|(variable, _)| variable.ty.kind() == TyKind::Opaque)
+        };
+        let Some((variable, Some(address))) = opaque().find(|(variable, _)| variable.name == name) else {
+            let names: Vec<_> = opaque().map(|(variable, _)| format!("`{}`", variable.name)).collect();
+            let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return Err(format!("no texture, sampler or surface variable `{name}`; the module has {has}"));
+        };
+        if descriptor.image().is_some_and(|image| !Arc::ptr_eq(image.memory(), &self.memory)) {
+            return Err(format!("what is to be bound to `{name}` belongs to another device"));
+        }
+        if self.memory.opaques().bind(*address, descriptor.clone()) {
+            return Ok(());
+        }
+        let (has, wants) = (descriptor.ty().name(), variable.ty.name());
+        Err(format!("a `.{has}` does not fit `{name}`, which is a `.{wants}`"))
     }
 
     fn initialise(&self) -> Result<(), LoadError> {
@@ -209,7 +239,11 @@ impl LoadedModule {
 
 impl Drop for LoadedModule {
     fn drop(&mut self) {
-        for address in self.variables.iter().flatten() {
+        for (variable, address) in self.program.variables.iter().zip(&self.variables) {
+            let Some(address) = address else { continue };
+            if variable.ty.kind() == TyKind::Opaque {
+                self.memory.opaques().remove(*address);
+            }
             // The program may have freed it (`free` of a variable's address); then it is gone already.
             let _already_gone = self.memory.free(*address);
         }

@@ -21,5 +21,6 @@ mod printf;
 mod sched;
 #[cfg(test)]
 mod testkit;
+pub mod texture;
 pub mod trap;
 pub mod warp;

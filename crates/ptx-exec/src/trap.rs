@@ -36,6 +36,10 @@ pub enum FaultKind {
     StepLimit,
     /// `--timeout` was reached, or the launch was cancelled.
     TimeLimit,
+    /// A texture, sampler or surface that is not bound, or not of the kind that the instruction needs; says which.
+    BadTexture(String),
+    /// A `.trap` surface access out of bounds; says where.
+    SurfaceBounds(String),
     /// The instruction cannot do what was asked of it (a format string that is not readable, ...).
     Unsupported(String),
 }
@@ -59,6 +63,8 @@ impl FaultKind {
             FaultKind::Deadlock(_) => "deadlock",
             FaultKind::StepLimit => "step_limit",
             FaultKind::TimeLimit => "time_limit",
+            FaultKind::BadTexture(_) => "bad_texture",
+            FaultKind::SurfaceBounds(_) => "surface_bounds",
             FaultKind::Unsupported(_) => "unsupported",
         }
     }
@@ -144,6 +150,8 @@ impl std::fmt::Display for Trap {
             FaultKind::Deadlock(who) => format!("deadlock: {who}"),
             FaultKind::StepLimit => "step limit reached".to_owned(),
             FaultKind::TimeLimit => "time limit reached".to_owned(),
+            FaultKind::BadTexture(why) => why.clone(),
+            FaultKind::SurfaceBounds(why) => format!("surface access out of bounds: {why}"),
             FaultKind::Unsupported(why) => why.clone(),
         };
         writeln!(f, "trap: {what}")?;

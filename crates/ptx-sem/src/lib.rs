@@ -45,6 +45,7 @@ mod int;
 mod logic;
 mod matrix;
 mod soft;
+mod texture;
 mod video;
 mod warp;
 
@@ -60,5 +61,6 @@ pub use int::*;
 pub use logic::*;
 pub use matrix::*;
 pub use soft::Rnd;
+pub use texture::*;
 pub use video::*;
 pub use warp::*;

@@ -1,6 +1,6 @@
 //! How a kernel is run, and what it did.
 
-use crate::{Buffer, Element, Error, Kernel};
+use crate::{Buffer, Element, Error, Kernel, Object};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -105,6 +105,11 @@ impl<'a> Arg<'a> {
     /// The address of a buffer.
     pub fn buffer<T: Element>(buffer: &'a Buffer<T>) -> Self {
         Self(Value::Address(buffer.address().to_le_bytes()))
+    }
+
+    /// A texture, sampler or surface: its handle.
+    pub fn object(object: &'a Object) -> Self {
+        Self(Value::Address(object.handle().to_le_bytes()))
     }
 
     /// A device address.

@@ -1,7 +1,7 @@
 //! The PTX virtual machine: reads NVIDIA PTX, checks it, and executes it on any CPU.
 //!
 //! A [`Vm`] is a device: memory, and modules loaded into it. A [`Module`] is accepted PTX; a [`Kernel`] is one of its
-//! entries. [`Buffer`]s hold arrays in device memory, a [`Launch`] says how a kernel is run, and a [`Report`] what it did.
+//! entries. [`Buffer`]s hold arrays in device memory, [`Array`]s the texels of textures and surfaces, a [`Launch`] says how a kernel is run, and a [`Report`] what it did.
 //! What goes wrong is an [`Error`] of one of four kinds ([`ErrorKind`]), and a trap is a value with its full context.
 //!
 //! ```
@@ -42,6 +42,7 @@ mod error;
 mod forms;
 mod launch;
 mod module;
+mod texture;
 mod vm;
 
 pub use buffer::{Buffer, Element};
@@ -53,9 +54,14 @@ pub use ptx::check::module::{AddressSize, Source};
 pub use ptx::check::{CheckOptions, Checked, check, link};
 use ptx::diag::render::Color;
 pub use ptx::diag::{Code, Diagnostic, Severity};
+pub use ptx::isa::Geom;
 pub use ptx::isa::Sm;
 pub use ptx::syntax::format::format;
+pub use ptx_exec::texture::{Sampler, Shape};
 pub use ptx_exec::trap::{FaultKind, Trap};
+pub use texture::{
+    AddrMode, Array, ChannelOrder, ChannelType, Compare, Descriptor, FilterMode, Format, Object,
+};
 pub use vm::Vm;
 
 /// A diagnostic as people read it: message, place, the underlined line, help. With terminal colors if `colors`.

@@ -4,7 +4,7 @@
 //! says.
 
 use crate::vm::Device;
-use crate::{Error, ErrorKind, Launch, Report};
+use crate::{Descriptor, Error, ErrorKind, Launch, Report};
 use ptx::check::Unresolved;
 use ptx::check::module::FuncId;
 use ptx::diag::{Code, Diagnostic};
@@ -65,7 +65,7 @@ impl Module {
         let Some((id, _)) = self.loaded.kernels().find(|(_, function)| function.name == name) else {
             return Err(Error::caller(format!("there is no kernel `{name}`; {}", self.choices())));
         };
-        self.bind(id)
+        self.bind_kernel(id)
     }
 
     /// The kernel of that name, or without a name the only one.
@@ -78,11 +78,20 @@ impl Module {
         }
         let mut kernels = self.loaded.kernels();
         match (kernels.next(), kernels.next()) {
-            (Some((id, _)), None) => self.bind(id),
+            (Some((id, _)), None) => self.bind_kernel(id),
             (None, _) | (Some(_), Some(_)) => {
                 Err(Error::caller(format!("name a kernel; {}", self.choices())))
             }
         }
+    }
+
+    /// Binds a texture, sampler or surface to the module-scope variable of that name, for the launches that follow. What was bound before is
+    /// released.
+    ///
+    /// # Errors
+    /// Of the caller, where the module has no such variable or it is of another type.
+    pub fn bind(&self, name: &str, descriptor: &Descriptor) -> Result<(), Error> {
+        self.loaded.bind(name, descriptor.exec()).map_err(Error::caller)
     }
 
     fn choices(&self) -> String {
@@ -94,7 +103,7 @@ impl Module {
         }
     }
 
-    fn bind(&self, id: FuncId) -> Result<Kernel, Error> {
+    fn bind_kernel(&self, id: FuncId) -> Result<Kernel, Error> {
         let code = bind::bind(self.loaded.program(), id, &self.loaded.layout(id));
         let code = code.map_err(|missing| Error::from(ErrorKind::Rejected(vec![unimplemented(&missing)])))?;
         let bound = ptx_exec::launch::Kernel::new(&self.loaded, id, code);

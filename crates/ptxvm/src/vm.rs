@@ -1,6 +1,9 @@
 //! A device: its memory, and the ways to put modules and arrays there.
 
-use crate::{Buffer, Element, Error, ErrorKind, Kernel, Launch, Module, Report};
+use crate::{
+    Array, Buffer, Descriptor, Element, Error, ErrorKind, Format, Kernel, Launch, Module, Object, Report,
+    Shape,
+};
 use ptx::check::CheckOptions;
 use ptx::check::module::AddressSize;
 use ptx_exec::mem::{Class, Memory, MemoryError};
@@ -156,6 +159,36 @@ impl Vm {
         let len =
             usize::try_from(bytes).map_err(|_| Error::caller("a buffer larger than the address space"))?;
         Buffer::new(&self.device, name, bytes, len)
+    }
+
+    /// Zeroed texels of that shape and format, for textures and surfaces.
+    ///
+    /// # Errors
+    /// Of the caller, where the shape makes no sense; of the machine, where memory runs out.
+    pub fn array(&self, shape: Shape, format: Format) -> Result<Array, Error> {
+        Array::new(&self.device, shape, format)
+    }
+
+    /// A buffer seen as texels: rows of a 1d or 2d image, `pitch` bytes apart. The buffer keeps the memory: accesses after it is dropped trap.
+    ///
+    /// # Errors
+    /// Of the caller, where the image does not fit the buffer, or its rows or the pitch do not suit the format.
+    pub fn linear_array<T: Element>(
+        &self,
+        buffer: &Buffer<T>,
+        shape: Shape,
+        format: Format,
+        pitch: u64,
+    ) -> Result<Array, Error> {
+        Array::linear(&self.device, buffer, shape, format, pitch)
+    }
+
+    /// A texture, sampler or surface with a handle of its own, for [`Arg::object`](crate::Arg::object); `name` stands in traps.
+    ///
+    /// # Errors
+    /// Of the machine, where memory runs out.
+    pub fn object(&self, name: &str, descriptor: Descriptor) -> Result<Object, Error> {
+        Object::new(&self.device, name, descriptor)
     }
 
     /// Runs a kernel and waits until it has ended.

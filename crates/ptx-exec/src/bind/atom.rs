@@ -23,7 +23,7 @@ pub(super) fn red(o: &Operands<'_>) -> Bound {
 }
 
 /// The operation as the meanings name it.
-fn sem_op(op: AtomOp) -> sem::AtomOp {
+pub(super) fn sem_op(op: AtomOp) -> sem::AtomOp {
     match op {
         AtomOp::And => sem::AtomOp::And,
         AtomOp::Or => sem::AtomOp::Or,

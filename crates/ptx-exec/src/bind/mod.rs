@@ -20,11 +20,14 @@ mod matrix;
 mod memory;
 mod misc;
 mod mov;
+mod opaque;
 mod operands;
 mod sreg;
+mod surface;
 mod synthesise;
 #[cfg(test)]
 mod tests;
+mod texture;
 mod video;
 mod warp;
 
@@ -80,6 +83,8 @@ impl std::fmt::Display for Unimplemented {
 struct Binding<'a> {
     program: &'a Program,
     layout: &'a Layout,
+    /// The kernel, where it is known: whose parameters they are.
+    kernel: Option<FuncId>,
 }
 
 /// Binds everything that a kernel can reach.
@@ -87,7 +92,7 @@ struct Binding<'a> {
 /// # Errors
 /// The first instruction that is not implemented.
 pub fn bind(program: &Program, kernel: FuncId, layout: &Layout) -> Result<Code, Unimplemented> {
-    let binding = Binding { program, layout };
+    let binding = Binding { program, layout, kernel: Some(kernel) };
     let mut functions: Vec<Option<bound::Function>> = program.functions.iter().map(|_| None).collect();
     for id in reachable(program, kernel) {
         functions[id.0 as usize] = Some(binding.function(&program.functions[id.0 as usize])?);
@@ -102,7 +107,7 @@ pub fn check_supported(program: &Program) -> Vec<Unimplemented> {
         functions: vec![0; program.functions.len()],
         shared_bytes: 0,
     };
-    let binding = Binding { program, layout: &layout };
+    let binding = Binding { program, layout: &layout, kernel: None };
     let mut all = Vec::new();
     for function in &program.functions {
         for block in &function.blocks {
@@ -439,16 +444,16 @@ fn step(o: &Operands<'_>) -> Bound {
         | Op::Mma
         | Op::Ldmatrix => Err(Missing),
 
-        // Textures and surfaces, and instructions later than PTX 6.4.
-        Op::Tex
-        | Op::Tld4
-        | Op::Txq
-        | Op::Istypep
-        | Op::Suld
-        | Op::Sust
-        | Op::Sured
-        | Op::Suq
-        | Op::Szext
+        Op::Tex => texture::tex(o),
+        Op::Tld4 => texture::tld4(o),
+        Op::Txq | Op::Suq => opaque::query(o),
+        Op::Istypep => opaque::istypep(o),
+        Op::Suld => surface::suld(o),
+        Op::Sust => surface::sust(o),
+        Op::Sured => surface::sured(o),
+
+        // Instructions later than PTX 6.4.
+        Op::Szext
         | Op::Bmsk
         | Op::Tanh
         | Op::CvtPack

@@ -34,7 +34,7 @@ pub(super) fn empty_program() -> Program {
 pub(super) fn is_bound(row: RowId, mods: &Mods) -> bool {
     let Ok(inst) = instruction(row, mods) else { return false };
     let (program, layout) = (empty_program(), Layout::default());
-    let binding = Binding { program: &program, layout: &layout };
+    let binding = Binding { program: &program, layout: &layout, kernel: None };
     let next = BlockId(0);
     match shape(inst.op) {
         Shape::Flow => true,
@@ -146,6 +146,12 @@ impl Registers {
             srcs.push(Src::Imm(min as u64));
             return Ok(());
         }
+        if operand.kind == Kind::Bracket {
+            for member in &operand.members {
+                self.source(form, member, mods, srcs)?;
+            }
+            return Ok(());
+        }
         if let Kind::Address(_) = operand.kind {
             srcs.push(Src::Addr(Addr { base: Base::Reg(self.take(RegClass::R64)), index: None, offset: 0 }));
             return Ok(());
@@ -184,6 +190,14 @@ fn classes(form: &Form, operand: &OperandForm, mods: &Mods) -> Result<Vec<RegCla
             let class = if ty == Ty::Pred { RegClass::Pred } else { class(ty.bits())? };
             Ok(vec![class; usize::from(operand.lanes(mods))])
         }
+        Kind::Opaque(_) => Ok(vec![RegClass::R64]),
+        Kind::Coords => {
+            let geom = mods.geom().ok_or(Missing)?;
+            Ok(vec![RegClass::R32; usize::from(ptx::isa::form::coords(geom, Ty::U32).used)])
+        }
+        Kind::Offset | Kind::Grad | Kind::LevelOfDetail => {
+            Ok(vec![RegClass::R32; usize::from(operand.lanes(mods))])
+        }
         Kind::Imm { .. }
         | Kind::Address(_)
         | Kind::Label
@@ -193,11 +207,6 @@ fn classes(form: &Form, operand: &OperandForm, mods: &Mods) -> Result<Vec<RegCla
         | Kind::CallTargets
         | Kind::Args
         | Kind::Rets
-        | Kind::Opaque(_)
-        | Kind::Coords
-        | Kind::Offset
-        | Kind::Grad
-        | Kind::LevelOfDetail
         | Kind::Bracket => Err(Missing),
     }
 }

@@ -276,6 +276,38 @@ impl View {
         Err(Fault::new(FaultKind::Unsupported("a string of more than a megabyte".to_owned()), lane))
     }
 
+    /// One value as one lane reads it.
+    ///
+    /// # Errors
+    /// As [`View::load`].
+    #[inline]
+    pub fn load_one<T: Cell>(&mut self, space: Space, lane: usize, address: u64) -> Result<T, Box<Fault>> {
+        match self.locate(space, lane, address, T::BYTES, false) {
+            Ok((at, _)) => Ok(self.memory().checked_place::<T>(at).load()),
+            Err(kind) => Err(refuse(Refusal::new(kind, lane, address), space, T::BYTES, false)),
+        }
+    }
+
+    /// One value as one lane writes it.
+    ///
+    /// # Errors
+    /// As [`View::store`].
+    #[inline]
+    pub fn store_one<T: Cell>(
+        &mut self,
+        space: Space,
+        lane: usize,
+        address: u64,
+        value: T,
+    ) -> Result<(), Box<Fault>> {
+        match self.locate(space, lane, address, T::BYTES, true) {
+            Ok((at, _)) => self.memory().checked_place::<T>(at).store(value),
+            Err(kind) => return Err(refuse(Refusal::new(kind, lane, address), space, T::BYTES, true)),
+        }
+        self.note(false, true);
+        Ok(())
+    }
+
     fn read_byte(&mut self, space: Space, lane: usize, address: u64) -> Result<u8, Box<Fault>> {
         let mut out = Lane::splat(0);
         self.load_at::<u8>(space, address, 1 << lane, Sem::Weak, &mut out)?;

@@ -32,6 +32,7 @@ pub use cell::Cell;
 pub use target::Addresses;
 pub use view::{Activity, View};
 
+use crate::texture::Opaques;
 use arena::Arena;
 use cell::Place;
 use heap::Heap;
@@ -103,6 +104,8 @@ pub enum Class {
     Malloc,
     /// A parameter buffer: `.param` accesses of its launch.
     Param,
+    /// Texels and opaque variables: texture and surface instructions only.
+    Texture,
 }
 
 /// Guest memory of one machine. Its methods are the host's side; warps use a [`View`].
@@ -111,6 +114,7 @@ pub struct Memory {
     regions: Regions,
     address_size: AddressSize,
     tables: Mutex<Tables>,
+    opaques: Opaques,
     /// Counts launches.
     launches: AtomicU64,
     /// Counts frees: a [`View`] forgets what it looked up when this changes.
@@ -192,8 +196,21 @@ impl Memory {
             functions: 0,
             malloc: 0,
         };
-        let (launches, frees) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(Arc::new(Self { arena, regions, address_size, tables: Mutex::new(tables), launches, frees }))
+        let (launches, frees, opaques) = (AtomicU64::new(0), AtomicU64::new(0), Opaques::default());
+        Ok(Arc::new(Self {
+            arena,
+            regions,
+            address_size,
+            tables: Mutex::new(tables),
+            opaques,
+            launches,
+            frees,
+        }))
+    }
+
+    /// Its textures, samplers and surfaces.
+    pub fn opaques(&self) -> &Opaques {
+        &self.opaques
     }
 
     /// Width of its addresses.
@@ -472,7 +489,7 @@ fn split(address: u64, bytes: u64) -> (Range<u64>, Range<u64>, Range<u64>) {
 impl Tables {
     fn heap_of(&mut self, class: Class) -> &mut Heap {
         match class {
-            Class::Global | Class::Malloc => &mut self.heap,
+            Class::Global | Class::Malloc | Class::Texture => &mut self.heap,
             Class::Const => &mut self.constant,
             Class::Param => &mut self.params,
         }

@@ -60,6 +60,7 @@ pub struct View {
     known: Vec<Extent>,
     frees: u64,
     activity: Activity,
+    opaque: crate::texture::Recent,
 }
 
 /// Why a lane's access is refused.
@@ -82,7 +83,13 @@ impl View {
             known: Vec::new(),
             frees: 0,
             activity: Activity::default(),
+            opaque: crate::texture::Recent::default(),
         }
+    }
+
+    /// The texture, sampler or surface that was used last.
+    pub(crate) fn recent_opaque(&mut self) -> &mut crate::texture::Recent {
+        &mut self.opaque
     }
 
     /// The memory that this is a view of.
@@ -198,11 +205,11 @@ impl View {
             Space::Param if !write => (0, self.params.bytes, self.params.start, true),
             Space::Generic if self.in_shared(first) => (self.shared.start, self.shared.bytes, 0, true),
             Space::Local => (0, self.local.top, 0, true),
-            Space::Global | Space::Const | Space::Generic => match self.extent(first) {
+            Space::Global | Space::Const | Space::Generic | Space::Tex => match self.extent(first) {
                 Some(e) if permits(space, e.class, write) => (e.start, e.bytes, 0, false),
                 _ => (0, 0, 0, false),
             },
-            Space::Param | Space::Reg | Space::Sreg | Space::Tex => (0, 0, 0, false),
+            Space::Param | Space::Reg | Space::Sreg => (0, 0, 0, false),
         };
         if length >= bytes {
             let local = space == Space::Local;
@@ -327,7 +334,7 @@ impl View {
                 let found = inside(self.params.start, self.params.bytes, self.params.start);
                 if write && found.is_ok() { Err(FaultKind::ReadOnly) } else { found }
             }
-            Space::Generic | Space::Global | Space::Const => match self.extent(address) {
+            Space::Generic | Space::Global | Space::Const | Space::Tex => match self.extent(address) {
                 Some(e) if bytes > e.bytes || address - e.start > e.bytes - bytes => {
                     Err(FaultKind::IllegalAddress)
                 }
@@ -335,7 +342,7 @@ impl View {
                 Some(e) if write && permits(space, e.class, false) => Err(FaultKind::ReadOnly),
                 _ => Err(FaultKind::IllegalAddress),
             },
-            Space::Reg | Space::Sreg | Space::Tex => Err(FaultKind::IllegalAddress),
+            Space::Reg | Space::Sreg => Err(FaultKind::IllegalAddress),
         }
     }
 
@@ -386,6 +393,8 @@ fn permits(space: Space, class: Class, write: bool) -> bool {
     match (space, class) {
         (Space::Global | Space::Generic, Class::Global | Class::Malloc) => true,
         (Space::Const | Space::Generic, Class::Const) => !write,
+        // Images have memory of their own, or memory that the host gave.
+        (Space::Tex, Class::Texture | Class::Global | Class::Malloc) => true,
         _ => false,
     }
 }

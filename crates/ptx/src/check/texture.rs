@@ -49,25 +49,29 @@ impl<'a> BodyChecker<'_, 'a> {
 
     /// A texture, sampler or surface. PTX ISA §5.3.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    pub(super) fn opaque(&mut self, _site: &Site<'_>, ty: Ty, written: &Written<'a>) -> Option<Operand> {
+    pub(super) fn opaque(&mut self, site: &Site<'_>, ty: Ty, written: &Written<'a>) -> Option<Operand> {
         let WrittenKind::Name(reference) = &written.kind else {
             let message = format!("a `.{}` variable must stand here", ty.name());
             return self.wrong_kind(written.span, &message);
         };
+        // §9.7.9.5: in unified mode a texture has the properties of its sampler.
+        let unified = !self.checker.header.texmode_independent();
+        let sampled = unified && ty == Ty::Samplerref && site.found.row.row().op == Op::Txq;
+        let fits = |have: Ty| have == ty || sampled && have == Ty::Texref;
         let text = self.checker.text;
         let name = reference.name.text(text);
         let have = match self.resolve(reference.name)? {
             Entity::Var(id) => {
                 let variable = &self.checker.variables[id.0 as usize];
-                if variable.ty == ty {
-                    return self.opaque_use(ty, AddressBase::Var(id), written.span);
+                if fits(variable.ty) {
+                    return self.opaque_use(variable.ty, AddressBase::Var(id), written.span);
                 }
                 variable.ty
             }
             Entity::Local(id) => {
                 let local = self.local(id);
-                if local.ty == ty {
-                    return self.opaque_use(ty, AddressBase::Local(id), written.span);
+                if fits(local.ty) {
+                    return self.opaque_use(local.ty, AddressBase::Local(id), written.span);
                 }
                 local.ty
             }

@@ -6,13 +6,15 @@ use super::machine::{Machine, Values, bind_alone, lane_state, rotate};
 use super::supported;
 use crate::lanes::{FULL, LANES};
 use ptx::ir::{Dst, Inst, Reg, Src};
-use ptx::isa::{Class, RowId};
+use ptx::isa::{Class, Op, RowId};
 
 /// One instruction of every bound form that acts lane by lane on registers.
 fn lane_instructions() -> Vec<Inst> {
     let mut all = Vec::new();
     for row in RowId::all() {
-        if row.row().class != Class::Lane || shape(row.row().op) != Shape::Step {
+        // Queries need something to query.
+        let query = matches!(row.row().op, Op::Txq | Op::Suq);
+        if row.row().class != Class::Lane || shape(row.row().op) != Shape::Step || query {
             continue;
         }
         for mods in row.spellings() {

@@ -65,7 +65,7 @@ fn lanes<T>(mut next: impl FnMut() -> T) -> Lane<T> {
 /// Binds an instruction that stands alone.
 pub(super) fn bind_alone(inst: &Inst) -> StepFn {
     let (program, layout) = (synthesise::empty_program(), Layout::default());
-    let binding = Binding { program: &program, layout: &layout };
+    let binding = Binding { program: &program, layout: &layout, kernel: None };
     binding.run(inst).unwrap_or_else(|_| panic!("`{}{}` is not bound", inst.op.name(), inst.mods))
 }
 

@@ -1,0 +1,383 @@
+//! Opaque objects: textures, samplers and surfaces, and the handles that programs reach them by. PTX ISA §5.3.
+//!
+//! A handle is a 64-bit number: the address of a module's `.texref`, `.samplerref` or `.surfref` variable, or of an object that the host made,
+//! which kernels get as a `.param .texref` or as a number. In registers it may also be the offset of a kernel parameter that holds one, which
+//! is what `mov` gives of such a parameter.
+//!
+//! [`Image`] is the data (levels, layers, samples in guest memory), a [`Descriptor`] what is bound to a handle, [`Opaques`] the table
+//! of a memory; [`lookup()`](lookup::lookup) fetches and filters.
+//!
+//! Invariants: a handle that names nothing is a trap, never an access; an image keeps its memory as long as anything is bound to it; what is bound may
+//! change between launches, and during one each instruction sees the old or the new.
+
+mod image;
+pub(crate) mod lookup;
+
+pub use image::{Image, ImageError, Shape};
+pub use ptx_sem::{AddrMode, ChannelOrder, ChannelType, Compare, FilterMode, Format};
+
+use crate::mem::{Class, Memory, MemoryError, View};
+use crate::trap::{Fault, FaultKind};
+use ptx::isa::{Geom, Space, Ty, Word};
+use ptx_sem::level_size;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Bytes of an opaque variable: its handle, nothing that a program can read.
+pub const OPAQUE_BYTES: u64 = 8;
+
+/// What a sampler says. PTX ISA §5.3.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampler {
+    /// `filter_mode`
+    pub filter: FilterMode,
+    /// `addr_mode_0`, `addr_mode_1`, `addr_mode_2`
+    pub addr: [AddrMode; 3],
+    /// `force_unnormalized_coords` (independent mode).
+    pub force_unnormalized: bool,
+    /// How a depth is compared. The manual has no field for it (A132).
+    pub compare: Compare,
+    /// The filter between levels of a mipmap. The manual has no field for it (A134).
+    pub level_filter: FilterMode,
+}
+
+impl Default for Sampler {
+    /// What holds where nothing is said (the manual leaves it to the source language): CUDA's, nearest and clamped to the edge.
+    fn default() -> Self {
+        Self {
+            filter: FilterMode::Nearest,
+            addr: [AddrMode::ClampToEdge; 3],
+            force_unnormalized: false,
+            compare: Compare::Lequal,
+            level_filter: FilterMode::Nearest,
+        }
+    }
+}
+
+/// What the host binds to a handle.
+#[derive(Clone, Debug)]
+pub enum Descriptor {
+    /// A texture, in unified mode with its sampler.
+    Texture {
+        /// Its data.
+        image: Arc<Image>,
+        /// `normalized_coords`; `None`: as the variable is initialised, else false.
+        normalized: Option<bool>,
+        /// Its sampler; `None`: as the variable is initialised.
+        sampler: Option<Sampler>,
+    },
+    /// A sampler.
+    Sampler(Sampler),
+    /// One level of an image, to read and write.
+    Surface {
+        /// Its data.
+        image: Arc<Image>,
+        /// The level.
+        level: u32,
+    },
+}
+
+impl Descriptor {
+    /// The data, if it has any.
+    pub fn image(&self) -> Option<&Arc<Image>> {
+        match self {
+            Descriptor::Texture { image, .. } | Descriptor::Surface { image, .. } => Some(image),
+            Descriptor::Sampler(_) => None,
+        }
+    }
+
+    /// The type of variable that it can be bound to.
+    pub fn ty(&self) -> Ty {
+        match self {
+            Descriptor::Texture { .. } => Ty::Texref,
+            Descriptor::Sampler(_) => Ty::Samplerref,
+            Descriptor::Surface { .. } => Ty::Surfref,
+        }
+    }
+}
+
+/// An opaque variable or object.
+#[derive(Clone, Debug)]
+pub struct Opaque {
+    name: String,
+    ty: Ty,
+    fields: Vec<(String, u64)>,
+    bound: Option<Descriptor>,
+}
+
+/// What a texture instruction works with.
+pub(crate) struct Texture<'a> {
+    /// Its data.
+    pub(crate) image: &'a Image,
+    /// `normalized_coords`
+    pub(crate) normalized: bool,
+    /// The sampler of unified mode.
+    pub(crate) sampler: Sampler,
+}
+
+impl Opaque {
+    fn field(&self, name: &str) -> Option<u64> {
+        self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| *value)
+    }
+
+    /// What it is, for traps: "texture `t`".
+    fn what(&self) -> String {
+        format!("{} `{}`", noun(self.ty), self.name)
+    }
+
+    /// The sampler that its fields describe.
+    fn own_sampler(&self) -> Sampler {
+        let default = Sampler::default();
+        let place = |name: &str| self.field(name).and_then(|value| usize::try_from(value).ok());
+        let addr = |name: &str| place(name).and_then(|value| AddrMode::ALL.get(value).copied());
+        Sampler {
+            filter: place("filter_mode")
+                .and_then(|value| FilterMode::ALL.get(value).copied())
+                .unwrap_or(default.filter),
+            addr: ["addr_mode_0", "addr_mode_1", "addr_mode_2"]
+                .map(|name| addr(name).unwrap_or(AddrMode::ClampToEdge)),
+            force_unnormalized: self.field("force_unnormalized_coords") == Some(1),
+            ..default
+        }
+    }
+
+    fn normalized(&self, bound: Option<bool>) -> bool {
+        bound.unwrap_or_else(|| self.field("normalized_coords") == Some(1))
+    }
+
+    fn misused(&self, as_what: Ty) -> FaultKind {
+        FaultKind::BadTexture(match self.ty == as_what {
+            true => format!("{} is not bound", self.what()),
+            false => format!("{} is used as a {}", self.what(), noun(as_what)),
+        })
+    }
+
+    /// It as a texture.
+    pub(crate) fn texture(&self) -> Result<Texture<'_>, FaultKind> {
+        match &self.bound {
+            Some(Descriptor::Texture { image, normalized, sampler }) => Ok(Texture {
+                image,
+                normalized: self.normalized(*normalized),
+                sampler: sampler.unwrap_or_else(|| self.own_sampler()),
+            }),
+            Some(Descriptor::Sampler(_) | Descriptor::Surface { .. }) | None => Err(self.misused(Ty::Texref)),
+        }
+    }
+
+    /// It as a sampler. A `.samplerref` variable is one without being bound, as it is initialised.
+    pub(crate) fn sampler(&self) -> Result<Sampler, FaultKind> {
+        match &self.bound {
+            Some(Descriptor::Sampler(sampler)) => Ok(*sampler),
+            None if self.ty == Ty::Samplerref => Ok(self.own_sampler()),
+            Some(Descriptor::Texture { .. } | Descriptor::Surface { .. }) | None => {
+                Err(self.misused(Ty::Samplerref))
+            }
+        }
+    }
+
+    /// It as a surface: the data and the level.
+    pub(crate) fn surface(&self) -> Result<(&Image, u32), FaultKind> {
+        match &self.bound {
+            Some(Descriptor::Surface { image, level }) => Ok((image, *level)),
+            Some(Descriptor::Texture { .. } | Descriptor::Sampler(_)) | None => {
+                Err(self.misused(Ty::Surfref))
+            }
+        }
+    }
+
+    /// `txq`, `suq`: the property that the word names, at a level for `txq.level`. Where nothing is bound, what the variable is initialised with.
+    pub(crate) fn query(&self, query: Word, level: Option<u32>) -> Result<u32, FaultKind> {
+        use Word::{AddrMode0, AddrMode1, AddrMode2, FilterMode as Filter, ForceUnnormalizedCoords};
+        if matches!(query, ForceUnnormalizedCoords | Filter | AddrMode0 | AddrMode1 | AddrMode2) {
+            let sampler = match self.ty {
+                Ty::Samplerref => self.sampler()?,
+                _ => match &self.bound {
+                    Some(Descriptor::Texture { sampler: Some(sampler), .. }) => *sampler,
+                    _ => self.own_sampler(),
+                },
+            };
+            return Ok(match query {
+                ForceUnnormalizedCoords => u32::from(sampler.force_unnormalized),
+                Filter => sampler.filter as u32,
+                AddrMode0 => sampler.addr[0] as u32,
+                AddrMode1 => sampler.addr[1] as u32,
+                _ => sampler.addr[2] as u32,
+            });
+        }
+        let (image, base) = match &self.bound {
+            Some(Descriptor::Texture { image, .. }) => (image, 0),
+            Some(Descriptor::Surface { image, level }) => (image, *level),
+            Some(Descriptor::Sampler(_)) => return Err(self.misused(Ty::Texref)),
+            None => {
+                let known = self.field(query.text()).and_then(|value| u32::try_from(value).ok());
+                return match (known, query) {
+                    (Some(size), Word::Width | Word::Height | Word::Depth) => {
+                        Ok(level.map_or(size, |level| level_size(size, level)))
+                    }
+                    (Some(value), _) => Ok(value),
+                    (None, _) => Err(self.misused(self.ty)),
+                };
+            }
+        };
+        let shape = image.shape();
+        let extent = |dimension: usize| match dimension < shape.dimensions() {
+            true => level_size(shape.size[dimension], base.saturating_add(level.unwrap_or(0))),
+            false => 0,
+        };
+        Ok(match query {
+            Word::Width => extent(0),
+            Word::Height => extent(1),
+            Word::Depth => extent(2),
+            Word::ChannelDataType => image.format().data_type.number(),
+            Word::ChannelOrder => image.format().order.number(),
+            Word::NormalizedCoords => match &self.bound {
+                Some(Descriptor::Texture { normalized, .. }) => u32::from(self.normalized(*normalized)),
+                _ => 0,
+            },
+            Word::ArraySize => shape.layers,
+            Word::NumMipmapLevels if shape.levels > 1 => shape.levels,
+            Word::NumMipmapLevels => 0,
+            Word::NumSamples => shape.samples,
+            Word::MemoryLayout => u32::from(image.is_linear()),
+            other => return Err(FaultKind::BadTexture(format!("no property `{}`", other.text()))),
+        })
+    }
+}
+
+/// An object of the host's: a handle of its own, to be given to kernels. It is forgotten when this is dropped.
+pub struct Object {
+    memory: Arc<Memory>,
+    handle: u64,
+}
+
+impl Object {
+    /// A handle for a descriptor; `name` stands in traps.
+    ///
+    /// # Errors
+    /// No memory for the handle.
+    pub fn new(memory: &Arc<Memory>, name: &str, descriptor: Descriptor) -> Result<Self, MemoryError> {
+        let label = format!("{} `{name}`", noun(descriptor.ty()));
+        let handle = memory.alloc(Class::Texture, OPAQUE_BYTES, OPAQUE_BYTES, &label)?;
+        memory.opaques().declare(handle, name, descriptor.ty(), &[]);
+        memory.opaques().bind(handle, descriptor);
+        Ok(Self { memory: Arc::clone(memory), handle })
+    }
+
+    /// The handle.
+    pub fn handle(&self) -> u64 {
+        self.handle
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        self.memory.opaques().remove(self.handle);
+        // Nothing else frees it.
+        let _ = self.memory.free(self.handle);
+    }
+}
+
+/// What a type is called.
+fn noun(ty: Ty) -> &'static str {
+    match ty {
+        Ty::Texref => "texture",
+        Ty::Samplerref => "sampler",
+        _ => "surface",
+    }
+}
+
+/// The opaque variables and objects of a memory, by handle.
+#[derive(Debug, Default)]
+pub struct Opaques {
+    table: RwLock<BTreeMap<u64, Arc<Opaque>>>,
+    /// Counts changes: a [`View`] forgets what it looked up when this changes.
+    changes: AtomicU64,
+}
+
+impl Opaques {
+    /// A variable of that name, type and initial fields, at a handle.
+    pub(crate) fn declare(&self, handle: u64, name: &str, ty: Ty, fields: &[(String, u64)]) {
+        let opaque = Opaque { name: name.to_owned(), ty, fields: fields.to_vec(), bound: None };
+        self.put(handle, Some(opaque));
+    }
+
+    /// Binds a descriptor to a declared handle; false where its type is not the handle's or the handle is not declared.
+    pub(crate) fn bind(&self, handle: u64, descriptor: Descriptor) -> bool {
+        let Some(old) = self.find(handle) else { return false };
+        let fits = old.ty == descriptor.ty();
+        if fits {
+            self.put(handle, Some(Opaque { bound: Some(descriptor), ..(*old).clone() }));
+        }
+        fits
+    }
+
+    /// Forgets a handle.
+    pub(crate) fn remove(&self, handle: u64) {
+        self.put(handle, None);
+    }
+
+    fn put(&self, handle: u64, opaque: Option<Opaque>) {
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        let old = match opaque {
+            Some(opaque) => table.insert(handle, Arc::new(opaque)),
+            None => table.remove(&handle),
+        };
+        self.changes.fetch_add(1, Ordering::Release);
+        drop(table);
+        // Outside the lock: the last user of an image frees its memory.
+        drop(old);
+    }
+
+    fn find(&self, handle: u64) -> Option<Arc<Opaque>> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
+    }
+}
+
+/// The handle that a warp used last.
+#[derive(Default)]
+pub(crate) struct Recent {
+    handle: u64,
+    changes: u64,
+    opaque: Option<Arc<Opaque>>,
+}
+
+impl View {
+    /// What a handle names.
+    fn opaque(&mut self, handle: u64) -> Option<Arc<Opaque>> {
+        let memory = Arc::clone(self.memory());
+        let changes = memory.opaques().changes.load(Ordering::Acquire);
+        let recent = self.recent_opaque();
+        if recent.opaque.is_none() || recent.handle != handle || recent.changes != changes {
+            *recent = Recent { handle, changes, opaque: memory.opaques().find(handle) };
+        }
+        recent.opaque.clone()
+    }
+
+    /// What a value in a register names: a handle, or the offset of a kernel parameter that holds one.
+    pub(crate) fn opaque_at(&mut self, lane: usize, value: u64) -> Option<Arc<Opaque>> {
+        if let Some(found) = self.opaque(value) {
+            return Some(found);
+        }
+        let handle = self.load_one::<u64>(Space::Param, lane, value).ok()?;
+        self.opaque(handle)
+    }
+
+    /// What the parameter at an offset names.
+    pub(crate) fn opaque_param(&mut self, lane: usize, offset: u64) -> Option<Arc<Opaque>> {
+        let handle = self.load_one::<u64>(Space::Param, lane, offset).ok()?;
+        self.opaque(handle)
+    }
+}
+
+/// `istypep`: whether it is of that type.
+pub(crate) fn is_type(opaque: &Opaque, ty: Ty) -> bool {
+    opaque.ty == ty
+}
+
+/// The fault of an instruction whose geometry the image does not have.
+pub(crate) fn wrong_geometry(lane: usize, opaque: &Opaque, geom: Geom, have: Geom) -> Box<Fault> {
+    let (wanted, have) = (geom.word().text(), have.word().text());
+    let why = format!("{} is `.{have}`, but the instruction wants `.{wanted}`", opaque.what());
+    Fault::new(FaultKind::BadTexture(why), lane)
+}

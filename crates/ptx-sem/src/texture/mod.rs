@@ -1,0 +1,22 @@
+//! Textures and surfaces: what coordinates, samplers and formats mean, as functions of numbers (PTX ISA §5.3, §9.7.9, §9.7.10).
+//!
+//! A lookup is a composition: [`cube_face`] turns a direction into a face and coordinates, [`lod_of_gradients`] and [`level_of`] choose levels,
+//! [`float_taps`] and [`texel_tap`] turn a coordinate into texel indices with weights, [`Format::decode`] makes components of
+//! a texel's bits, [`blend`] weighs them. The manual leaves most of this to "the CUDA C Programming Guide" and to OpenCL; each function
+//! says what was chosen. Reading texels is the caller's.
+//!
+//! **Invariant:** every result is computed with correctly rounded operations in a fixed order, so that it is the same on every host.
+
+mod address;
+mod cube;
+mod filter;
+mod format;
+mod level;
+mod surface;
+
+pub use address::*;
+pub use cube::*;
+pub use filter::*;
+pub use format::*;
+pub use level::*;
+pub use surface::*;

@@ -1,0 +1,48 @@
+//! Surfaces: what happens to coordinates out of bounds (PTX ISA §9.7.10).
+
+/// `.clamp` of a surface access. PTX ISA §9.7.10.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SurfaceClamp {
+    /// An access out of bounds traps.
+    Trap,
+    /// It goes to the nearest place.
+    Clamp,
+    /// It reads zeros, or is dropped.
+    Zero,
+}
+
+/// Where a coordinate leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SurfacePlace {
+    /// There.
+    At(u32),
+    /// Nowhere: zeros, or nothing stored.
+    Nothing,
+    /// Out of bounds: a trap.
+    Trap,
+}
+
+/// The place of an access of `size` units at `coordinate` in `extent` units: bytes for the first dimension of `.b`, else elements (size 1).
+///
+/// In bounds if the whole access is. `.clamp` goes to the nearest place where the whole access fits, aligned to its size (A144); where none does,
+/// it traps.
+///
+/// # Source
+/// PTX ISA §9.7.10.1 to §9.7.10.3.
+#[must_use]
+pub fn surface_place(clamp: SurfaceClamp, coordinate: i64, size: u32, extent: u32) -> SurfacePlace {
+    let last = i64::from(extent) - i64::from(size);
+    if (0..=last).contains(&coordinate) {
+        return u32::try_from(coordinate).map_or(SurfacePlace::Trap, SurfacePlace::At);
+    }
+    match clamp {
+        SurfaceClamp::Trap => SurfacePlace::Trap,
+        SurfaceClamp::Zero => SurfacePlace::Nothing,
+        SurfaceClamp::Clamp if last < 0 => SurfacePlace::Trap,
+        SurfaceClamp::Clamp => {
+            let nearest = coordinate.clamp(0, last);
+            let aligned = nearest - nearest % i64::from(size.max(1));
+            u32::try_from(aligned).map_or(SurfacePlace::Trap, SurfacePlace::At)
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Textures, samplers and surfaces.
+//!
+//! An [`Array`] holds texels. A [`Descriptor`] says how a program sees it: as a texture, a surface, or a sampler that goes with textures. It is bound to a
+//! module's variable ([`Module::bind`](crate::Module::bind)), or given to a kernel as an [`Object`].
+//!
+//! Invariant: an array lives as long as anything is made of it.
+
+use crate::vm::Device;
+use crate::{Buffer, Element, Error, ErrorKind};
+pub use ptx_exec::texture::{AddrMode, ChannelOrder, ChannelType, Compare, FilterMode, Format};
+use ptx_exec::texture::{Image, ImageError, Sampler, Shape};
+use std::sync::Arc;
+
+impl From<ImageError> for Error {
+    fn from(error: ImageError) -> Self {
+        match error {
+            ImageError::Memory(error) => error.into(),
+            ImageError::Shape(_) => Error::caller(error.to_string()),
+        }
+    }
+}
+
+/// Texels in device memory.
+///
+/// # Shape
+/// In a level: samples in faces in layers (or slices of a 3d array), in each rows, in each texels.
+#[derive(Clone, Debug)]
+pub struct Array {
+    image: Arc<Image>,
+    _device: Arc<Device>,
+}
+
+impl Array {
+    pub(crate) fn new(device: &Arc<Device>, shape: Shape, format: Format) -> Result<Self, Error> {
+        let image = Image::new(&device.memory, shape, format)?;
+        Ok(Self { image, _device: Arc::clone(device) })
+    }
+
+    pub(crate) fn linear<T: Element>(
+        device: &Arc<Device>,
+        buffer: &Buffer<T>,
+        shape: Shape,
+        format: Format,
+        pitch: u64,
+    ) -> Result<Self, Error> {
+        let rows = u64::from(shape.size[1]);
+        let last = u64::from(shape.size[0]) * u64::from(format.bytes());
+        let needed = pitch.checked_mul(rows.saturating_sub(1)).and_then(|bytes| bytes.checked_add(last));
+        let has = buffer.len() as u64 * size_of::<T>() as u64;
+        if needed.is_none_or(|needed| needed > has) {
+            return Err(Error::caller(format!("{rows} rows of {last} bytes do not fit a buffer of {has}")));
+        }
+        let image = Image::linear(&device.memory, buffer.address(), shape, format, pitch)?;
+        Ok(Self { image, _device: Arc::clone(device) })
+    }
+
+    /// Its geometry and extent.
+    pub fn shape(&self) -> &Shape {
+        self.image.shape()
+    }
+
+    /// The format of its texels.
+    pub fn format(&self) -> Format {
+        self.image.format()
+    }
+
+    /// Bytes of a level, as [`Array::write`] and [`Array::read`] take them: without gaps.
+    pub fn level_bytes(&self, level: u32) -> u64 {
+        self.image.level_bytes(level)
+    }
+
+    /// Copies a level to the device.
+    ///
+    /// # Errors
+    /// Of the caller, where there is no such level or the length is not [`Array::level_bytes`].
+    pub fn write(&self, level: u32, bytes: &[u8]) -> Result<(), Error> {
+        Ok(self.image.write(level, bytes)?)
+    }
+
+    /// Copies a level to the host.
+    ///
+    /// # Errors
+    /// Of the caller, where there is no such level.
+    pub fn read(&self, level: u32) -> Result<Vec<u8>, Error> {
+        Ok(self.image.read(level)?)
+    }
+}
+
+/// A texture, a sampler or a surface.
+#[derive(Clone, Debug)]
+pub struct Descriptor(ptx_exec::texture::Descriptor);
+
+impl Descriptor {
+    /// A texture with its sampler. Where `normalized` or `sampler` is left out, the variable that it is bound to decides by its initial fields;
+    /// where that says nothing: unnormalised coordinates, nearest texel, clamped to the edge.
+    pub fn texture(array: &Array, normalized: Option<bool>, sampler: Option<Sampler>) -> Self {
+        let image = Arc::clone(&array.image);
+        Self(ptx_exec::texture::Descriptor::Texture { image, normalized, sampler })
+    }
+
+    /// A sampler, for programs in independent mode.
+    pub fn sampler(sampler: Sampler) -> Self {
+        Self(ptx_exec::texture::Descriptor::Sampler(sampler))
+    }
+
+    /// A level of an array, to read and write.
+    ///
+    /// # Errors
+    /// Of the caller, where the array has no such level, or multi-sample texels.
+    pub fn surface(array: &Array, level: u32) -> Result<Self, Error> {
+        let shape = array.shape();
+        if level >= shape.levels || shape.samples > 0 {
+            return Err(ErrorKind::Caller(format!("no surface of level {level} of {shape:?}")).into());
+        }
+        Ok(Self(ptx_exec::texture::Descriptor::Surface { image: Arc::clone(&array.image), level }))
+    }
+
+    pub(crate) fn exec(&self) -> &ptx_exec::texture::Descriptor {
+        &self.0
+    }
+}
+
+/// A texture, sampler or surface with a handle, which kernels take as a `.param .texref`, `.samplerref`, `.surfref` or as a 64-bit number. Dropped, the handle
+/// names nothing any more.
+pub struct Object {
+    object: ptx_exec::texture::Object,
+    _device: Arc<Device>,
+}
+
+impl Object {
+    pub(crate) fn new(device: &Arc<Device>, name: &str, descriptor: Descriptor) -> Result<Self, Error> {
+        let object = ptx_exec::texture::Object::new(&device.memory, name, descriptor.0)?;
+        Ok(Self { object, _device: Arc::clone(device) })
+    }
+
+    /// The handle.
+    pub fn handle(&self) -> u64 {
+        self.object.handle()
+    }
+}
+
+impl std::fmt::Debug for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Object").field("handle", &self.handle()).finish()
+    }
+}

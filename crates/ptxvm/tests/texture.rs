@@ -1,0 +1,258 @@
+//! Runs the texture and surface cases of `tests/textures`: each form becomes a kernel, each vector a thread of it, and every result, and the texels after
+//! stores, are compared with what the oracle beside the data computed. One trial is one file.
+//!
+//! Nothing here computes an expected value. The file format is described in `tests/textures/README.md`.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use ptxvm::{
+    AddrMode, Arg, Array, ChannelOrder, ChannelType, Compare, Descriptor, FilterMode, Format, Geom, Launch,
+    Sampler, Shape, Vm,
+};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Bytes of one operand or result in the arrays a kernel reads and writes.
+const SLOT: usize = 8;
+/// Wrong results shown for a form.
+const SHOWN: usize = 4;
+
+fn main() {
+    let args = Arguments::from_args();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/textures");
+    let mut files: Vec<_> =
+        std::fs::read_dir(&root).expect("tests/textures").map(|e| e.expect("entry").path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == "case"));
+    files.sort();
+    assert!(!files.is_empty(), "no cases in {}", root.display());
+    let trials = files.into_iter().map(|file| {
+        let name = file.file_stem().expect("stem").to_string_lossy().into_owned();
+        Trial::test(name, move || {
+            let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+            run_file(&text).map_err(Failed::from)
+        })
+    });
+    libtest_mimic::run(&args, trials.collect()).exit();
+}
+
+/// What a form runs with.
+#[derive(Clone, Default)]
+struct Setting<'a> {
+    array: &'a str,
+    levels: Vec<&'a str>,
+    /// `texture` or `surface` line.
+    bound: &'a str,
+}
+
+struct Form<'a> {
+    line: usize,
+    name: &'a str,
+    setting: Setting<'a>,
+    outs: Vec<(&'a str, &'a str)>,
+    ins: Vec<(&'a str, &'a str)>,
+    body: &'a str,
+    vectors: Vec<(usize, Vec<u64>, Vec<u64>)>,
+    after: Option<&'a str>,
+}
+
+fn run_file(text: &str) -> Result<(), String> {
+    let forms = parse(text)?;
+    let (mut report, mut failed) = (String::new(), 0);
+    for form in &forms {
+        if let Err(why) = run_form(form) {
+            failed += 1;
+            if failed <= 20 {
+                let _infallible = writeln!(report, "line {}: {}\n{why}", form.line, form.name);
+            }
+        }
+    }
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} of {} forms failed\n{report}", forms.len())) }
+}
+
+fn parse(text: &str) -> Result<Vec<Form<'_>>, String> {
+    let mut forms: Vec<Form<'_>> = Vec::new();
+    let mut setting = Setting::default();
+    for (number, line) in text.lines().enumerate().map(|(i, l)| (i + 1, l)) {
+        let bad = |what: &str| format!("line {number}: {what}");
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "" | "#" => {}
+            "array" => setting = Setting { array: rest, levels: Vec::new(), bound: setting.bound },
+            "level" => setting.levels.push(rest),
+            "texture" | "surface" => setting.bound = line,
+            "form" => {
+                let parts: Vec<&str> = rest.split('|').map(str::trim).collect();
+                let [name, outs, ins, body] = parts[..] else { return Err(bad("not a form")) };
+                let split = |list| operands_of(list).ok_or_else(|| bad("not operands"));
+                forms.push(Form {
+                    line: number,
+                    name,
+                    setting: setting.clone(),
+                    outs: split(outs)?,
+                    ins: split(ins)?,
+                    body,
+                    vectors: Vec::new(),
+                    after: None,
+                });
+            }
+            "after" => forms.last_mut().ok_or_else(|| bad("before any form"))?.after = Some(rest),
+            _ => {
+                let form = forms.last_mut().ok_or_else(|| bad("a vector before any form"))?;
+                let (left, right) = line.split_once('=').ok_or_else(|| bad("not a vector"))?;
+                let words = |list: &str| -> Result<Vec<u64>, String> {
+                    let all = list.split_whitespace().map(|hex| u64::from_str_radix(hex, 16));
+                    all.collect::<Result<_, _>>().map_err(|_| bad("not hexadecimal"))
+                };
+                let (ins, outs) = (words(left)?, words(right)?);
+                if ins.len() != form.ins.len() || outs.len() != form.outs.len() {
+                    return Err(bad("another number of values than the form has"));
+                }
+                form.vectors.push((number, ins, outs));
+            }
+        }
+    }
+    Ok(forms)
+}
+
+fn operands_of(list: &str) -> Option<Vec<(&str, &str)>> {
+    list.split_whitespace().map(|operand| operand.split_once(':')).collect()
+}
+
+fn bytes_of(hex: &str) -> Result<Vec<u8>, String> {
+    let digit = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).map_err(|e| e.to_string());
+    (0..hex.len()).step_by(2).map(digit).collect()
+}
+
+/// The value of `key=value` in a line.
+fn option<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    line.split_whitespace().find_map(|word| word.split_once('=').filter(|(k, _)| *k == key).map(|(_, v)| v))
+}
+
+fn array(vm: &Vm, setting: &Setting<'_>) -> Option<Array> {
+    let mut words = setting.array.split_whitespace().skip(1);
+    let geom = match words.next()? {
+        "1d" => Geom::D1,
+        "2d" => Geom::D2,
+        "3d" => Geom::D3,
+        "a1d" => Geom::A1d,
+        "a2d" => Geom::A2d,
+        "cube" => Geom::Cube,
+        "acube" => Geom::Acube,
+        "2dms" => Geom::D2ms,
+        "a2dms" => Geom::A2dms,
+        _ => return None,
+    };
+    let types = [
+        "snorm8", "snorm16", "unorm8", "unorm16", "565", "555", "101010", "s8", "s16", "s32", "u8", "u16",
+        "u32", "half", "float",
+    ];
+    let orders = ["r", "a", "rg", "ra", "rgb", "rgba", "bgra", "argb", "intensity", "luminance"];
+    let (ty, order) = (words.next()?, words.next()?);
+    let ty = ChannelType::ALL[types.iter().position(|t| *t == ty)?];
+    let order = ChannelOrder::ALL[orders.iter().position(|o| *o == order)?];
+    let mut size = words.next()?.split('x').map(|n| n.parse().ok());
+    let size = [size.next()??, size.next()??, size.next()??];
+    let number = |key| option(setting.array, key)?.parse::<u32>().ok();
+    let shape = Shape {
+        geom,
+        size,
+        layers: number("layers")?,
+        levels: number("levels")?,
+        samples: number("samples")?,
+    };
+    let array = vm.array(shape, Format::new(ty, order)?).ok()?;
+    for (level, hex) in setting.levels.iter().enumerate() {
+        array.write(level as u32, &bytes_of(hex).ok()?).ok()?;
+    }
+    Some(array)
+}
+
+fn descriptor(array: &Array, line: &str) -> Option<Descriptor> {
+    if line.starts_with("surface") {
+        return Descriptor::surface(array, option(line, "level")?.parse().ok()?).ok();
+    }
+    let filter = |key| match option(line, key)? {
+        "nearest" => Some(FilterMode::Nearest),
+        "linear" => Some(FilterMode::Linear),
+        _ => None,
+    };
+    let modes = ["wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border"];
+    let mut addr = option(line, "addr")?
+        .split(',')
+        .map(|mode| Some(AddrMode::ALL[modes.iter().position(|m| *m == mode)?]));
+    let sampler = Sampler {
+        filter: filter("filter")?,
+        addr: [addr.next()??, addr.next()??, addr.next()??],
+        force_unnormalized: false,
+        compare: match option(line, "compare")? {
+            "never" => Compare::Never,
+            "less" => Compare::Less,
+            "equal" => Compare::Equal,
+            "lequal" => Compare::Lequal,
+            "greater" => Compare::Greater,
+            "notequal" => Compare::Notequal,
+            "gequal" => Compare::Gequal,
+            _ => Compare::Always,
+        },
+        level_filter: filter("mip")?,
+    };
+    Some(Descriptor::texture(array, Some(option(line, "normalized")? == "1"), Some(sampler)))
+}
+
+fn kernel(form: &Form<'_>) -> String {
+    let ty = if form.setting.bound.starts_with("surface") { "surfref" } else { "texref" };
+    let (ins, outs) = (form.ins.len() * SLOT, form.outs.len() * SLOT);
+    let mut text = format!(
+        ".version 6.4\n.target sm_70\n.address_size 64\n.global .{ty} t;\n.visible .entry k(.param .u64 ins, .param .u64 outs, .param .u32 count)\n{{\n"
+    );
+    for (name, ty) in form.outs.iter().chain(&form.ins) {
+        text += &format!("    .reg .{ty} %{name};\n");
+    }
+    text += &format!(
+        "    .reg .b64 %in, %out;\n    .reg .b32 %slot, %count;\n    .reg .pred %off;\n    mov.u32 %slot, %tid.x;\n    ld.param.u32 %count, [count];\n    setp.ge.u32 %off, %slot, %count;\n    @%off ret;\n    ld.param.u64 %in, [ins];\n    ld.param.u64 %out, [outs];\n    mad.wide.u32 %in, %slot, {ins}, %in;\n    mad.wide.u32 %out, %slot, {outs}, %out;\n"
+    );
+    for (i, (name, ty)) in form.ins.iter().enumerate() {
+        text += &format!("    ld.global.{ty} %{name}, [%in+{}];\n", i * SLOT);
+    }
+    text += &format!("    {}\n", form.body);
+    for (i, (name, ty)) in form.outs.iter().enumerate() {
+        text += &format!("    st.global.{ty} [%out+{}], %{name};\n", i * SLOT);
+    }
+    text + "    ret;\n}\n"
+}
+
+fn run_form(form: &Form<'_>) -> Result<(), String> {
+    let text = |e: ptxvm::Error| e.to_string();
+    let vm = Vm::new().map_err(text)?;
+    let array = array(&vm, &form.setting).ok_or("not an array")?;
+    let module = vm.load("case.ptx", &kernel(form)).map_err(text)?;
+    module.bind("t", &descriptor(&array, form.setting.bound).ok_or("not a binding")?).map_err(text)?;
+    let kernel = module.kernel("k").map_err(text)?;
+    let count = form.vectors.len();
+    let ins: Vec<u64> = form.vectors.iter().flat_map(|(_, ins, _)| ins.iter().copied()).collect();
+    let ins = vm.buffer(&ins).map_err(text)?;
+    let outs = vm.zeros::<u64>(count * form.outs.len()).map_err(text)?;
+    let args = [Arg::buffer(&ins), Arg::buffer(&outs), (count as u32).into()];
+    let launch =
+        Launch::new([1; 3], [count.next_multiple_of(32) as u32, 1, 1]).args(&kernel, &args).map_err(text)?;
+    vm.launch(&kernel, &launch).map_err(text)?;
+    let results = outs.read().map_err(text)?;
+    let mut wrong = String::new();
+    let mut failed = 0;
+    for (index, (line, ins, expected)) in form.vectors.iter().enumerate() {
+        let found = &results[index * form.outs.len()..][..form.outs.len()];
+        if found != expected {
+            failed += 1;
+            if failed <= SHOWN {
+                let _infallible =
+                    writeln!(wrong, "  line {line}: {ins:x?}\n    gives {found:x?}\n    not   {expected:x?}");
+            }
+        }
+    }
+    if let Some(after) = form.after
+        && array.read(0).map_err(text)? != bytes_of(after)?
+    {
+        failed += 1;
+        wrong += "  the texels are wrong afterwards\n";
+    }
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} of {count} vectors\n{wrong}")) }
+}
