@@ -5,7 +5,7 @@
 //! is what `mov` gives of such a parameter.
 //!
 //! [`Image`] is the data (levels, layers, samples in guest memory), a [`Descriptor`] what is bound to a handle, [`Opaques`] the table
-//! of a memory; [`lookup()`](lookup::lookup) fetches and filters.
+//! of a memory; `lookup()` fetches and filters.
 //!
 //! Invariants: a handle that names nothing is a trap, never an access; an image keeps its memory as long as anything is bound to it; what is bound may
 //! change between launches, and during one each instruction sees the old or the new.

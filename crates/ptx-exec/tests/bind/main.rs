@@ -68,11 +68,11 @@ fn all_fixtures_are_bound() {
 
 #[test]
 fn what_is_missing_is_named_with_its_line() {
-    let text = ".version 6.4\n.target sm_70\n.address_size 64\n.global .texref t;\n.visible .entry k()\n{\n\
-                .reg .f32 %f<8>;\n.reg .b64 %d<2>;\nadd.f32 %f1, %f1, %f1;\n\
-                tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f5}];\nret;\n}\n";
+    let text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n\
+                .reg .f32 %f<8>;\n.reg .b32 %r<4>;\nadd.f32 %f1, %f1, %f1;\n\
+                redux.sync.add.s32 %r1, %r2, -1;\nret;\n}\n";
     let missing = check_supported(&program("missing", text));
     let found: Vec<String> = missing.iter().map(ToString::to_string).collect();
-    assert_eq!(found, ["line 10: `tex.1d.v4.f32.f32` is not implemented"]);
+    assert_eq!(found, ["line 9: `redux.sync.add.s32` is not implemented"]);
     assert_eq!(missing[0].function, "k");
 }
