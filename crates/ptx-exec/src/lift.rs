@@ -367,8 +367,48 @@ pub fn lift3<A: Value, B: Value, C: Value, D: Value>(
     })
 }
 
-/// `d = f(a, b, c)` in every lane, tried with `quick`, which says whether its result is certain; if one is not, all are computed
-/// by `f`. Where both are certain they agree.
+/// `d = f(a, b)` in every lane, tried with `quick`, which says whether its result is certain; if one is not, the active lanes
+/// are computed by `f`. Where both are certain they agree.
+pub fn lift2_quick<A: Value, B: Value, D: Value>(
+    o: Two<A::Slot, B::Slot, D::Slot>,
+    quick: impl Fn(A, B) -> (D, bool) + Copy + Send + Sync + 'static,
+    f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
+) -> StepFn {
+    #[cold]
+    #[inline(never)]
+    fn again<A: Value, B: Value, D: Value>(
+        a: &Lane<A::Slot>,
+        b: &Lane<B::Slot>,
+        mask: LaneMask,
+        out: &mut Lane<D::Slot>,
+        f: impl Fn(A, B) -> D,
+    ) {
+        for lane in lanes_of(mask) {
+            out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane])).slot();
+        }
+    }
+    Box::new(move |exec| {
+        let o = &o;
+        let (mut scratch_a, mut scratch_b) = (None, None);
+        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
+        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
+        let mut out = Lane([D::Slot::default(); LANES]);
+        let mut doubts = 0u32;
+        for lane in 0..LANES {
+            let (value, certain) = quick(A::of(a.0[lane]), B::of(b.0[lane]));
+            out.0[lane] = value.slot();
+            doubts |= u32::from(!certain);
+        }
+        if doubts != 0 {
+            again(a, b, exec.mask, &mut out, f);
+        }
+        o.d.write(exec.regs, exec.mask, &out);
+        Ok(())
+    })
+}
+
+/// `d = f(a, b, c)` in every lane, tried with `quick`, which says whether its result is certain; if one is not, the active
+/// lanes are computed by `f`. Where both are certain they agree.
 pub fn lift3_quick<A: Value, B: Value, C: Value, D: Value>(
     o: Three<A::Slot, B::Slot, C::Slot, D::Slot>,
     quick: impl Fn(A, B, C) -> (D, bool) + Copy + Send + Sync + 'static,
@@ -380,9 +420,13 @@ pub fn lift3_quick<A: Value, B: Value, C: Value, D: Value>(
         a: &Lane<A::Slot>,
         b: &Lane<B::Slot>,
         c: &Lane<C::Slot>,
+        mask: LaneMask,
+        out: &mut Lane<D::Slot>,
         f: impl Fn(A, B, C) -> D,
-    ) -> Lane<D::Slot> {
-        Lane(std::array::from_fn(|lane| f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot()))
+    ) {
+        for lane in lanes_of(mask) {
+            out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot();
+        }
     }
     Box::new(move |exec| {
         let o = &o;
@@ -398,7 +442,7 @@ pub fn lift3_quick<A: Value, B: Value, C: Value, D: Value>(
             doubts |= u32::from(!certain);
         }
         if doubts != 0 {
-            out = again(a, b, c, f);
+            again(a, b, c, exec.mask, &mut out, f);
         }
         o.d.write(exec.regs, exec.mask, &out);
         Ok(())

@@ -328,6 +328,27 @@ per_float! {
     ]
     div[a, b](rnd): div_f32 f32, div_f64 f64
 }
+macro_rules! quick_f64 {
+    ($($name:ident $exact:ident $op:tt;)+) => {$(
+        #[doc = concat!("[`", stringify!($exact), "`] with rounding to nearest, and whether it is certain: a NaN is not, since its bits are yet to be chosen.")]
+        ///
+        /// # Source
+        /// PTX ISA §9.7.3.
+        #[inline]
+        #[must_use]
+        pub fn $name(a: f64, b: f64) -> (f64, bool) {
+            let d = a $op b;
+            (d, !is_nan(d))
+        }
+    )+};
+}
+quick_f64! {
+    add_quick_f64 add_f64 +;
+    sub_quick_f64 sub_f64 -;
+    mul_quick_f64 mul_f64 *;
+    div_quick_f64 div_f64 /;
+}
+
 per_float! {
     [/// `rcp.rnd`: d = 1 / a, correctly rounded.
      ///

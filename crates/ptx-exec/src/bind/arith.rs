@@ -15,7 +15,7 @@ pub(super) fn add(o: &Operands<'_>) -> Bound {
         U32 => o.lift2(sem::add_u32),
         U64 | S64 => o.lift2(sem::add_u64),
         F32 => float::rounded2_f32(o, sem::add_f32),
-        F64 => float::rounded2_f64(o, sem::add_f64),
+        F64 => float::rounded2_f64(o, sem::add_quick_f64, sem::add_f64),
         F16 => half::two(o, sem::add_f16),
         F16x2 => half::two_x2(o, sem::add_f16x2),
     }
@@ -28,7 +28,7 @@ pub(super) fn sub(o: &Operands<'_>) -> Bound {
         U32 => o.lift2(sem::sub_u32),
         U64 | S64 => o.lift2(sem::sub_u64),
         F32 => float::rounded2_f32(o, sem::sub_f32),
-        F64 => float::rounded2_f64(o, sem::sub_f64),
+        F64 => float::rounded2_f64(o, sem::sub_quick_f64, sem::sub_f64),
         F16 => half::two(o, sem::sub_f16),
         F16x2 => half::two_x2(o, sem::sub_f16x2),
     }
@@ -43,7 +43,7 @@ pub(super) fn mul(o: &Operands<'_>) -> Bound {
     if ty.is_float() {
         return by_type! { ty;
             F32 => float::rounded2_f32(o, sem::mul_f32),
-            F64 => float::rounded2_f64(o, sem::mul_f64),
+            F64 => float::rounded2_f64(o, sem::mul_quick_f64, sem::mul_f64),
             F16 => half::two(o, sem::mul_f16),
             F16x2 => half::two_x2(o, sem::mul_f16x2),
         };
@@ -143,7 +143,7 @@ pub(super) fn div(o: &Operands<'_>) -> Bound {
         U64 => o.active2(sem::div_u64),
         S64 => o.active2(sem::div_s64),
         F32 => float::div_f32(o),
-        F64 => float::rounded2_f64(o, sem::div_f64),
+        F64 => float::rounded2_f64(o, sem::div_quick_f64, sem::div_f64),
     }
 }
 

@@ -121,13 +121,14 @@ fn rounded1_f64(o: &Operands<'_>, f: impl Fn(f64, Rnd) -> f64 + Copy + Send + Sy
     }
 }
 
-/// `.f64` with two operands and `.rnd`.
+/// `.f64` with two operands and `.rnd`; to nearest it is tried with `quick`.
 pub(super) fn rounded2_f64(
     o: &Operands<'_>,
+    quick: impl Fn(f64, f64) -> (f64, bool) + Copy + Send + Sync + 'static,
     f: impl Fn(f64, f64, Rnd) -> f64 + Copy + Send + Sync + 'static,
 ) -> Bound {
     match rnd(o)? {
-        Rnd::Rn => o.lift2(move |a, b| f(a, b, Rnd::Rn)),
+        Rnd::Rn => Ok(lift::lift2_quick(o.two::<f64, f64, f64>()?, quick, move |a, b| f(a, b, Rnd::Rn))),
         rnd @ (Rnd::Rz | Rnd::Rm | Rnd::Rp) => o.active2(move |a, b| f(a, b, rnd)),
     }
 }

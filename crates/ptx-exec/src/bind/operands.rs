@@ -251,7 +251,8 @@ impl<'a> Operands<'a> {
         Ok(One { d: self.dst::<D>(0)?, a: self.src::<A>(0)? })
     }
 
-    fn two<A: Value, B: Value, D: Value>(&self) -> Result<TwoOf<A, B, D>, Missing> {
+    /// Two sources and a destination.
+    pub(super) fn two<A: Value, B: Value, D: Value>(&self) -> Result<TwoOf<A, B, D>, Missing> {
         Ok(Two { d: self.dst::<D>(0)?, a: self.src::<A>(0)?, b: self.src::<B>(1)? })
     }
 

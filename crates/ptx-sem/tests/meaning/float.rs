@@ -402,3 +402,29 @@ fn fma_at_the_edges_of_double_rounding() {
     }
     assert!(uncertain > 1000, "the cases do not come near: {uncertain}");
 }
+
+/// The quick forms are the exact ones wherever they say so, and always say so of numbers.
+#[test]
+fn quick_doubles() {
+    let mut random = Random::new(32);
+    let edges = edges_f64();
+    type Quick = fn(f64, f64) -> (f64, bool);
+    let quick: [Quick; 4] = [add_quick_f64, sub_quick_f64, mul_quick_f64, div_quick_f64];
+    let exact: [fn(f64, f64, Rnd) -> f64; 4] = [add_f64, sub_f64, mul_f64, div_f64];
+    let check = |x: u64, y: u64| {
+        let (a, b) = (f64::from_bits(x), f64::from_bits(y));
+        for (quick, exact) in quick.iter().zip(exact) {
+            let ((found, certain), expected) = (quick(a, b), exact(a, b, Rnd::Rn));
+            assert_eq!(certain, !expected.is_nan(), "{x:#x} {y:#x}");
+            assert!(!certain || found.to_bits() == expected.to_bits(), "{x:#x} {y:#x}");
+        }
+    };
+    for x in &edges {
+        for y in &edges {
+            check(*x, *y);
+        }
+    }
+    for _ in 0..20_000 {
+        check(random.u64(), random.u64());
+    }
+}
