@@ -6,6 +6,7 @@ use std::process::Command;
 const STEPS: &[(&str, &[&str])] = &[
     ("fmt", &["fmt", "--all", "--check"]),
     ("clippy", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
+    ("without the JIT", &["check", "--package", "ptxvm-cli", "--no-default-features", "--quiet"]),
     ("docs", &["doc", "--workspace", "--no-deps", "--quiet"]),
     ("test", &["test", "--workspace"]),
 ];

@@ -11,14 +11,20 @@ use std::path::{Path, PathBuf};
 const MAX_LINES: usize = 800;
 
 /// Where `unsafe` may stand, as prefixes of paths.
-const UNSAFE_ALLOWED: &[&str] = &["crates/ptx-exec/src/mem/", "crates/ptx-exec/src/warp.rs"];
+const UNSAFE_ALLOWED: &[&str] = &[
+    "crates/ptx-exec/src/mem/",
+    "crates/ptx-exec/src/warp.rs",
+    "crates/ptx-jit/src/llvm/",
+    "crates/ptx-jit/src/engine",
+];
 
 /// Which crates of the workspace a crate may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
     ("ptx", &[]),
     ("ptx-sem", &[]),
     ("ptx-exec", &["ptx", "ptx-sem"]),
-    ("ptxvm", &["ptx", "ptx-exec"]),
+    ("ptx-jit", &["ptx", "ptx-exec"]),
+    ("ptxvm", &["ptx", "ptx-exec", "ptx-jit"]),
     ("ptxvm-cli", &["ptxvm"]),
 ];
 

@@ -1,0 +1,60 @@
+//! Finds an LLVM 22 at build time and tells the crate its path, as the default of where to load it from at run time.
+//!
+//! `PTXVM_LLVM` (a library, or a prefix or folder that holds one) comes first; then the library that rustc itself uses.
+//! Where neither is there the crate still builds: it then looks for LLVM only at run time, and says so.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed=PTXVM_LLVM");
+    let chosen = env::var_os("PTXVM_LLVM").map(PathBuf::from);
+    let found = match &chosen {
+        Some(path) => library(path),
+        None => sysroot().as_deref().and_then(library),
+    };
+    match &found {
+        Some(path) => println!("cargo:rustc-env=PTXVM_LLVM_DEFAULT={}", path.display()),
+        None => {
+            println!("cargo:rustc-env=PTXVM_LLVM_DEFAULT=");
+            let place = match chosen {
+                Some(path) => format!("in PTXVM_LLVM={}", path.display()),
+                None => "in rustc's sysroot".to_owned(),
+            };
+            println!(
+                "cargo:warning=no LLVM 22 library found {place}: the JIT will look for libLLVM.so.22.1 when it runs; \
+                 set PTXVM_LLVM to a prefix that holds one, or build with --no-default-features"
+            );
+        }
+    }
+}
+
+/// The folder that the compiler in use was installed to.
+fn sysroot() -> Option<PathBuf> {
+    let rustc = env::var_os("RUSTC")?;
+    let output = Command::new(rustc).args(["--print", "sysroot"]).output().ok()?;
+    Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
+}
+
+/// An LLVM 22 library: the path itself, or the best name in it or in its `lib`.
+fn library(path: &Path) -> Option<PathBuf> {
+    if path.is_file() {
+        return Some(path.to_owned());
+    }
+    for folder in [path.to_owned(), path.join("lib")] {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        let mut names: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        names.sort();
+        let found = names.into_iter().find(|file| {
+            let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            name.starts_with("libLLVM.so.22") || name == "libLLVM-22.so" || name == "libLLVM.dylib"
+        });
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}

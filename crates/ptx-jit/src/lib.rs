@@ -1,0 +1,11 @@
+//! Compiles PTX to vector code of this machine through LLVM.
+//!
+//! Everything that knows LLVM stands here. `llvm` is a thin safe layer over LLVM's C API.
+//!
+//! LLVM is loaded when the first [`Session`] starts, not when the program does: a program that never compiles pays nothing for
+//! it, runs where there is none, and keeps LLVM's symbols out of the process that it is loaded into.
+
+#[allow(dead_code, unused_imports, reason = "the layer is whole; the emitter uses of it what it needs")]
+mod llvm;
+
+pub use llvm::{Code, Cpu, Error, Session};

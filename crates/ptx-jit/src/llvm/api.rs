@@ -1,0 +1,349 @@
+//! LLVM's C functions, found in its shared library when they are first needed.
+//!
+//! The signatures stand here once more, and the compiler compares each with `llvm-sys`: a wrong one does not build.
+//! The library stays loaded until the process ends.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use libloading::Library;
+use llvm_sys::analysis::LLVMVerifierFailureAction;
+use llvm_sys::error::LLVMErrorRef;
+use llvm_sys::orc2::lljit::{LLVMOrcLLJITBuilderRef, LLVMOrcLLJITRef};
+use llvm_sys::orc2::{
+    LLVMOrcCJITDylibSearchOrder, LLVMOrcCLookupSet, LLVMOrcCSymbolMapPairs,
+    LLVMOrcExecutionSessionLookupHandleResultFunction, LLVMOrcExecutionSessionRef, LLVMOrcJITDylibRef,
+    LLVMOrcJITTargetMachineBuilderRef, LLVMOrcLookupKind, LLVMOrcMaterializationUnitRef,
+    LLVMOrcSymbolStringPoolEntryRef,
+};
+use llvm_sys::prelude::{
+    LLVMAttributeRef, LLVMBasicBlockRef, LLVMBool, LLVMBuilderRef, LLVMContextRef, LLVMMemoryBufferRef,
+    LLVMMetadataRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef,
+};
+use llvm_sys::target::LLVMTargetDataRef;
+use llvm_sys::target_machine::{
+    LLVMCodeGenFileType, LLVMCodeGenOptLevel, LLVMCodeModel, LLVMRelocMode, LLVMTargetMachineOptionsRef,
+    LLVMTargetMachineRef, LLVMTargetRef,
+};
+use llvm_sys::{
+    LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMAttributeIndex, LLVMIntPredicate, LLVMOpcode,
+    LLVMRealPredicate, LLVMTypeKind,
+};
+
+/// Why there is no compiled code: no usable LLVM, or LLVM refused.
+#[derive(Clone, Debug)]
+pub struct Error(String);
+
+impl Error {
+    pub(crate) fn new(message: impl Into<String>) -> Error {
+        Error(message.into())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+type Name = *const c_char;
+
+macro_rules! api {
+    ($($($module:ident)::+ => $name:ident($($arg:ty),*) $(-> $ret:ty)?;)*) => {
+        /// The functions, by their names in C.
+        #[allow(non_snake_case, reason = "the names are LLVM's")]
+        pub(super) struct Api { $(pub(super) $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
+
+        impl Api {
+            fn find(library: &Library) -> Result<Api, Error> {
+                Ok(Api {
+                    $($name: {
+                        // SAFETY: the signature was compared with `llvm-sys`'s of the same LLVM version, below; the version
+                        // of the library is checked before anything else of it is called.
+                        let found = unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) };
+                        *found.map_err(|_| Error::new(concat!("LLVM has no function ", stringify!($name))))?
+                    },)*
+                })
+            }
+        }
+
+        $(const _: unsafe extern "C" fn($($arg),*) $(-> $ret)? = llvm_sys::$($module)::+::$name;)*
+    };
+}
+
+api! {
+    core => LLVMGetVersion(*mut c_uint, *mut c_uint, *mut c_uint);
+    core => LLVMDisposeMessage(*mut c_char);
+    core => LLVMContextCreate() -> LLVMContextRef;
+    core => LLVMContextDispose(LLVMContextRef);
+    core => LLVMModuleCreateWithNameInContext(Name, LLVMContextRef) -> LLVMModuleRef;
+    core => LLVMDisposeModule(LLVMModuleRef);
+    core => LLVMSetTarget(LLVMModuleRef, Name);
+    core => LLVMSetDataLayout(LLVMModuleRef, Name);
+    core => LLVMPrintModuleToString(LLVMModuleRef) -> *mut c_char;
+    core => LLVMAddFunction(LLVMModuleRef, Name, LLVMTypeRef) -> LLVMValueRef;
+    core => LLVMGetParam(LLVMValueRef, c_uint) -> LLVMValueRef;
+    core => LLVMSetAlignment(LLVMValueRef, c_uint);
+    core => LLVMCreateStringAttribute(LLVMContextRef, Name, c_uint, Name, c_uint) -> LLVMAttributeRef;
+    core => LLVMCreateEnumAttribute(LLVMContextRef, c_uint, u64) -> LLVMAttributeRef;
+    core => LLVMGetEnumAttributeKindForName(Name, usize) -> c_uint;
+    core => LLVMAddAttributeAtIndex(LLVMValueRef, LLVMAttributeIndex, LLVMAttributeRef);
+    core => LLVMAddCallSiteAttribute(LLVMValueRef, LLVMAttributeIndex, LLVMAttributeRef);
+    core => LLVMPrintTypeToString(LLVMTypeRef) -> *mut c_char;
+    core => LLVMIntTypeInContext(LLVMContextRef, c_uint) -> LLVMTypeRef;
+    core => LLVMHalfTypeInContext(LLVMContextRef) -> LLVMTypeRef;
+    core => LLVMFloatTypeInContext(LLVMContextRef) -> LLVMTypeRef;
+    core => LLVMDoubleTypeInContext(LLVMContextRef) -> LLVMTypeRef;
+    core => LLVMVoidTypeInContext(LLVMContextRef) -> LLVMTypeRef;
+    core => LLVMPointerTypeInContext(LLVMContextRef, c_uint) -> LLVMTypeRef;
+    core => LLVMVectorType(LLVMTypeRef, c_uint) -> LLVMTypeRef;
+    core => LLVMFunctionType(LLVMTypeRef, *mut LLVMTypeRef, c_uint, LLVMBool) -> LLVMTypeRef;
+    core => LLVMTypeOf(LLVMValueRef) -> LLVMTypeRef;
+    core => LLVMGetTypeKind(LLVMTypeRef) -> LLVMTypeKind;
+    core => LLVMGetIntTypeWidth(LLVMTypeRef) -> c_uint;
+    core => LLVMGetVectorSize(LLVMTypeRef) -> c_uint;
+    core => LLVMGetElementType(LLVMTypeRef) -> LLVMTypeRef;
+    core => LLVMConstInt(LLVMTypeRef, c_ulonglong, LLVMBool) -> LLVMValueRef;
+    core => LLVMConstVector(*mut LLVMValueRef, c_uint) -> LLVMValueRef;
+    core => LLVMConstNull(LLVMTypeRef) -> LLVMValueRef;
+    core => LLVMGetPoison(LLVMTypeRef) -> LLVMValueRef;
+    core => LLVMIsConstant(LLVMValueRef) -> LLVMBool;
+    core => LLVMCreateBuilderInContext(LLVMContextRef) -> LLVMBuilderRef;
+    core => LLVMDisposeBuilder(LLVMBuilderRef);
+    core => LLVMPositionBuilderAtEnd(LLVMBuilderRef, LLVMBasicBlockRef);
+    core => LLVMGetInsertBlock(LLVMBuilderRef) -> LLVMBasicBlockRef;
+    core => LLVMGetBasicBlockTerminator(LLVMBasicBlockRef) -> LLVMValueRef;
+    core => LLVMAppendBasicBlockInContext(LLVMContextRef, LLVMValueRef, Name) -> LLVMBasicBlockRef;
+    core => LLVMBuildBinOp(LLVMBuilderRef, LLVMOpcode, LLVMValueRef, LLVMValueRef, Name) -> LLVMValueRef;
+    core => LLVMBuildFNeg(LLVMBuilderRef, LLVMValueRef, Name) -> LLVMValueRef;
+    core => LLVMBuildICmp(LLVMBuilderRef, LLVMIntPredicate, LLVMValueRef, LLVMValueRef, Name) -> LLVMValueRef;
+    core => LLVMBuildFCmp(LLVMBuilderRef, LLVMRealPredicate, LLVMValueRef, LLVMValueRef, Name) -> LLVMValueRef;
+    core => LLVMBuildSelect(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, LLVMValueRef, Name) -> LLVMValueRef;
+    core => LLVMBuildCast(LLVMBuilderRef, LLVMOpcode, LLVMValueRef, LLVMTypeRef, Name) -> LLVMValueRef;
+    core => LLVMBuildFreeze(LLVMBuilderRef, LLVMValueRef, Name) -> LLVMValueRef;
+    core => LLVMBuildExtractElement(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, Name) -> LLVMValueRef;
+    core => LLVMBuildInsertElement(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, LLVMValueRef, Name) -> LLVMValueRef;
+    core => LLVMBuildShuffleVector(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, LLVMValueRef, Name) -> LLVMValueRef;
+    core => LLVMBuildExtractValue(LLVMBuilderRef, LLVMValueRef, c_uint, Name) -> LLVMValueRef;
+    core => LLVMBuildAlloca(LLVMBuilderRef, LLVMTypeRef, Name) -> LLVMValueRef;
+    core => LLVMBuildLoad2(LLVMBuilderRef, LLVMTypeRef, LLVMValueRef, Name) -> LLVMValueRef;
+    core => LLVMBuildStore(LLVMBuilderRef, LLVMValueRef, LLVMValueRef) -> LLVMValueRef;
+    core => LLVMSetVolatile(LLVMValueRef, LLVMBool);
+    core => LLVMSetOrdering(LLVMValueRef, LLVMAtomicOrdering);
+    core => LLVMBuildFence(LLVMBuilderRef, LLVMAtomicOrdering, LLVMBool, Name) -> LLVMValueRef;
+    core => LLVMBuildAtomicRMW(
+        LLVMBuilderRef, LLVMAtomicRMWBinOp, LLVMValueRef, LLVMValueRef, LLVMAtomicOrdering, LLVMBool
+    ) -> LLVMValueRef;
+    core => LLVMBuildAtomicCmpXchg(
+        LLVMBuilderRef, LLVMValueRef, LLVMValueRef, LLVMValueRef, LLVMAtomicOrdering, LLVMAtomicOrdering, LLVMBool
+    ) -> LLVMValueRef;
+    core => LLVMBuildGEP2(LLVMBuilderRef, LLVMTypeRef, LLVMValueRef, *mut LLVMValueRef, c_uint, Name) -> LLVMValueRef;
+    core => LLVMLookupIntrinsicID(Name, usize) -> c_uint;
+    core => LLVMGetIntrinsicDeclaration(LLVMModuleRef, c_uint, *mut LLVMTypeRef, usize) -> LLVMValueRef;
+    core => LLVMIntrinsicGetType(LLVMContextRef, c_uint, *mut LLVMTypeRef, usize) -> LLVMTypeRef;
+    core => LLVMBuildCall2(LLVMBuilderRef, LLVMTypeRef, LLVMValueRef, *mut LLVMValueRef, c_uint, Name) -> LLVMValueRef;
+    core => LLVMBuildBr(LLVMBuilderRef, LLVMBasicBlockRef) -> LLVMValueRef;
+    core => LLVMBuildCondBr(LLVMBuilderRef, LLVMValueRef, LLVMBasicBlockRef, LLVMBasicBlockRef) -> LLVMValueRef;
+    core => LLVMBuildSwitch(LLVMBuilderRef, LLVMValueRef, LLVMBasicBlockRef, c_uint) -> LLVMValueRef;
+    core => LLVMAddCase(LLVMValueRef, LLVMValueRef, LLVMBasicBlockRef);
+    core => LLVMBuildPhi(LLVMBuilderRef, LLVMTypeRef, Name) -> LLVMValueRef;
+    core => LLVMAddIncoming(LLVMValueRef, *mut LLVMValueRef, *mut LLVMBasicBlockRef, c_uint);
+    core => LLVMBuildRet(LLVMBuilderRef, LLVMValueRef) -> LLVMValueRef;
+    core => LLVMBuildRetVoid(LLVMBuilderRef) -> LLVMValueRef;
+    core => LLVMBuildUnreachable(LLVMBuilderRef) -> LLVMValueRef;
+    core => LLVMGetMDKindIDInContext(LLVMContextRef, Name, c_uint) -> c_uint;
+    core => LLVMMDStringInContext2(LLVMContextRef, Name, usize) -> LLVMMetadataRef;
+    core => LLVMMDNodeInContext2(LLVMContextRef, *mut LLVMMetadataRef, usize) -> LLVMMetadataRef;
+    core => LLVMValueAsMetadata(LLVMValueRef) -> LLVMMetadataRef;
+    core => LLVMMetadataAsValue(LLVMContextRef, LLVMMetadataRef) -> LLVMValueRef;
+    core => LLVMSetMetadata(LLVMValueRef, c_uint, LLVMValueRef);
+    core => LLVMCreateMemoryBufferWithMemoryRangeCopy(Name, usize, Name) -> LLVMMemoryBufferRef;
+    core => LLVMGetBufferStart(LLVMMemoryBufferRef) -> Name;
+    core => LLVMGetBufferSize(LLVMMemoryBufferRef) -> usize;
+    core => LLVMDisposeMemoryBuffer(LLVMMemoryBufferRef);
+    analysis => LLVMVerifyModule(LLVMModuleRef, LLVMVerifierFailureAction, *mut *mut c_char) -> LLVMBool;
+    error => LLVMGetErrorMessage(LLVMErrorRef) -> *mut c_char;
+    error => LLVMDisposeErrorMessage(*mut c_char);
+    target => LLVMCopyStringRepOfTargetData(LLVMTargetDataRef) -> *mut c_char;
+    target => LLVMDisposeTargetData(LLVMTargetDataRef);
+    target_machine => LLVMGetDefaultTargetTriple() -> *mut c_char;
+    target_machine => LLVMGetHostCPUName() -> *mut c_char;
+    target_machine => LLVMGetHostCPUFeatures() -> *mut c_char;
+    target_machine => LLVMGetTargetFromTriple(Name, *mut LLVMTargetRef, *mut *mut c_char) -> LLVMBool;
+    target_machine => LLVMCreateTargetMachineOptions() -> LLVMTargetMachineOptionsRef;
+    target_machine => LLVMDisposeTargetMachineOptions(LLVMTargetMachineOptionsRef);
+    target_machine => LLVMTargetMachineOptionsSetCPU(LLVMTargetMachineOptionsRef, Name);
+    target_machine => LLVMTargetMachineOptionsSetFeatures(LLVMTargetMachineOptionsRef, Name);
+    target_machine => LLVMTargetMachineOptionsSetCodeGenOptLevel(LLVMTargetMachineOptionsRef, LLVMCodeGenOptLevel);
+    target_machine => LLVMTargetMachineOptionsSetRelocMode(LLVMTargetMachineOptionsRef, LLVMRelocMode);
+    target_machine => LLVMTargetMachineOptionsSetCodeModel(LLVMTargetMachineOptionsRef, LLVMCodeModel);
+    target_machine => LLVMCreateTargetMachineWithOptions(LLVMTargetRef, Name, LLVMTargetMachineOptionsRef) -> LLVMTargetMachineRef;
+    target_machine => LLVMDisposeTargetMachine(LLVMTargetMachineRef);
+    target_machine => LLVMCreateTargetDataLayout(LLVMTargetMachineRef) -> LLVMTargetDataRef;
+    target_machine => LLVMTargetMachineEmitToMemoryBuffer(
+        LLVMTargetMachineRef, LLVMModuleRef, LLVMCodeGenFileType, *mut *mut c_char, *mut LLVMMemoryBufferRef
+    ) -> LLVMBool;
+    orc2::lljit => LLVMOrcCreateLLJITBuilder() -> LLVMOrcLLJITBuilderRef;
+    orc2::lljit => LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(LLVMOrcLLJITBuilderRef, LLVMOrcJITTargetMachineBuilderRef);
+    orc2::lljit => LLVMOrcCreateLLJIT(*mut LLVMOrcLLJITRef, LLVMOrcLLJITBuilderRef) -> LLVMErrorRef;
+    orc2::lljit => LLVMOrcDisposeLLJIT(LLVMOrcLLJITRef) -> LLVMErrorRef;
+    orc2::lljit => LLVMOrcLLJITGetExecutionSession(LLVMOrcLLJITRef) -> LLVMOrcExecutionSessionRef;
+    orc2::lljit => LLVMOrcLLJITMangleAndIntern(LLVMOrcLLJITRef, Name) -> LLVMOrcSymbolStringPoolEntryRef;
+    orc2::lljit => LLVMOrcLLJITAddObjectFile(LLVMOrcLLJITRef, LLVMOrcJITDylibRef, LLVMMemoryBufferRef) -> LLVMErrorRef;
+    orc2 => LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(LLVMTargetMachineRef) -> LLVMOrcJITTargetMachineBuilderRef;
+    orc2 => LLVMOrcExecutionSessionCreateBareJITDylib(LLVMOrcExecutionSessionRef, Name) -> LLVMOrcJITDylibRef;
+    orc2 => LLVMOrcJITDylibClear(LLVMOrcJITDylibRef) -> LLVMErrorRef;
+    orc2 => LLVMOrcJITDylibDefine(LLVMOrcJITDylibRef, LLVMOrcMaterializationUnitRef) -> LLVMErrorRef;
+    orc2 => LLVMOrcAbsoluteSymbols(LLVMOrcCSymbolMapPairs, usize) -> LLVMOrcMaterializationUnitRef;
+    orc2 => LLVMOrcExecutionSessionLookup(
+        LLVMOrcExecutionSessionRef, LLVMOrcLookupKind, LLVMOrcCJITDylibSearchOrder, usize, LLVMOrcCLookupSet, usize,
+        LLVMOrcExecutionSessionLookupHandleResultFunction, *mut c_void
+    );
+}
+
+/// The functions of the architecture that this program runs on, which make its target known.
+#[cfg(target_arch = "x86_64")]
+const INITIALISE: [&str; 4] = [
+    "LLVMInitializeX86TargetInfo",
+    "LLVMInitializeX86Target",
+    "LLVMInitializeX86TargetMC",
+    "LLVMInitializeX86AsmPrinter",
+];
+#[cfg(target_arch = "aarch64")]
+const INITIALISE: [&str; 4] = [
+    "LLVMInitializeAArch64TargetInfo",
+    "LLVMInitializeAArch64Target",
+    "LLVMInitializeAArch64TargetMC",
+    "LLVMInitializeAArch64AsmPrinter",
+];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const INITIALISE: [&str; 0] = [];
+
+/// The functions of LLVM, loaded on the first call.
+///
+/// # Errors
+/// No library was found, it is not LLVM 22, or it lacks a function or the target of this machine.
+pub(super) fn load() -> Result<&'static Api, Error> {
+    static API: OnceLock<Result<Api, Error>> = OnceLock::new();
+    API.get_or_init(|| {
+        let library = open()?;
+        let api = Api::find(&library)?;
+        let (mut major, mut minor, mut patch) = (0, 0, 0);
+        // SAFETY: three places to write to; this function's signature is the same in every LLVM that has it.
+        unsafe { (api.LLVMGetVersion)(&mut major, &mut minor, &mut patch) };
+        if major != 22 {
+            return Err(Error::new(format!(
+                "LLVM 22 is needed, the library found is {major}.{minor}.{patch}"
+            )));
+        }
+        for name in INITIALISE {
+            // SAFETY: these functions take and return nothing in every LLVM.
+            let function = unsafe { library.get::<unsafe extern "C" fn()>(name.as_bytes()) };
+            let function = function.map_err(|_| {
+                Error::new(format!("this LLVM has no code generator for this machine ({name})"))
+            })?;
+            // SAFETY: as above; `OnceLock` lets one thread at a time do this.
+            unsafe { function() };
+        }
+        // LLVM is never unloaded: compiled code and its tables would outlive it.
+        std::mem::forget(library);
+        Ok(api)
+    })
+    .as_ref()
+    .map_err(Clone::clone)
+}
+
+/// The functions of LLVM, for code that holds something that LLVM made.
+pub(super) fn api() -> &'static Api {
+    load().expect("LLVM is loaded before anything is made with it")
+}
+
+/// Opens the library: `PTXVM_LLVM`, or else beside the program, where the build found it, or by the system's search path.
+fn open() -> Result<Library, Error> {
+    if let Some(chosen) = std::env::var_os("PTXVM_LLVM") {
+        let chosen = PathBuf::from(chosen);
+        let places = [chosen.clone(), chosen.join("libLLVM.so.22.1"), chosen.join("lib/libLLVM.so.22.1")];
+        let place = places.iter().find(|place| place.is_file());
+        let place = place
+            .ok_or_else(|| Error::new(format!("PTXVM_LLVM is {}, where no LLVM 22 is", chosen.display())))?;
+        return open_at(place).map_err(|e| Error::new(format!("PTXVM_LLVM: {e}")));
+    }
+    let mut places = Vec::new();
+    if let Some(folder) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
+        places.push(folder.join("../lib/libLLVM.so.22.1"));
+        places.push(folder.join("libLLVM.so.22.1"));
+    }
+    places.push(PathBuf::from(env!("PTXVM_LLVM_DEFAULT")));
+    places.push(PathBuf::from("libLLVM.so.22.1"));
+    places.push(PathBuf::from("/usr/lib/llvm-22/lib/libLLVM.so.22.1"));
+    places.push(PathBuf::from("/usr/lib64/llvm22/lib64/libLLVM.so.22.1"));
+    places.retain(|place| place.as_os_str() == "libLLVM.so.22.1" || place.is_file());
+    let mut tried = Vec::new();
+    for place in &places {
+        match open_at(place) {
+            Ok(library) => return Ok(library),
+            Err(e) => tried.push(e.to_string()),
+        }
+    }
+    Err(Error::new(format!(
+        "no LLVM 22 library was found (set PTXVM_LLVM to one, or to a prefix that holds one); {}",
+        tried.join("; ")
+    )))
+}
+
+#[cfg(unix)]
+fn open_at(place: &Path) -> Result<Library, libloading::Error> {
+    use libloading::os::unix;
+    // SAFETY: the constructors of LLVM's library only fill its own tables. Its symbols stay local to it.
+    let library = unsafe { unix::Library::open(Some(place), unix::RTLD_LAZY | unix::RTLD_LOCAL) };
+    library.map(Into::into)
+}
+
+#[cfg(not(unix))]
+fn open_at(place: &Path) -> Result<Library, libloading::Error> {
+    // SAFETY: the constructors of LLVM's library only fill its own tables.
+    unsafe { Library::new(place) }
+}
+
+/// Calls a function of LLVM. The arguments are handles of one live module or session, in the types that LLVM wants.
+macro_rules! call {
+    ($name:ident($($arg:expr),* $(,)?)) => {{
+        let function = $crate::llvm::api::api().$name;
+        // SAFETY: the signature is LLVM's; handles come from live modules and sessions only (the invariant of this layer),
+        // pointers are to places that live during the call.
+        unsafe { function($($arg),*) }
+    }};
+}
+pub(super) use call;
+
+/// A message of LLVM's as our own text; the original is freed.
+pub(super) fn take_message(message: *mut c_char) -> String {
+    if message.is_null() {
+        return String::new();
+    }
+    // SAFETY: LLVM's messages are C strings that live until they are disposed.
+    let text = unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned();
+    call!(LLVMDisposeMessage(message));
+    text
+}
+
+/// An error of LLVM's as ours.
+pub(super) fn check(error: LLVMErrorRef) -> Result<(), Error> {
+    if error.is_null() {
+        return Ok(());
+    }
+    let message = call!(LLVMGetErrorMessage(error));
+    // SAFETY: a C string that lives until it is disposed.
+    let text = unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned();
+    call!(LLVMDisposeErrorMessage(message));
+    Err(Error(text))
+}
+
+/// LLVM's truth values.
+pub(super) fn llvm_bool(value: bool) -> c_int {
+    c_int::from(value)
+}

@@ -1,0 +1,264 @@
+//! The builder: types, constants, and vectors' elements. Operations are in [`arithmetic`](super::arithmetic), memory in
+//! [`memory`](super::memory), branches in [`control`](super::control).
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::{c_char, c_uint};
+
+use llvm_sys::prelude::{LLVMBuilderRef, LLVMTypeRef, LLVMValueRef};
+
+use super::api::call;
+use super::module::{Function, Module, Type, Value, length};
+
+/// Results have no names.
+pub(super) const NAMELESS: *const c_char = c"".as_ptr();
+
+/// Appends instructions to blocks of one module. Each method is named like the instruction it makes.
+pub(crate) struct Builder<'m> {
+    pub(super) module: &'m Module,
+    pub(super) raw: LLVMBuilderRef,
+    pub(super) profile_kind: c_uint,
+    intrinsics: RefCell<HashMap<Overload, Function>>,
+}
+
+/// An intrinsic's number and the types it is overloaded on.
+type Overload = (c_uint, Vec<Type>);
+
+impl Drop for Builder<'_> {
+    fn drop(&mut self) {
+        call!(LLVMDisposeBuilder(self.raw));
+    }
+}
+
+impl<'m> Builder<'m> {
+    /// A builder that stands nowhere yet.
+    pub(crate) fn new(module: &'m Module) -> Builder<'m> {
+        let raw = call!(LLVMCreateBuilderInContext(module.context));
+        let profile_kind = call!(LLVMGetMDKindIDInContext(module.context, c"prof".as_ptr(), 4));
+        Builder { module, raw, profile_kind, intrinsics: RefCell::default() }
+    }
+
+    /// The module it builds in.
+    pub(crate) fn module(&self) -> &'m Module {
+        self.module
+    }
+
+    /// The integer type of that many bits.
+    pub(crate) fn int(&self, bits: u32) -> Type {
+        Type(call!(LLVMIntTypeInContext(self.module.context, bits)))
+    }
+
+    /// Half precision.
+    pub(crate) fn f16(&self) -> Type {
+        Type(call!(LLVMHalfTypeInContext(self.module.context)))
+    }
+
+    /// Single precision.
+    pub(crate) fn f32(&self) -> Type {
+        Type(call!(LLVMFloatTypeInContext(self.module.context)))
+    }
+
+    /// Double precision.
+    pub(crate) fn f64(&self) -> Type {
+        Type(call!(LLVMDoubleTypeInContext(self.module.context)))
+    }
+
+    /// A pointer into the process.
+    pub(crate) fn ptr(&self) -> Type {
+        Type(call!(LLVMPointerTypeInContext(self.module.context, 0)))
+    }
+
+    /// A vector of `lanes` elements, or the element type itself if `lanes` is 1.
+    pub(crate) fn vec(&self, element: Type, lanes: u32) -> Type {
+        if lanes == 1 { element } else { Type(call!(LLVMVectorType(element.0, lanes))) }
+    }
+
+    /// The type with as many elements as `shape`, each an `element`.
+    pub(crate) fn like(&self, shape: Type, element: Type) -> Type {
+        self.vec(element, shape.lanes())
+    }
+
+    /// A function's type; `None` returns nothing.
+    pub(crate) fn fn_type(&self, result: Option<Type>, params: &[Type]) -> Type {
+        let result = match result {
+            Some(ty) => ty.0,
+            None => call!(LLVMVoidTypeInContext(self.module.context)),
+        };
+        let mut params: Vec<LLVMTypeRef> = params.iter().map(|ty| ty.0).collect();
+        Type(call!(LLVMFunctionType(result, params.as_mut_ptr(), count(params.len()), 0)))
+    }
+
+    /// The type of a value.
+    pub(crate) fn type_of(&self, value: Value) -> Type {
+        value.ty()
+    }
+
+    /// An integer constant (its low bits), in every element of a vector type.
+    pub(crate) fn const_int(&self, ty: Type, bits: u64) -> Value {
+        let element = ty.element();
+        debug_assert!(element.is_int(), "an integer constant of a type that is none");
+        let width = element.element_bits();
+        let bits = if width >= 64 { bits } else { bits & ((1 << width) - 1) };
+        let scalar = Value(call!(LLVMConstInt(element.0, bits, 0)));
+        if !ty.is_vector() {
+            return scalar;
+        }
+        self.const_vec(&vec![scalar; ty.lanes() as usize])
+    }
+
+    /// A constant given as bits, in every element of an integer or floating-point type.
+    pub(crate) fn const_splat(&self, ty: Type, bits: u64) -> Value {
+        if ty.is_int() {
+            return self.const_int(ty, bits);
+        }
+        let integer = self.const_int(self.like(ty, self.int(ty.element_bits())), bits);
+        self.bitcast(integer, ty)
+    }
+
+    /// A single precision constant.
+    pub(crate) fn const_f32(&self, value: f32) -> Value {
+        self.const_splat(self.f32(), u64::from(value.to_bits()))
+    }
+
+    /// A double precision constant.
+    pub(crate) fn const_f64(&self, value: f64) -> Value {
+        self.const_splat(self.f64(), value.to_bits())
+    }
+
+    /// A vector of constants.
+    pub(crate) fn const_vec(&self, elements: &[Value]) -> Value {
+        debug_assert!(elements.iter().all(|e| e.is_constant()), "a constant vector of values that are none");
+        let mut elements: Vec<LLVMValueRef> = elements.iter().map(|e| e.0).collect();
+        Value(call!(LLVMConstVector(elements.as_mut_ptr(), count(elements.len()))))
+    }
+
+    /// A vector of integer constants.
+    pub(crate) fn const_ints(&self, element: Type, values: &[u64]) -> Value {
+        let elements: Vec<Value> = values.iter().map(|bits| self.const_int(element, *bits)).collect();
+        self.const_vec(&elements)
+    }
+
+    /// All bits zero.
+    pub(crate) fn zero(&self, ty: Type) -> Value {
+        Value(call!(LLVMConstNull(ty.0)))
+    }
+
+    /// All bits one, of an integer type.
+    pub(crate) fn ones(&self, ty: Type) -> Value {
+        self.const_int(ty, u64::MAX)
+    }
+
+    /// Element `index` of a vector.
+    pub(crate) fn extract(&self, vector: Value, index: u32) -> Value {
+        let index = self.const_int(self.int(32), u64::from(index));
+        self.extract_at(vector, index)
+    }
+
+    /// The element that `index` names; it must be within the vector in every execution.
+    pub(crate) fn extract_at(&self, vector: Value, index: Value) -> Value {
+        Value(call!(LLVMBuildExtractElement(self.raw, vector.0, index.0, NAMELESS)))
+    }
+
+    /// `vector` with `element` at `index`.
+    pub(crate) fn insert(&self, vector: Value, element: Value, index: u32) -> Value {
+        let index = self.const_int(self.int(32), u64::from(index));
+        Value(call!(LLVMBuildInsertElement(self.raw, vector.0, element.0, index.0, NAMELESS)))
+    }
+
+    /// Elements of `a` followed by `b`, chosen by constant indices.
+    pub(crate) fn shuffle(&self, a: Value, b: Value, indices: &[i32]) -> Value {
+        debug_assert_eq!(a.ty(), b.ty(), "a shuffle of two types");
+        let int = self.int(32);
+        let elements: Vec<Value> = indices.iter().map(|index| self.const_int(int, *index as u64)).collect();
+        let mask = self.const_vec(&elements);
+        Value(call!(LLVMBuildShuffleVector(self.raw, a.0, b.0, mask.0, NAMELESS)))
+    }
+
+    /// Elements of one vector, chosen by constant indices.
+    pub(crate) fn permute(&self, vector: Value, indices: &[i32]) -> Value {
+        self.shuffle(vector, vector, indices)
+    }
+
+    /// A scalar in each of `lanes` elements; with one lane the scalar itself.
+    pub(crate) fn splat(&self, scalar: Value, lanes: u32) -> Value {
+        if lanes == 1 {
+            return scalar;
+        }
+        let ty = self.vec(scalar.ty(), lanes);
+        if scalar.is_constant() {
+            return self.const_vec(&vec![scalar; lanes as usize]);
+        }
+        let poison = Value(call!(LLVMGetPoison(ty.0)));
+        let first = self.insert(poison, scalar, 0);
+        self.shuffle(first, poison, &vec![0; lanes as usize])
+    }
+
+    /// One vector after the other.
+    pub(crate) fn concat(&self, a: Value, b: Value) -> Value {
+        let lanes = a.ty().lanes() as i32;
+        self.shuffle(a, b, &(0..2 * lanes).collect::<Vec<_>>())
+    }
+
+    /// Elements `from .. from + lanes` of a vector.
+    pub(crate) fn slice(&self, vector: Value, from: u32, lanes: u32) -> Value {
+        if lanes == 1 {
+            return self.extract(vector, from);
+        }
+        self.permute(vector, &(from as i32..(from + lanes) as i32).collect::<Vec<_>>())
+    }
+
+    /// Parameter `index` of a function.
+    pub(crate) fn param(&self, function: Function, index: u32) -> Value {
+        Value(call!(LLVMGetParam(function.value, index)))
+    }
+
+    /// Calls an intrinsic by its name without types (`llvm.ctpop`), overloaded on `types`.
+    ///
+    /// # Panics
+    /// LLVM has no intrinsic of that name, a bug of the caller.
+    pub(crate) fn intrinsic(&self, name: &str, types: &[Type], args: &[Value]) -> Value {
+        let id = call!(LLVMLookupIntrinsicID(name.as_ptr().cast(), length(name) as usize));
+        assert!(id != 0, "ptxvm bug: LLVM has no intrinsic {name}");
+        let key = (id, types.to_vec());
+        let known = self.intrinsics.borrow().get(&key).copied();
+        let function = known.unwrap_or_else(|| {
+            let mut raw: Vec<LLVMTypeRef> = types.iter().map(|ty| ty.0).collect();
+            let value = call!(LLVMGetIntrinsicDeclaration(self.module.raw, id, raw.as_mut_ptr(), raw.len()));
+            let ty = call!(LLVMIntrinsicGetType(self.module.context, id, raw.as_mut_ptr(), raw.len()));
+            let function = Function { value, ty };
+            self.intrinsics.borrow_mut().insert(key, function);
+            function
+        });
+        self.call(Type(function.ty), Value(function.value), args)
+    }
+
+    /// Calls `callee` (a function or a pointer) as a function of that type.
+    pub(crate) fn call(&self, fn_type: Type, callee: Value, args: &[Value]) -> Value {
+        let mut args: Vec<LLVMValueRef> = args.iter().map(|arg| arg.0).collect();
+        Value(call!(LLVMBuildCall2(
+            self.raw,
+            fn_type.0,
+            callee.0,
+            args.as_mut_ptr(),
+            count(args.len()),
+            NAMELESS
+        )))
+    }
+
+    /// Calls the host's function at `address`.
+    pub(crate) fn call_address(&self, fn_type: Type, address: usize, args: &[Value]) -> Value {
+        let address = self.const_int(self.int(64), address as u64);
+        let callee = self.int_to_ptr(address);
+        self.call(fn_type, callee, args)
+    }
+
+    /// Calls a function of the module.
+    pub(crate) fn call_function(&self, function: Function, args: &[Value]) -> Value {
+        self.call(Type(function.ty), Value(function.value), args)
+    }
+}
+
+/// A count as LLVM wants it.
+pub(super) fn count(len: usize) -> c_uint {
+    c_uint::try_from(len).unwrap_or(c_uint::MAX)
+}

@@ -1,0 +1,106 @@
+//! Blocks, branches, phis and returns.
+
+use std::ffi::c_uint;
+
+use super::api::call;
+use super::builder::{Builder, NAMELESS, count};
+use super::module::{Block, Function, Type, Value, c_name};
+
+/// Which way a branch mostly goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Likely {
+    /// Mostly the first way.
+    Yes,
+    /// Mostly the second way.
+    No,
+    /// Not known.
+    Unknown,
+}
+
+impl Builder<'_> {
+    /// A new block at the end of a function.
+    pub(crate) fn append_block(&self, function: Function, name: &str) -> Block {
+        let name = c_name(name);
+        Block(call!(LLVMAppendBasicBlockInContext(self.module.context, function.value, name.as_ptr())))
+    }
+
+    /// Goes on at the end of a block.
+    pub(crate) fn position_at_end(&self, block: Block) {
+        call!(LLVMPositionBuilderAtEnd(self.raw, block.0));
+    }
+
+    /// The block it stands in.
+    pub(crate) fn current_block(&self) -> Block {
+        Block(call!(LLVMGetInsertBlock(self.raw)))
+    }
+
+    /// Whether the block it stands in has its terminator already.
+    pub(crate) fn is_terminated(&self) -> bool {
+        !call!(LLVMGetBasicBlockTerminator(self.current_block().0)).is_null()
+    }
+
+    /// Goes to a block.
+    pub(crate) fn br(&self, to: Block) {
+        call!(LLVMBuildBr(self.raw, to.0));
+    }
+
+    /// Goes to `yes` if the condition is one, else to `no`.
+    pub(crate) fn cond_br(&self, condition: Value, yes: Block, no: Block, likely: Likely) {
+        let branch = call!(LLVMBuildCondBr(self.raw, condition.0, yes.0, no.0));
+        let weights = match likely {
+            Likely::Yes => [2000, 1],
+            Likely::No => [1, 2000],
+            Likely::Unknown => return,
+        };
+        let int = self.int(32);
+        let context = self.module.context;
+        let mut parts = vec![call!(LLVMMDStringInContext2(context, c"branch_weights".as_ptr(), 14))];
+        for weight in weights {
+            parts.push(call!(LLVMValueAsMetadata(self.const_int(int, weight).0)));
+        }
+        let node = call!(LLVMMDNodeInContext2(context, parts.as_mut_ptr(), parts.len()));
+        let node = call!(LLVMMetadataAsValue(context, node));
+        call!(LLVMSetMetadata(branch, self.profile_kind, node));
+    }
+
+    /// Goes to the block of the case that equals the value, or else to `default`.
+    pub(crate) fn switch(&self, value: Value, default: Block, cases: &[(u64, Block)]) {
+        let switch = call!(LLVMBuildSwitch(self.raw, value.0, default.0, count(cases.len())));
+        for (number, block) in cases {
+            let number = self.const_int(value.ty(), *number);
+            call!(LLVMAddCase(switch, number.0, block.0));
+        }
+    }
+
+    /// A value that depends on where the block was entered from; see [`Builder::add_incoming`].
+    pub(crate) fn phi(&self, ty: Type) -> Value {
+        Value(call!(LLVMBuildPhi(self.raw, ty.0, NAMELESS)))
+    }
+
+    /// What a phi is when the block is entered from `from`.
+    pub(crate) fn add_incoming(&self, phi: Value, value: Value, from: Block) {
+        debug_assert_eq!(
+            phi.ty(),
+            value.ty(),
+            "a phi of two types: {}, {}",
+            phi.describe(),
+            value.describe()
+        );
+        let (mut value, mut from) = (value.0, from.0);
+        let one: c_uint = 1;
+        call!(LLVMAddIncoming(phi.0, &mut value, &mut from, one));
+    }
+
+    /// Returns a value, or nothing.
+    pub(crate) fn ret(&self, value: Option<Value>) {
+        match value {
+            Some(value) => call!(LLVMBuildRet(self.raw, value.0)),
+            None => call!(LLVMBuildRetVoid(self.raw)),
+        };
+    }
+
+    /// Says that control never comes here.
+    pub(crate) fn unreachable(&self) {
+        call!(LLVMBuildUnreachable(self.raw));
+    }
+}

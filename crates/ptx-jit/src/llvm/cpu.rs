@@ -1,0 +1,132 @@
+//! Which vector instructions the code may use, and so how many lanes a chunk has.
+
+/// A level of vector instructions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Cpu {
+    /// 128-bit vectors that every machine of the architecture has: 4 lanes per chunk.
+    Baseline,
+    /// AVX2 with FMA, BMI and F16C (`x86-64-v3`): 8 lanes per chunk.
+    Avx2,
+    /// AVX-512 F, BW, CD, DQ and VL, and what else this machine has: 16 lanes per chunk.
+    Avx512,
+}
+
+impl Cpu {
+    /// All levels, the narrowest first.
+    pub const ALL: [Cpu; 3] = [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512];
+
+    /// The widest level that this machine has.
+    pub fn detect() -> Cpu {
+        *Cpu::ALL.iter().rev().find(|cpu| cpu.is_available()).unwrap_or(&Cpu::Baseline)
+    }
+
+    /// Whether this machine can run code of this level.
+    pub fn is_available(self) -> bool {
+        match self {
+            Cpu::Baseline => true,
+            Cpu::Avx2 => has_avx2(),
+            Cpu::Avx512 => has_avx2() && has_avx512(),
+        }
+    }
+
+    /// Lanes of 32 bits in one chunk.
+    pub fn lanes(self) -> u32 {
+        match self {
+            Cpu::Baseline => 4,
+            Cpu::Avx2 => 8,
+            Cpu::Avx512 => 16,
+        }
+    }
+
+    /// Bits of its widest vector.
+    pub fn vector_bits(self) -> u32 {
+        self.lanes() * 32
+    }
+
+    /// Its name on a command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cpu::Baseline => "baseline",
+            Cpu::Avx2 => "avx2",
+            Cpu::Avx512 => "avx512",
+        }
+    }
+
+    /// The level of that name.
+    pub fn from_name(name: &str) -> Option<Cpu> {
+        Cpu::ALL.into_iter().find(|cpu| cpu.name() == name)
+    }
+}
+
+/// Extensions over a level that some lowerings use where they are there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Extensions {
+    /// Fused multiply-add as one instruction, scalar and vector.
+    pub(crate) fma: bool,
+    /// Dot products of bytes (AVX512-VNNI).
+    pub(crate) vnni: bool,
+    /// Population counts of vector elements (AVX512-VPOPCNTDQ and BITALG).
+    pub(crate) popcnt: bool,
+    /// Permutations of bytes across a vector (AVX512-VBMI).
+    pub(crate) vbmi: bool,
+    /// Conversions between half and single precision.
+    pub(crate) f16c: bool,
+}
+
+impl Extensions {
+    /// What code of that level may use on this machine.
+    pub(crate) fn of(cpu: Cpu) -> Extensions {
+        match cpu {
+            Cpu::Baseline => Extensions { fma: cfg!(target_arch = "aarch64"), ..Extensions::default() },
+            Cpu::Avx2 => Extensions { fma: true, f16c: true, ..Extensions::default() },
+            Cpu::Avx512 => avx512_extensions(),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn avx512_extensions() -> Extensions {
+    Extensions {
+        fma: true,
+        f16c: true,
+        vnni: is_x86_feature_detected!("avx512vnni"),
+        popcnt: is_x86_feature_detected!("avx512vpopcntdq") && is_x86_feature_detected!("avx512bitalg"),
+        vbmi: is_x86_feature_detected!("avx512vbmi"),
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn avx512_extensions() -> Extensions {
+    Extensions::default()
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("f16c")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("movbe")
+        && is_x86_feature_detected!("popcnt")
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512cd")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_avx2() -> bool {
+    false
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_avx512() -> bool {
+    false
+}

@@ -1,0 +1,223 @@
+//! Loads, stores, atomics and addresses. Every access says its alignment; nothing is assumed of aliasing.
+
+use llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp};
+
+use super::api::{call, llvm_bool};
+use super::builder::{Builder, NAMELESS};
+use super::module::{Type, Value};
+
+/// How an access is ordered with others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ordering {
+    /// No race is undefined, nothing more.
+    Unordered,
+    /// One order per location.
+    Monotonic,
+    /// Later accesses stay later.
+    Acquire,
+    /// Earlier accesses stay earlier.
+    Release,
+    /// Both.
+    AcquireRelease,
+    /// One order of all.
+    SequentiallyConsistent,
+}
+
+/// What an atomic update does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AtomicOp {
+    /// Exchange.
+    Xchg,
+    /// Sum.
+    Add,
+    /// Difference.
+    Sub,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Greater, signed.
+    Max,
+    /// Less, signed.
+    Min,
+    /// Greater, unsigned.
+    Umax,
+    /// Less, unsigned.
+    Umin,
+}
+
+impl Ordering {
+    fn raw(self) -> LLVMAtomicOrdering {
+        match self {
+            Ordering::Unordered => LLVMAtomicOrdering::LLVMAtomicOrderingUnordered,
+            Ordering::Monotonic => LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic,
+            Ordering::Acquire => LLVMAtomicOrdering::LLVMAtomicOrderingAcquire,
+            Ordering::Release => LLVMAtomicOrdering::LLVMAtomicOrderingRelease,
+            Ordering::AcquireRelease => LLVMAtomicOrdering::LLVMAtomicOrderingAcquireRelease,
+            Ordering::SequentiallyConsistent => LLVMAtomicOrdering::LLVMAtomicOrderingSequentiallyConsistent,
+        }
+    }
+}
+
+impl AtomicOp {
+    fn raw(self) -> LLVMAtomicRMWBinOp {
+        match self {
+            AtomicOp::Xchg => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpXchg,
+            AtomicOp::Add => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpAdd,
+            AtomicOp::Sub => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpSub,
+            AtomicOp::And => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpAnd,
+            AtomicOp::Or => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpOr,
+            AtomicOp::Xor => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpXor,
+            AtomicOp::Max => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpMax,
+            AtomicOp::Min => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpMin,
+            AtomicOp::Umax => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpUMax,
+            AtomicOp::Umin => LLVMAtomicRMWBinOp::LLVMAtomicRMWBinOpUMin,
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// A place on the stack, for the whole function if it stands in the entry block.
+    pub(crate) fn alloca(&self, ty: Type, align: u32) -> Value {
+        let place = call!(LLVMBuildAlloca(self.raw, ty.0, NAMELESS));
+        call!(LLVMSetAlignment(place, align));
+        Value(place)
+    }
+
+    /// Loads a value.
+    pub(crate) fn load(&self, ty: Type, pointer: Value, align: u32) -> Value {
+        let load = call!(LLVMBuildLoad2(self.raw, ty.0, pointer.0, NAMELESS));
+        call!(LLVMSetAlignment(load, align));
+        Value(load)
+    }
+
+    /// Stores a value.
+    pub(crate) fn store(&self, value: Value, pointer: Value, align: u32) {
+        let store = call!(LLVMBuildStore(self.raw, value.0, pointer.0));
+        call!(LLVMSetAlignment(store, align));
+    }
+
+    /// Loads a value that another thread may write at the same time; never merged, split or left out.
+    pub(crate) fn load_volatile(&self, ty: Type, pointer: Value, align: u32) -> Value {
+        let load = self.load(ty, pointer, align);
+        call!(LLVMSetVolatile(load.0, llvm_bool(true)));
+        load
+    }
+
+    /// Stores a value that another thread may read at the same time; never merged, split or left out.
+    pub(crate) fn store_volatile(&self, value: Value, pointer: Value, align: u32) {
+        let store = call!(LLVMBuildStore(self.raw, value.0, pointer.0));
+        call!(LLVMSetAlignment(store, align));
+        call!(LLVMSetVolatile(store, llvm_bool(true)));
+    }
+
+    /// Loads a scalar atomically; the alignment must be its size.
+    pub(crate) fn load_atomic(&self, ty: Type, pointer: Value, align: u32, ordering: Ordering) -> Value {
+        let load = self.load(ty, pointer, align);
+        call!(LLVMSetOrdering(load.0, ordering.raw()));
+        load
+    }
+
+    /// Stores a scalar atomically; the alignment must be its size.
+    pub(crate) fn store_atomic(&self, value: Value, pointer: Value, align: u32, ordering: Ordering) {
+        let store = call!(LLVMBuildStore(self.raw, value.0, pointer.0));
+        call!(LLVMSetAlignment(store, align));
+        call!(LLVMSetOrdering(store, ordering.raw()));
+    }
+
+    /// Orders what is before with what is after.
+    pub(crate) fn fence(&self, ordering: Ordering) {
+        call!(LLVMBuildFence(self.raw, ordering.raw(), 0, NAMELESS));
+    }
+
+    /// Updates a place atomically; the old value.
+    pub(crate) fn atomicrmw(&self, op: AtomicOp, pointer: Value, value: Value, ordering: Ordering) -> Value {
+        Value(call!(LLVMBuildAtomicRMW(self.raw, op.raw(), pointer.0, value.0, ordering.raw(), 0)))
+    }
+
+    /// Stores `new` if the place holds `expected`; the old value, and whether it was stored (one bit).
+    pub(crate) fn cmpxchg(
+        &self,
+        pointer: Value,
+        expected: Value,
+        new: Value,
+        ordering: Ordering,
+    ) -> (Value, Value) {
+        let failure = match ordering {
+            Ordering::Unordered | Ordering::Monotonic | Ordering::Release => Ordering::Monotonic,
+            Ordering::Acquire | Ordering::AcquireRelease => Ordering::Acquire,
+            Ordering::SequentiallyConsistent => Ordering::SequentiallyConsistent,
+        };
+        let pair = call!(LLVMBuildAtomicCmpXchg(
+            self.raw,
+            pointer.0,
+            expected.0,
+            new.0,
+            ordering.raw(),
+            failure.raw(),
+            0
+        ));
+        let old = Value(call!(LLVMBuildExtractValue(self.raw, pair, 0, NAMELESS)));
+        let stored = Value(call!(LLVMBuildExtractValue(self.raw, pair, 1, NAMELESS)));
+        (old, stored)
+    }
+
+    /// Member `index` of a structure, as some intrinsics give it.
+    pub(crate) fn member(&self, structure: Value, index: u32) -> Value {
+        Value(call!(LLVMBuildExtractValue(self.raw, structure.0, index, NAMELESS)))
+    }
+
+    /// A pointer, or a vector of them, moved by bytes: `i32` (signed) or `i64` offsets.
+    pub(crate) fn gep(&self, pointer: Value, offset: Value) -> Value {
+        let mut offset = offset.0;
+        Value(call!(LLVMBuildGEP2(self.raw, self.int(8).0, pointer.0, &mut offset, 1, NAMELESS)))
+    }
+
+    /// A pointer moved by a constant number of bytes.
+    pub(crate) fn offset(&self, pointer: Value, bytes: u64) -> Value {
+        if bytes == 0 {
+            return pointer;
+        }
+        let offset = self.const_int(self.int(64), bytes);
+        self.gep(pointer, offset)
+    }
+
+    /// Loads the elements whose bit in `mask` is one; the others are those of `other`, and their memory is not touched.
+    pub(crate) fn masked_load(&self, pointer: Value, align: u32, mask: Value, other: Value) -> Value {
+        let types = [other.ty(), self.ptr()];
+        let load = self.intrinsic("llvm.masked.load", &types, &[pointer, mask, other]);
+        self.align_argument(load, 1, align);
+        load
+    }
+
+    /// Stores the elements whose bit in `mask` is one.
+    pub(crate) fn masked_store(&self, value: Value, pointer: Value, align: u32, mask: Value) {
+        let types = [value.ty(), self.ptr()];
+        let store = self.intrinsic("llvm.masked.store", &types, &[value, pointer, mask]);
+        self.align_argument(store, 2, align);
+    }
+
+    /// Loads each element whose bit in `mask` is one from its own pointer; the others are those of `other`.
+    pub(crate) fn gather(&self, pointers: Value, align: u32, mask: Value, other: Value) -> Value {
+        let types = [other.ty(), pointers.ty()];
+        let gather = self.intrinsic("llvm.masked.gather", &types, &[pointers, mask, other]);
+        self.align_argument(gather, 1, align);
+        gather
+    }
+
+    /// Stores each element whose bit in `mask` is one to its own pointer, in the order of the elements.
+    pub(crate) fn scatter(&self, value: Value, pointers: Value, align: u32, mask: Value) {
+        let types = [value.ty(), pointers.ty()];
+        let scatter = self.intrinsic("llvm.masked.scatter", &types, &[value, pointers, mask]);
+        self.align_argument(scatter, 2, align);
+    }
+
+    /// Gives argument `index` (from 1) of a call an alignment.
+    fn align_argument(&self, call: Value, index: u32, align: u32) {
+        let kind = call!(LLVMGetEnumAttributeKindForName(c"align".as_ptr(), 5));
+        let attribute = call!(LLVMCreateEnumAttribute(self.module.context, kind, u64::from(align)));
+        call!(LLVMAddCallSiteAttribute(call.0, index, attribute));
+    }
+}

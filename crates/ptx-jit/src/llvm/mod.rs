@@ -1,0 +1,28 @@
+//! A thin safe layer over the parts of LLVM's C API that the emitter uses.
+//!
+//! Handles ([`Value`], [`Type`], [`Block`], [`Function`]) are plain copies without a lifetime. **The invariant of their users**:
+//! a handle is given only to builders of the module that made it, while that module lives. The emitter keeps it by making one
+//! module per compilation and dropping it with every handle at the end; nothing of this leaves the crate.
+//!
+//! No instruction is ever built with a fast-math, `nsw`, `nuw` or `exact` flag: what an instruction says is what it does.
+
+mod api;
+mod arithmetic;
+mod builder;
+mod control;
+mod cpu;
+mod memory;
+mod module;
+mod session;
+#[cfg(test)]
+mod tests;
+
+pub use api::Error;
+pub use cpu::Cpu;
+pub use session::{Code, Session};
+
+pub(crate) use arithmetic::{FloatPred, IntPred};
+pub(crate) use builder::Builder;
+pub(crate) use control::Likely;
+pub(crate) use memory::{AtomicOp, Ordering};
+pub(crate) use module::{Block, Flush, Function, Module, Type, Value};

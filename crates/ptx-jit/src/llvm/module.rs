@@ -1,0 +1,192 @@
+//! A module under construction, and the handles to what is in it.
+
+use std::ffi::{CString, c_uint};
+
+use llvm_sys::analysis::LLVMVerifierFailureAction;
+use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef};
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMTypeKind};
+
+use super::Cpu;
+use super::api::{call, take_message};
+
+/// A value: a constant, a parameter or the result of an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Value(pub(super) LLVMValueRef);
+
+/// A type. Two types of one module are equal exactly if their handles are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Type(pub(super) LLVMTypeRef);
+
+/// A basic block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Block(pub(super) LLVMBasicBlockRef);
+
+/// A function with its type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Function {
+    pub(super) value: LLVMValueRef,
+    pub(super) ty: LLVMTypeRef,
+}
+
+/// What a function may assume of subnormal numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Flush {
+    /// They are numbers like others.
+    Never,
+    /// MXCSR flushes them while the function runs, so constants are folded that way too.
+    Always,
+}
+
+impl Type {
+    fn kind(self) -> LLVMTypeKind {
+        call!(LLVMGetTypeKind(self.0))
+    }
+
+    /// The number of elements of a vector, 1 of anything else.
+    pub(crate) fn lanes(self) -> u32 {
+        if self.is_vector() { call!(LLVMGetVectorSize(self.0)) } else { 1 }
+    }
+
+    /// Whether it is a vector.
+    pub(crate) fn is_vector(self) -> bool {
+        self.kind() == LLVMTypeKind::LLVMVectorTypeKind
+    }
+
+    /// The element type of a vector, the type itself of anything else.
+    pub(crate) fn element(self) -> Type {
+        if self.is_vector() { Type(call!(LLVMGetElementType(self.0))) } else { self }
+    }
+
+    /// Bits of one element of an integer or floating-point type or vector.
+    ///
+    /// # Panics
+    /// For pointers and other types that have no width of their own, a bug of the caller.
+    pub(crate) fn element_bits(self) -> u32 {
+        let element = self.element();
+        match element.kind() {
+            LLVMTypeKind::LLVMIntegerTypeKind => call!(LLVMGetIntTypeWidth(element.0)),
+            LLVMTypeKind::LLVMHalfTypeKind => 16,
+            LLVMTypeKind::LLVMFloatTypeKind => 32,
+            LLVMTypeKind::LLVMDoubleTypeKind => 64,
+            kind => panic!("ptxvm bug: a type without a width ({})", kind as u32),
+        }
+    }
+
+    /// Whether its elements are integers.
+    pub(crate) fn is_int(self) -> bool {
+        self.element().kind() == LLVMTypeKind::LLVMIntegerTypeKind
+    }
+
+    /// Whether its elements are half, single or double precision numbers.
+    pub(crate) fn is_float(self) -> bool {
+        matches!(
+            self.element().kind(),
+            LLVMTypeKind::LLVMHalfTypeKind
+                | LLVMTypeKind::LLVMFloatTypeKind
+                | LLVMTypeKind::LLVMDoubleTypeKind
+        )
+    }
+}
+
+impl Value {
+    /// Its type.
+    pub(crate) fn ty(self) -> Type {
+        Type(call!(LLVMTypeOf(self.0)))
+    }
+
+    /// Its type as text, for messages about our own mistakes.
+    pub(super) fn describe(self) -> String {
+        take_message(call!(LLVMPrintTypeToString(self.ty().0)))
+    }
+
+    /// Whether it is a constant.
+    pub(crate) fn is_constant(self) -> bool {
+        call!(LLVMIsConstant(self.0)) != 0
+    }
+}
+
+/// A module with a context of its own, made for one machine by [`Session::module`](super::Session::module).
+pub(crate) struct Module {
+    pub(super) raw: LLVMModuleRef,
+    pub(super) context: LLVMContextRef,
+    cpu: Cpu,
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        call!(LLVMDisposeModule(self.raw));
+        call!(LLVMContextDispose(self.context));
+    }
+}
+
+impl Module {
+    /// An empty module for that target.
+    pub(super) fn new(name: &str, triple: &CString, layout: &CString, cpu: Cpu) -> Module {
+        let context = call!(LLVMContextCreate());
+        let name = c_name(name);
+        let raw = call!(LLVMModuleCreateWithNameInContext(name.as_ptr(), context));
+        call!(LLVMSetTarget(raw, triple.as_ptr()));
+        call!(LLVMSetDataLayout(raw, layout.as_ptr()));
+        Module { raw, context, cpu }
+    }
+
+    /// For which level of instructions it is made.
+    pub(crate) fn cpu(&self) -> Cpu {
+        self.cpu
+    }
+
+    /// A new external function, without blocks yet: aligned to 64 bytes, `nounwind`, with the machine's full vector width.
+    pub(crate) fn function(&self, name: &str, ty: Type, flush: Flush) -> Function {
+        let name = c_name(name);
+        let value = call!(LLVMAddFunction(self.raw, name.as_ptr(), ty.0));
+        call!(LLVMSetAlignment(value, 64));
+        let nounwind = call!(LLVMGetEnumAttributeKindForName(c"nounwind".as_ptr(), 8));
+        let nounwind = call!(LLVMCreateEnumAttribute(self.context, nounwind, 0));
+        call!(LLVMAddAttributeAtIndex(value, LLVMAttributeFunctionIndex, nounwind));
+        let bits = self.cpu.vector_bits().to_string();
+        self.attribute(value, "prefer-vector-width", &bits);
+        self.attribute(value, "min-legal-vector-width", &bits);
+        if flush == Flush::Always {
+            self.attribute(value, "denormal-fp-math", "preserve-sign,preserve-sign");
+        }
+        Function { value, ty: ty.0 }
+    }
+
+    fn attribute(&self, function: LLVMValueRef, key: &str, text: &str) {
+        let attribute = call!(LLVMCreateStringAttribute(
+            self.context,
+            key.as_ptr().cast(),
+            length(key),
+            text.as_ptr().cast(),
+            length(text)
+        ));
+        call!(LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute));
+    }
+
+    /// Checks the rules of the IR.
+    ///
+    /// # Errors
+    /// A rule is broken; the text says which and where.
+    pub(crate) fn verify(&self) -> Result<(), String> {
+        let mut message = std::ptr::null_mut();
+        let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
+        let broken = call!(LLVMVerifyModule(self.raw, action, &mut message));
+        let text = take_message(message);
+        if broken == 0 { Ok(()) } else { Err(text) }
+    }
+
+    /// Its text.
+    pub(crate) fn emit_ir(&self) -> String {
+        take_message(call!(LLVMPrintModuleToString(self.raw)))
+    }
+}
+
+/// A name as LLVM wants it. Names are ours and hold no zero.
+pub(super) fn c_name(name: &str) -> CString {
+    CString::new(name).unwrap_or_default()
+}
+
+/// A length as LLVM wants it.
+pub(super) fn length(text: &str) -> c_uint {
+    c_uint::try_from(text.len()).unwrap_or(c_uint::MAX)
+}
