@@ -3,6 +3,7 @@
 //! Invariant: parsing looks at the text alone; files are opened and parameters are matched by `run`.
 
 use crate::UsageError;
+use crate::object::{Kind, Object};
 use std::path::PathBuf;
 
 /// A kernel parameter.
@@ -27,15 +28,20 @@ pub(crate) enum Arg {
     Zeros(u64),
     /// `bytes:HEX`
     Bytes(Vec<u8>),
+    /// `tex:...`, `surf:...`, `sampler:...`: the handle of it.
+    Object(Box<Object>),
 }
 
 impl Arg {
     /// Reads one `--arg`.
     pub(crate) fn parse(text: &str) -> Result<Self, UsageError> {
         let fail = |why: &str| UsageError(format!("`--arg {text}`: {why}"));
-        let (kind, rest) = text
-            .split_once(':')
-            .ok_or_else(|| fail("expected `TYPE:VALUE`, `in:`, `inout:`, `out:`, `zeros:` or `bytes:`"))?;
+        let (kind, rest) = text.split_once(':').ok_or_else(|| {
+            fail("expected `TYPE:VALUE`, `in:`, `inout:`, `out:`, `zeros:`, `bytes:`, `tex:`, `surf:` or `sampler:`")
+        })?;
+        if let Some(kind) = Kind::of(kind) {
+            return Object::parse(kind, rest).map(Box::new).map(Arg::Object).map_err(|e| fail(&e));
+        }
         match kind {
             "in" => Ok(Arg::In(path(rest).map_err(|e| fail(&e))?)),
             "inout" => {

@@ -5,12 +5,15 @@
 #![forbid(unsafe_code)]
 
 mod arg;
+mod bind;
 mod check;
 mod demo;
 mod explain;
 mod fmt;
 mod isa;
+mod launch_file;
 mod npy;
+mod object;
 mod options;
 mod run;
 

@@ -30,6 +30,11 @@ impl Array {
         Ok(Self { dtype, shape, fortran: false, bytes: vec![0; count as usize] })
     }
 
+    /// Whether the last axis varies fastest.
+    pub(crate) fn is_c_order(&self) -> bool {
+        !self.fortran || self.shape.iter().filter(|extent| **extent > 1).count() < 2
+    }
+
     /// Reads a file.
     pub(crate) fn read(path: &Path) -> Result<Self, UsageError> {
         let fail = |why: String| UsageError(format!("cannot read `{}`: {why}", path.display()));

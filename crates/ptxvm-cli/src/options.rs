@@ -17,7 +17,7 @@ pub(crate) enum Command {
     /// Parse and check PTX files, and print every diagnostic
     Check(CheckOptions),
     /// Run a kernel of a PTX file
-    Run(RunOptions),
+    Run(Box<RunOptions>),
     /// Bring PTX files into canonical layout; nothing but white space changes
     Fmt(FmtOptions),
     /// Say what a diagnostic code means, with examples
@@ -65,8 +65,36 @@ pub(crate) struct CheckOptions {
     pub(crate) format: Format,
 }
 
+/// What an OBJECT is, at the end of `run --help`.
+const OBJECTS: &str = "\
+Objects (textures, surfaces, samplers):
+  tex:SOURCE[,FIELD=VALUE]...      a texture, with its sampler unless the module is in independent mode
+  surf:SOURCE[,FIELD=VALUE]...     a surface
+  sampler:[FIELD=VALUE]...         a sampler
+  SOURCE is FILE.npy, in:FILE.npy, inout:FILE.npy[=OUT.npy], out:DTYPE[SHAPE]=FILE.npy, zeros:BYTES, or @NAME of --texels;
+  inout and out are written after the launch.
+Fields of texels (tex, surf, --texels):
+  geom=1d|2d|3d|a1d|a2d|cube|acube|2dms|a2dms      [default: by the number of axes]
+  channel_data_type=TYPE   snorm_int8 snorm_int16 unorm_int8 unorm_int16 unorm_short_565 unorm_short_555 unorm_int_101010
+                           signed_int8 signed_int16 signed_int32 unsigned_int8 unsigned_int16 unsigned_int32 half_float float
+                           [default: the file's type, not normalised]
+  channel_order=ORDER      r a rg ra rgb rgba bgra argb intensity luminance   [default: by the last axis, else r]
+  width, height, depth, array_size, num_samples, num_mipmap_levels
+                           the extent, where the file's shape is not it: levels one after another
+  memory_layout=1, pitch=BYTES     linear memory, rows that many bytes apart
+  The axes of a file are, from the first: array elements, samples or cube faces, depth, height, width, channels (if any).
+Fields of samplers (tex, sampler; where none is given, the variable's initial ones hold):
+  filter_mode, mip_filter_mode     nearest or linear                          [default: nearest]
+  addr_mode, addr_mode_0, _1, _2   wrap mirror clamp_ogl clamp_to_edge clamp_to_border   [default: clamp_to_edge]
+  compare=never|less|equal|lequal|greater|notequal|gequal|always              [default: lequal]
+  normalized_coords=0|1 (tex), force_unnormalized_coords=0|1 (sampler)
+Field of surfaces: level=N         the mipmap level                           [default: 0]
+In a launch file: {\"kernel\": \"k\", \"grid\": [4, 4], \"args\": [\"s32:1\", \"out:f4[64]=c.npy\"],
+  \"bind\": {\"t\": {\"tex\": \"a.npy\", \"filter_mode\": \"linear\"}}, \"texels\": {\"x\": {\"source\": \"b.npy\", \"geom\": \"cube\"}}}";
+
 /// Options of `run`.
 #[derive(Debug, Args)]
+#[command(after_long_help = OBJECTS)]
 pub(crate) struct RunOptions {
     /// PTX file; `-` is standard input
     pub(crate) file: String,
@@ -75,19 +103,28 @@ pub(crate) struct RunOptions {
     pub(crate) links: Vec<String>,
     /// Kernel [default: the only `.entry` of the module]
     pub(crate) kernel: Option<String>,
-    /// CTAs in the grid, `X[,Y[,Z]]`
-    #[arg(long, value_name = "X[,Y[,Z]]", default_value = "1", value_parser = extent)]
-    pub(crate) grid: [u32; 3],
-    /// Threads in a CTA, `X[,Y[,Z]]`
-    #[arg(long, value_name = "X[,Y[,Z]]", default_value = "1", value_parser = extent)]
-    pub(crate) block: [u32; 3],
-    /// Bytes of dynamic shared memory
-    #[arg(long, value_name = "BYTES", default_value_t = 0)]
-    pub(crate) shared: u32,
+    /// CTAs in the grid, `X[,Y[,Z]]` [default: 1]
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = extent)]
+    pub(crate) grid: Option<[u32; 3]>,
+    /// Threads in a CTA, `X[,Y[,Z]]` [default: 1]
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = extent)]
+    pub(crate) block: Option<[u32; 3]>,
+    /// Bytes of dynamic shared memory [default: 0]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) shared: Option<u32>,
     /// A kernel parameter, one for each in order: `TYPE:VALUE`, `in:FILE.npy`, `inout:FILE.npy[=OUT.npy]`,
-    /// `out:DTYPE[SHAPE]=FILE.npy`, `zeros:BYTES`, `bytes:HEX`
+    /// `out:DTYPE[SHAPE]=FILE.npy`, `zeros:BYTES`, `bytes:HEX`, or an OBJECT (see below), whose handle it gets
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) args: Vec<String>,
+    /// Bind the module's variable NAME (`.texref`, `.surfref`, `.samplerref`) to an OBJECT (see below); any number of them
+    #[arg(long = "bind", value_name = "NAME=OBJECT")]
+    pub(crate) binds: Vec<String>,
+    /// Texels with a name, for objects that share them: `tex:@NAME`, `surf:@NAME`
+    #[arg(long = "texels", value_name = "NAME=SOURCE[,FIELD=VALUE]...")]
+    pub(crate) texels: Vec<String>,
+    /// Read kernel, grid, block, shared, args, bind and texels from this file; options here go before it
+    #[arg(long = "launch", value_name = "FILE.json")]
+    pub(crate) launch: Option<std::path::PathBuf>,
     /// Which engine executes
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) engine: Engine,

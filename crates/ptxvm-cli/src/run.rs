@@ -4,19 +4,21 @@
 //! written only after the launch (the last one, with `--repeat`) ended without a trap.
 
 use crate::arg::Arg;
-use crate::npy::Array;
+use crate::bind::{Bound, Given};
+use crate::launch_file::LaunchFile;
+use crate::object::{Kind, Object};
 use crate::options::{Engine, Format, RunOptions, gpu_name};
 use crate::{Exit, UsageError};
-use ptxvm::{Buffer, ErrorKind, Kernel, Launch, Report, Trap, Vm};
+use ptxvm::{ErrorKind, Launch, Report, Trap, Vm};
 use serde_json::{Value, json};
-use std::path::PathBuf;
 
 /// Runs the kernel.
 pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
     if options.engine == Engine::Jit {
         return Err("`--engine jit`: this build has no JIT; use `auto` or `interp`".into());
     }
-    let args = options.args.iter().map(|text| Arg::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let file = options.launch.as_deref().map(LaunchFile::read).transpose()?.unwrap_or_default();
+    let given = given(options, file.given)?;
     let gpu_name = gpu_name(options.gpu_name.as_deref())?;
     let files = std::iter::once(&options.file).chain(&options.links);
     let texts = files.map(|file| crate::read_source(file)).collect::<Result<Vec<_>, _>>()?;
@@ -39,13 +41,16 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
             ErrorKind::Trap(..) | ErrorKind::Caller(_) | ErrorKind::Machine(_) => return Err(error.into()),
         },
     };
-    let kernel = module.kernel_or_only(options.kernel.as_deref())?;
-    let bound = bind(&vm, &kernel, &args)?;
-    let mut launch = Launch::new(options.grid, options.block).shared(options.shared).seed(options.seed);
+    let kernel = module.kernel_or_only(options.kernel.as_deref().or(file.kernel.as_deref()))?;
+    let bound = Bound::new(&vm, &module, &kernel, &given)?;
+    let grid = options.grid.or(file.grid).unwrap_or([1; 3]);
+    let block = options.block.or(file.block).unwrap_or([1; 3]);
+    let mut launch = Launch::new(grid, block).seed(options.seed);
+    launch.shared = options.shared.or(file.shared).unwrap_or(0);
     launch.threads = options.threads;
     launch.max_steps = options.max_steps;
     launch.timeout = options.timeout;
-    launch.params = bound.params;
+    launch.params = bound.params.clone();
 
     let mut session = Session { options, kernel: kernel.name().to_owned(), reports: Vec::new(), trap: None };
     for _ in 0..options.repeat {
@@ -67,79 +72,36 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
     if session.trap.is_some() {
         return Ok(Exit::Trapped);
     }
-    for (buffer, mut array, file) in bound.outputs {
-        array.bytes = buffer.read()?;
-        array.write(&file)?;
-    }
+    bound.write_back()?;
     Ok(Exit::Done)
 }
 
-/// Arguments, ready to launch.
-struct Bound {
-    /// The parameter buffer.
-    params: Vec<u8>,
-    /// What to write back, and where to.
-    outputs: Vec<(Buffer<u8>, Array, PathBuf)>,
-    /// Buffers that only the device uses; they live as long as the launches.
-    _inputs: Vec<Buffer<u8>>,
-}
-
-/// Puts the arguments into the parameter buffer of the kernel.
-fn bind(vm: &Vm, kernel: &Kernel, args: &[Arg]) -> Result<Bound, UsageError> {
-    let slots = kernel.params();
-    if slots.len() != args.len() {
-        let (wants, has) = (slots.len(), args.len());
-        return Err(format!(
-            "kernel `{}` has {wants} parameters, but {has} were given with --arg",
-            kernel.name()
-        )
-        .into());
+/// What the launch file and the command line give together: bindings and texels of both, arguments of one of them.
+fn given(options: &RunOptions, mut given: Given) -> Result<Given, UsageError> {
+    if !options.args.is_empty() && !given.args.is_empty() {
+        return Err("arguments are given in the launch file and with --arg".into());
     }
-    let mut bound = Bound { params: vec![0; kernel.param_bytes()], outputs: Vec::new(), _inputs: Vec::new() };
-    for (index, (slot, arg)) in slots.iter().zip(args).enumerate() {
-        let label = format!("argument {} (`{}`)", index + 1, slot.name);
-        let bytes = match arg {
-            Arg::Scalar(bytes) | Arg::Bytes(bytes) => bytes.clone(),
-            Arg::In(file) => {
-                let buffer = vm.named_buffer(&label, &Array::read(file)?.bytes)?;
-                let address = buffer.address();
-                bound._inputs.push(buffer);
-                pointer(address, slot.bytes)
-            }
-            Arg::InOut(from, to) => {
-                let array = Array::read(from)?;
-                let buffer = vm.named_buffer(&label, &array.bytes)?;
-                let address = buffer.address();
-                bound.outputs.push((buffer, array, to.clone()));
-                pointer(address, slot.bytes)
-            }
-            Arg::Out { dtype, shape, file } => {
-                let array = Array::zeros(dtype, shape.clone())?;
-                let buffer = vm.named_buffer(&label, &array.bytes)?;
-                let address = buffer.address();
-                bound.outputs.push((buffer, array, file.clone()));
-                pointer(address, slot.bytes)
-            }
-            Arg::Zeros(bytes) => {
-                let buffer = vm.named_zeros(&label, *bytes)?;
-                let address = buffer.address();
-                bound._inputs.push(buffer);
-                pointer(address, slot.bytes)
-            }
+    for text in &options.args {
+        given.args.push(Arg::parse(text)?);
+    }
+    for text in &options.binds {
+        let (name, rest) =
+            text.split_once('=').ok_or_else(|| format!("`--bind {text}`: expected `NAME=OBJECT`"))?;
+        let Ok(Arg::Object(object)) = Arg::parse(rest).map_err(|e| e.0) else {
+            // The error of an object's own text says more.
+            Arg::parse(rest)?;
+            return Err(format!("`--bind {text}`: expected `tex:`, `surf:` or `sampler:`").into());
         };
-        if bytes.len() != slot.bytes {
-            let (has, wants) = (bytes.len(), slot.bytes);
-            return Err(format!("{label} is {has} bytes wide, but the parameter has {wants}").into());
-        }
-        bound.params[slot.offset..slot.offset + slot.bytes].copy_from_slice(&bytes);
+        given.binds.push((name.to_owned(), *object));
     }
-    Ok(bound)
-}
-
-/// The bytes of an address for a parameter of that width.
-fn pointer(address: u64, bytes: usize) -> Vec<u8> {
-    let width = if bytes == 4 && u32::try_from(address).is_ok() { 4 } else { 8 };
-    address.to_le_bytes()[..width].to_vec()
+    for text in &options.texels {
+        let (name, rest) = text
+            .split_once('=')
+            .ok_or_else(|| format!("`--texels {text}`: expected `NAME=SOURCE,FIELD=VALUE,...`"))?;
+        let texels = Object::parse(Kind::Texels, rest).map_err(|e| format!("`--texels {text}`: {e}"))?;
+        given.texels.push((name.to_owned(), texels));
+    }
+    Ok(given)
 }
 
 /// What ran, to be printed.

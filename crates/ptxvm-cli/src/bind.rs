@@ -1,0 +1,156 @@
+//! Arguments and bindings, made on the device and ready to launch.
+//!
+//! Invariant: output files are written only by [`Bound::write_back`], after the launches.
+
+use crate::UsageError;
+use crate::arg::Arg;
+use crate::npy::Array;
+use crate::object::{Object, Source, Texels};
+use ptxvm::{Buffer, Descriptor, Kernel, Module, Vm};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What a launch works with, as it is written.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    /// `--arg`, in order.
+    pub(crate) args: Vec<Arg>,
+    /// `--bind NAME=OBJECT`
+    pub(crate) binds: Vec<(String, Object)>,
+    /// `--texels NAME=SOURCE,FIELD=VALUE,...`
+    pub(crate) texels: Vec<(String, Object)>,
+}
+
+/// Arguments, ready to launch.
+#[derive(Default)]
+pub(crate) struct Bound {
+    /// The parameter buffer.
+    pub(crate) params: Vec<u8>,
+    /// What to write back, and where to.
+    outputs: Vec<(Buffer<u8>, Array, PathBuf)>,
+    /// Texels with a name, and those of one object alone.
+    shared: BTreeMap<String, Texels>,
+    own: Vec<Texels>,
+    /// Buffers that only the device uses, and handles; they live as long as the launches.
+    _inputs: Vec<Buffer<u8>>,
+    _objects: Vec<ptxvm::Object>,
+}
+
+impl Bound {
+    /// Puts everything on the device: the arguments into the parameter buffer of the kernel, the bindings to the module's variables.
+    pub(crate) fn new(vm: &Vm, module: &Module, kernel: &Kernel, given: &Given) -> Result<Self, UsageError> {
+        let mut bound = Bound::default();
+        for (name, object) in &given.texels {
+            let label = format!("texels `{name}`");
+            let Some(Source::Own(source)) = &object.source else {
+                return Err(format!("{label} must have a source of their own").into());
+            };
+            let texels = Texels::load(vm, &label, source, object)?;
+            if bound.shared.insert(name.clone(), texels).is_some() {
+                return Err(format!("{label} are given twice").into());
+            }
+        }
+        for (index, (name, object)) in given.binds.iter().enumerate() {
+            if given.binds[..index].iter().any(|(other, _)| other == name) {
+                return Err(format!("`{name}` is bound twice").into());
+            }
+            let descriptor = bound.descriptor(vm, &format!("`{name}`"), object)?;
+            module.bind(name, &descriptor)?;
+        }
+        bound.fill_params(vm, kernel, &given.args)?;
+        Ok(bound)
+    }
+
+    fn descriptor(&mut self, vm: &Vm, label: &str, object: &Object) -> Result<Descriptor, UsageError> {
+        match &object.source {
+            None => object.descriptor(None),
+            Some(Source::Shared(name)) => match self.shared.get(name) {
+                Some(texels) => object.descriptor(Some(texels)),
+                None => Err(format!("{label}: no `--texels {name}=...` is given").into()),
+            },
+            Some(Source::Own(source)) => {
+                let texels = Texels::load(vm, label, source, object)?;
+                let descriptor = object.descriptor(Some(&texels));
+                self.own.push(texels);
+                descriptor
+            }
+        }
+    }
+
+    fn fill_params(&mut self, vm: &Vm, kernel: &Kernel, args: &[Arg]) -> Result<(), UsageError> {
+        let slots = kernel.params();
+        if slots.len() != args.len() {
+            let (name, wants, has) = (kernel.name(), slots.len(), args.len());
+            return Err(
+                format!("kernel `{name}` has {wants} parameters, but {has} were given with --arg").into()
+            );
+        }
+        self.params = vec![0; kernel.param_bytes()];
+        for (index, (slot, arg)) in slots.iter().zip(args).enumerate() {
+            let label = format!("argument {} (`{}`)", index + 1, slot.name);
+            let bytes = self.argument(vm, &label, arg, slot.bytes)?;
+            if bytes.len() != slot.bytes {
+                let (has, wants) = (bytes.len(), slot.bytes);
+                return Err(format!("{label} is {has} bytes wide, but the parameter has {wants}").into());
+            }
+            self.params[slot.offset..slot.offset + slot.bytes].copy_from_slice(&bytes);
+        }
+        Ok(())
+    }
+
+    /// The bytes of an argument; `width` is the parameter's.
+    fn argument(&mut self, vm: &Vm, label: &str, arg: &Arg, width: usize) -> Result<Vec<u8>, UsageError> {
+        Ok(match arg {
+            Arg::Scalar(bytes) | Arg::Bytes(bytes) => bytes.clone(),
+            Arg::In(file) => {
+                let buffer = vm.named_buffer(label, &Array::read(file)?.bytes)?;
+                self.input(buffer, width)
+            }
+            Arg::InOut(from, to) => {
+                let array = Array::read(from)?;
+                let buffer = vm.named_buffer(label, &array.bytes)?;
+                self.output(buffer, array, to, width)
+            }
+            Arg::Out { dtype, shape, file } => {
+                let array = Array::zeros(dtype, shape.clone())?;
+                let buffer = vm.named_buffer(label, &array.bytes)?;
+                self.output(buffer, array, file, width)
+            }
+            Arg::Zeros(bytes) => self.input(vm.named_zeros(label, *bytes)?, width),
+            Arg::Object(object) => {
+                let descriptor = self.descriptor(vm, label, object)?;
+                let object = vm.object(label, descriptor)?;
+                let handle = object.handle();
+                self._objects.push(object);
+                pointer(handle, width)
+            }
+        })
+    }
+
+    fn input(&mut self, buffer: Buffer<u8>, width: usize) -> Vec<u8> {
+        let address = buffer.address();
+        self._inputs.push(buffer);
+        pointer(address, width)
+    }
+
+    fn output(&mut self, buffer: Buffer<u8>, array: Array, file: &std::path::Path, width: usize) -> Vec<u8> {
+        let address = buffer.address();
+        self.outputs.push((buffer, array, file.to_owned()));
+        pointer(address, width)
+    }
+
+    /// Writes the output files.
+    pub(crate) fn write_back(self) -> Result<(), UsageError> {
+        for (buffer, mut array, file) in self.outputs {
+            array.bytes = buffer.read()?;
+            array.write(&file)?;
+        }
+        self.shared.into_values().chain(self.own).try_for_each(Texels::write_back)
+    }
+}
+
+/// The bytes of an address for a parameter of that width.
+fn pointer(address: u64, bytes: usize) -> Vec<u8> {
+    let width = if bytes == 4 && u32::try_from(address).is_ok() { 4 } else { 8 };
+    address.to_le_bytes()[..width].to_vec()
+}
