@@ -11,12 +11,16 @@ const STEPS: &[(&str, &[&str])] = &[
     ("test", &["test", "--workspace"]),
 ];
 
-/// Runs the steps; `tidy` comes first because it needs no build.
+/// Runs the steps; `tidy` and `coverage` come first because they need no build.
 pub(crate) fn ci(only: &[String]) -> Result<(), String> {
     let wanted = |name: &str| only.is_empty() || only.iter().any(|o| o == name);
     if wanted("tidy") {
         eprintln!("── tidy");
         crate::tidy::tidy()?;
+    }
+    if wanted("coverage") {
+        eprintln!("── coverage");
+        crate::coverage::coverage(&["--check".to_owned()])?;
     }
     for (name, args) in STEPS.iter().filter(|(name, _)| wanted(name)) {
         eprintln!("── {name}: cargo {}", args.join(" "));

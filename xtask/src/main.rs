@@ -1,9 +1,10 @@
-//! Development tasks of the workspace: `cargo xtask ci | tidy | bench`.
+//! Development tasks of the workspace: `cargo xtask ci | tidy | coverage | bench`.
 //!
 //! Invariant: `ci` is what the continuous integration runs, with the same commands that a contributor types.
 
 mod bench;
 mod ci;
+mod coverage;
 mod tidy;
 
 use std::path::PathBuf;
@@ -16,11 +17,13 @@ fn main() -> ExitCode {
     let done = match task.as_str() {
         "ci" => ci::ci(&rest),
         "tidy" => tidy::tidy(),
+        "coverage" => coverage::coverage(&rest),
         "bench" => bench::bench(),
-        _ => Err("usage: cargo xtask ci | tidy | bench\n\
+        _ => Err("usage: cargo xtask ci | tidy | coverage | bench\n\
              \n\
              ci       format, clippy, docs, tidy and the tests, as the continuous integration runs them\n\
              tidy     rules of the house that no other tool checks\n\
+             coverage rows of the inventory that the tests cover, by family; --missing lists the others\n\
              bench    thread-instructions per second and core of the interpreter, beside native code"
             .to_owned()),
     };

@@ -1,0 +1,94 @@
+//! Statements of PTX text as far as telling what a test contains needs them, and patterns that they match.
+//!
+//! Deliberately not the parser: forms of vectors and lines of a malformed module are read the same way.
+
+/// An instruction of a text: `@%p add.s32 %d, %a, %b`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Statement<'a> {
+    /// The first word after labels and guard: `add.s32`.
+    pub(super) opcode: &'a str,
+    /// From the opcode to the end.
+    pub(super) whole: &'a str,
+}
+
+/// The statements of a line of a module.
+pub(super) fn statements(line: &str) -> impl Iterator<Item = Statement<'_>> {
+    let code = line.split("//").next().unwrap_or_default();
+    code.split(';').filter_map(|part| {
+        let mut rest = part.trim();
+        while let Some(after) = before_opcode(rest) {
+            rest = after;
+        }
+        let opcode = rest.split_whitespace().next()?;
+        Some(Statement { opcode, whole: rest })
+    })
+}
+
+/// What follows a label, a guard or a brace at the beginning.
+fn before_opcode(text: &str) -> Option<&str> {
+    if let Some(rest) = text.strip_prefix(['{', '}']) {
+        return Some(rest.trim_start());
+    }
+    let end = text.find(char::is_whitespace)?;
+    let (word, rest) = text.split_at(end);
+    (word.starts_with('@') || word.ends_with(':')).then_some(rest.trim_start())
+}
+
+/// A pattern with its alternatives: `add.(u16|u32)` is `add.u16` and `add.u32`. A `*` is any text.
+///
+/// # Errors
+/// Parentheses that do not match.
+pub(super) fn expand(pattern: &str) -> Result<Vec<String>, String> {
+    let Some(open) = pattern.find('(') else { return Ok(vec![pattern.to_owned()]) };
+    let close =
+        pattern[open..].find(')').ok_or_else(|| format!("`{pattern}`: parentheses do not match"))? + open;
+    let rest = expand(&pattern[close + 1..])?;
+    let one =
+        |word: &str| rest.iter().map(|rest| format!("{}{word}{rest}", &pattern[..open])).collect::<Vec<_>>();
+    Ok(pattern[open + 1..close].split('|').flat_map(one).collect())
+}
+
+/// Whether the whole text matches.
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, between)) = parts.split_last() else { return rest.is_empty() };
+    for part in between {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opcodes(line: &str) -> Vec<&str> {
+        statements(line).map(|s| s.opcode).collect()
+    }
+
+    #[test]
+    fn opcodes_follow_labels_guards_and_braces() {
+        assert_eq!(opcodes("  L: @!%p add.s32 %d, %a, %b; // sub.s32"), ["add.s32"]);
+        assert_eq!(opcodes("{ .reg .b32 %r; mov.u32 %r, 1; }"), [".reg", "mov.u32"]);
+        assert_eq!(opcodes("// nothing"), [""; 0]);
+    }
+
+    #[test]
+    fn alternatives_are_expanded() {
+        let all = expand("a(b|)c(d|e)").expect("they match");
+        assert_eq!(all, ["abcd", "abce", "acd", "ace"]);
+        assert!(expand("a(b").is_err());
+    }
+
+    #[test]
+    fn stars_are_any_text() {
+        assert!(matches("add.*", "add.s32"));
+        assert!(matches("ld*.u32 *, [%in+*]", "ld.global.u32 %a, [%in+8]"));
+        assert!(!matches("add", "add.s32"));
+        assert!(!matches("add.*.s32", "add.s32"));
+        assert!(matches("*", ""));
+    }
+}
