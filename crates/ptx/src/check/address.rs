@@ -279,6 +279,7 @@ impl<'a> BodyChecker<'_, 'a> {
         if have == space {
             return Some(());
         }
+        self.atomic_space(site, have, span)?;
         if space == Space::Generic {
             self.checker.report.push(
                 Diagnostic::new(
@@ -293,6 +294,22 @@ impl<'a> BodyChecker<'_, 'a> {
             return Some(());
         }
         self.wrong_space(span, have, space)
+    }
+
+    /// §9.7.12.4: atomic operations know `.global` and `.shared`, also where the address is generic.
+    fn atomic_space(&mut self, site: &Site<'_>, have: Space, span: Span) -> Option<()> {
+        let atomic = matches!(site.found.row.row().op, Op::Atom | Op::Red);
+        if !atomic || matches!(have, Space::Global | Space::Shared) {
+            return Some(());
+        }
+        let name = span.text(self.checker.text);
+        let message = format!("`{name}` is in `.{}`, where nothing is atomic", have.name());
+        self.checker.report.push(
+            Diagnostic::new(Code::WrongStateSpace, span, message)
+                .with_help("a variable in `.global` or `.shared`")
+                .with_section(site.found.row.row().section),
+        );
+        None
     }
 
     fn wrong_space(&mut self, span: Span, have: Space, space: Space) -> Option<()> {
@@ -330,6 +347,7 @@ impl<'a> BodyChecker<'_, 'a> {
             return None;
         }
         if have != space {
+            self.atomic_space(site, have, span)?;
             let named_by_generic = space == Space::Generic && role == LocalRole::Local;
             if !named_by_generic {
                 return self.wrong_space(span, have, space);

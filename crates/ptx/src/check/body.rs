@@ -32,6 +32,8 @@ pub(super) struct BodyChecker<'c, 'a> {
     pub(super) opaque: Vec<(Ty, AddressBase)>,
     /// Arrays of functions that calls name, with their lists of targets.
     pub(super) tables: HashMap<VarId, u32>,
+    /// What the instruction at hand has been found to have in place of what it needs, and which finding says so.
+    pub(super) mistyped: Vec<(Ty, Ty, usize)>,
     /// Registers and variables of module scope that this body uses.
     module_registers: HashMap<u32, RegisterId>,
     module_locals: HashMap<u32, LocalId>,
@@ -55,6 +57,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
             sequence: Sequence::default(),
             opaque: Vec::new(),
             tables: HashMap::new(),
+            mistyped: Vec::new(),
             module_registers: HashMap::new(),
             module_locals: HashMap::new(),
         }

@@ -9,7 +9,7 @@ use super::constexpr::{self, SymbolSum, Value};
 use super::module::{Guard, Inst, Operand, Statement};
 use super::recursion::CallEdge;
 use super::rule;
-use super::scope::Entity;
+use super::scope::{Entity, Found};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{self, At, Body, Match, Mismatch, Mods, OperandShape, Rnd, Ty, Unmet};
@@ -106,6 +106,7 @@ impl<'a> BodyChecker<'_, 'a> {
     /// Checks an instruction.
     pub(super) fn instruction(&mut self, instruction: &'a tree::Instruction) {
         let text = self.checker.text;
+        self.mistyped.clear();
         let guard = instruction.guard.as_ref().map(|guard| self.guard(guard));
         let mut written = Vec::with_capacity(instruction.operands.len());
         let mut broken = false;
@@ -119,7 +120,8 @@ impl<'a> BodyChecker<'_, 'a> {
             self.words_alone(instruction);
             return;
         }
-        let shapes: Vec<OperandShape> = written.iter().map(|w| w.shape(text)).collect();
+        let mut shapes: Vec<OperandShape> = written.iter().map(|w| w.shape(text)).collect();
+        self.vector_registers(instruction, &written, &mut shapes);
         let Some(found) = self.find(instruction, &written, &shapes) else { return };
         let site = Site { found: &found, opcode: instruction.opcode_span(), guarded: guard.is_some() };
         let form = found.row.form();
@@ -143,6 +145,39 @@ impl<'a> BodyChecker<'_, 'a> {
         if rule::operands(self, &site, &mut inst, &written) {
             self.watch(&inst, site.opcode);
             self.body.statements.push(Statement::Inst(inst));
+        }
+    }
+
+    /// Where a vector and a single value make different instructions, the name of a vector register counts as a vector:
+    /// packing and unpacking `mov` (§9.7.8.3), texel offsets beside a depth to compare with (§9.7.9.3).
+    fn vector_registers(
+        &self,
+        instruction: &tree::Instruction,
+        written: &[Written<'a>],
+        shapes: &mut [OperandShape],
+    ) {
+        let text = self.checker.text;
+        let first = match (instruction.mnemonic.text(text), instruction.modifiers.as_slice()) {
+            ("mov", [ty]) if matches!(ty.text(text), "b16" | "b32" | "b64") => 0,
+            ("tex" | "tld4", _) => 2,
+            _ => return,
+        };
+        for (operand, shape) in written.iter().zip(shapes).skip(first) {
+            let WrittenKind::Name(reference) = &operand.kind else { continue };
+            if reference.suffix.is_none()
+                && let Some(n @ 2..) = self.vector_register_lanes(reference.name)
+            {
+                shape.body = Body::Vector(n);
+            }
+        }
+    }
+
+    /// The elements of the register of that name, where there is one.
+    fn vector_register_lanes(&self, name: tree::Name) -> Option<u8> {
+        match self.checker.scopes.find(name.text(self.checker.text))? {
+            Found::Entity(Entity::Register(id), _) => Some(self.register(id).vector),
+            Found::Member(family, _) => Some(family.vector),
+            Found::Entity(..) => None,
         }
     }
 

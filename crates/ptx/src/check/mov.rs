@@ -8,7 +8,7 @@ use super::body::BodyChecker;
 use super::inst::{Site, Written, WrittenKind};
 use super::module::{AddressBase, FunctionKind, LocalRole, Operand};
 use super::scope::Entity;
-use super::types::Width;
+use super::types::{Width, accepts};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Dir, OperandForm, Slot, Space, Ty, TyKind, Version};
@@ -221,6 +221,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// The vector of a packing or unpacking `mov`. PTX ISA §9.7.8.3.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     pub(super) fn elements(
         &mut self,
         site: &Site<'_>,
@@ -228,28 +229,12 @@ impl<'a> BodyChecker<'_, 'a> {
         written: &Written<'a>,
     ) -> Option<Operand> {
         let ty = site.found.mods.ty_in(Slot::Type)?;
-        let WrittenKind::Vector(list) = &written.kind else {
-            return self.wrong_kind(written.span, "a vector in braces must stand here");
+        let list = match &written.kind {
+            WrittenKind::Vector(list) => list,
+            WrittenKind::Name(reference) => return self.packed_register(ty, reference),
+            _ => return self.wrong_kind(written.span, "a vector must stand here"),
         };
-        let count = list.len() as u32;
-        let part = match (ty.bits().checked_div(count), count) {
-            (Some(8), 2 | 4) => Ty::B8,
-            (Some(16), 2 | 4) => Ty::B16,
-            (Some(32), 2 | 4) => Ty::B32,
-            (Some(64), 2) => Ty::B64,
-            _ => {
-                self.checker.report.push(
-                    Diagnostic::new(
-                        Code::BadVector,
-                        written.span,
-                        format!("`.{}` does not consist of {count} parts", ty.name()),
-                    )
-                    .with_help("2 or 4 parts of 8, 16 or 32 bits")
-                    .with_section("9.7.8.3"),
-                );
-                return None;
-            }
-        };
+        let part = self.part(ty, list.len(), written.span)?;
         let mut elements = Vec::with_capacity(list.len());
         for element in list {
             elements.push(match form.dir {
@@ -258,5 +243,42 @@ impl<'a> BodyChecker<'_, 'a> {
             });
         }
         elements.into_iter().collect::<Option<Vec<_>>>().map(Operand::Vector)
+    }
+
+    /// A vector register as the vector of a packing or unpacking `mov`.
+    fn packed_register(&mut self, ty: Ty, reference: &'a Reference) -> Option<Operand> {
+        let Entity::Register(id) = self.resolve(reference.name)? else {
+            return self.wrong_kind(reference.span, "a vector register must stand here");
+        };
+        let register = self.register(id);
+        let (have, lanes) = (register.ty, register.vector);
+        let part = self.part(ty, usize::from(lanes), reference.span)?;
+        if !accepts(part, have, Width::Equal) {
+            self.wrong_type(reference.span, part, have);
+            return None;
+        }
+        Some(Operand::Vector((0..lanes).map(|lane| Operand::Element(id, lane)).collect()))
+    }
+
+    /// The type of each of `count` parts of `ty`.
+    fn part(&mut self, ty: Ty, count: usize, span: Span) -> Option<Ty> {
+        match (ty.bits().checked_div(count as u32), count) {
+            (Some(8), 2 | 4) => Some(Ty::B8),
+            (Some(16), 2 | 4) => Some(Ty::B16),
+            (Some(32), 2 | 4) => Some(Ty::B32),
+            (Some(64), 2) => Some(Ty::B64),
+            _ => {
+                self.checker.report.push(
+                    Diagnostic::new(
+                        Code::BadVector,
+                        span,
+                        format!("`.{}` does not consist of {count} parts", ty.name()),
+                    )
+                    .with_help("2 or 4 parts of 8, 16 or 32 bits")
+                    .with_section("9.7.8.3"),
+                );
+                None
+            }
+        }
     }
 }

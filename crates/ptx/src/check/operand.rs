@@ -506,8 +506,15 @@ impl<'a> BodyChecker<'_, 'a> {
         value.bits().map(Operand::Imm)
     }
 
-    /// Says that an operand has the wrong type.
+    /// Says that an operand has the wrong type; once for all operands of an instruction that have it in the same way, as
+    /// the mistake is then likely the instruction's.
     pub(super) fn wrong_type(&mut self, span: Span, wanted: Ty, have: Ty) {
+        if let Some((.., finding)) = self.mistyped.iter().find(|(w, h, _)| (*w, *h) == (wanted, have)) {
+            let text = format!("`.{}` as well", have.name());
+            self.checker.report.also(*finding, span, &text);
+            return;
+        }
+        self.mistyped.push((wanted, have, self.checker.report.len()));
         let name = span.text(self.checker.text);
         let (wanted_name, have_name) = (wanted.name(), have.name());
         let label = if wanted.bits() == have.bits() {

@@ -4,7 +4,7 @@
 //! severity of its code.
 
 use crate::Span;
-use crate::diag::{Code, Diagnostic, Severity};
+use crate::diag::{Code, Diagnostic, Label, Severity};
 
 /// Collects diagnostics.
 #[derive(Debug, Default)]
@@ -35,6 +35,18 @@ impl Report {
     /// Adds a diagnostic that has neither help nor section.
     pub(super) fn say(&mut self, code: Code, span: Span, message: impl Into<String>) {
         self.push(Diagnostic::new(code, span, message));
+    }
+
+    /// How many findings there are so far: the place of the next.
+    pub(super) fn len(&self) -> usize {
+        self.diagnostics.len()
+    }
+
+    /// Adds a place to an earlier finding.
+    pub(super) fn also(&mut self, finding: usize, span: Span, text: &str) {
+        if let Some(diagnostic) = self.diagnostics.get_mut(finding) {
+            diagnostic.related.push(Label { span, text: text.to_owned() });
+        }
     }
 
     /// How many errors there are so far.
