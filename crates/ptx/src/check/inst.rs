@@ -12,7 +12,7 @@ use super::rule;
 use super::scope::{Entity, Found};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
-use crate::isa::{self, At, Body, Match, Mismatch, Mods, OperandShape, Rnd, Ty, Unmet};
+use crate::isa::{self, Body, Match, OperandShape, Ty, Unmet};
 use crate::syntax::tree::{self, OperandKind, Reference};
 
 /// A written operand, its expressions evaluated.
@@ -235,7 +235,9 @@ impl<'a> BodyChecker<'_, 'a> {
                 if !self.requirements(instruction, &found, shapes) {
                     return None;
                 }
-                if let Some(key) = key {
+                if let Some(order) = found.reordered(&words) {
+                    self.order(instruction, &found, &order);
+                } else if let Some(key) = key {
                     self.checker.selected.insert((opcode, key), found);
                 }
                 Some(found)
@@ -243,102 +245,33 @@ impl<'a> BodyChecker<'_, 'a> {
         }
     }
 
+    /// ptxas takes modifiers in any order; the manual's forms have one.
+    fn order(&mut self, instruction: &tree::Instruction, found: &Match, order: &str) {
+        let mnemonic = instruction.mnemonic.text(self.checker.text);
+        let name = instruction.opcode_span().text(self.checker.text);
+        self.checker.report.push(
+            Diagnostic::new(
+                Code::NonStandard,
+                instruction.opcode_span(),
+                format!("the modifiers of `{name}` stand in another order than in the manual"),
+            )
+            .with_help(format!("`{mnemonic}{order}`"))
+            .with_section(found.row.row().section),
+        );
+    }
+
     /// Where operands are broken: says at least that the instruction does not exist.
     fn words_alone(&mut self, instruction: &'a tree::Instruction) {
         let Some(words) = self.words(instruction) else { return };
         let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
         let mnemonic = instruction.mnemonic.text(self.checker.text);
-        if !isa::match_mods(mnemonic, &words).is_empty() {
+        let candidates = isa::match_mods(mnemonic, &words);
+        if !candidates.is_empty() || !isa::match_any_order(mnemonic, &words).is_empty() {
             return;
         }
         if let Err(mismatch) = isa::select(mnemonic, &words, &[]) {
             self.mismatch(instruction, &[], &mismatch);
         }
-    }
-
-    fn mismatch(&mut self, instruction: &tree::Instruction, written: &[Written<'_>], mismatch: &Mismatch) {
-        let opcode = instruction.opcode_span();
-        if mismatch.code == Code::NoSuchForm
-            && let Some((word, label, section)) = self.culprit(instruction)
-        {
-            let mut diagnostic =
-                Diagnostic::new(mismatch.code, word.span, mismatch.message.clone()).with_label(label);
-            diagnostic.help = mismatch.help.clone();
-            diagnostic.section = section.or(mismatch.section);
-            self.checker.report.push(diagnostic);
-            return;
-        }
-        let span = match mismatch.at {
-            At::Mnemonic => instruction.mnemonic.span,
-            At::Word(i) => instruction.modifiers.get(i).map_or(opcode, |word| word.span),
-            At::Words => match (instruction.modifiers.first(), instruction.modifiers.last()) {
-                (Some(first), Some(last)) => first.span.to(last.span),
-                (_, _) => instruction.mnemonic.span,
-            },
-            At::Operand(i) => written.get(i).map_or(opcode, |operand| operand.span),
-            At::Instruction => opcode,
-        };
-        let mut diagnostic =
-            Diagnostic::new(mismatch.code, span, mismatch.message.clone()).with_label(mismatch.label.clone());
-        diagnostic.help = mismatch.help.clone();
-        diagnostic.section = mismatch.section;
-        self.checker.report.push(diagnostic);
-    }
-
-    /// The modifier that is wrong where all others are right, with what to say of it: the last one without which the form
-    /// exists, else a rounding in whose place another must stand.
-    fn culprit(
-        &mut self,
-        instruction: &tree::Instruction,
-    ) -> Option<(tree::Word, String, Option<&'static str>)> {
-        let text = self.checker.text;
-        let mnemonic = instruction.mnemonic.text(text);
-        let words: Vec<&str> = instruction.modifiers.iter().map(|word| word.text(text)).collect();
-        if words.len() > Mods::CAPACITY || !self.checker.may_suggest() {
-            return None;
-        }
-        let level = self.checker.header.level();
-        let exists = |words: &[&str]| {
-            let open = |row: isa::RowId| level.is_none_or(|level| row.form().gate.unmet(level).is_none());
-            isa::match_mods(mnemonic, words).iter().any(|(row, _)| open(*row))
-        };
-        let removable = (0..words.len()).rev().find(|skip| {
-            let mut rest = words.clone();
-            rest.remove(*skip);
-            exists(&rest)
-        });
-        if let Some(index) = removable {
-            let mut rest = words.clone();
-            rest.remove(index);
-            let section = isa::match_mods(mnemonic, &rest).first().map(|(row, _)| row.row().section);
-            let name = rest.iter().fold(mnemonic.to_owned(), |name, word| name + "." + word);
-            let label = format!("without this, `{name}` exists");
-            return Some((*instruction.modifiers.get(index)?, label, section));
-        }
-        let rows = isa::rows_of(mnemonic);
-        let sets = rows.iter().flat_map(|row| &row.form().sets);
-        let mut vocabulary: Vec<isa::Word> =
-            sets.flat_map(|set| set.values.iter().map(|(w, _)| *w)).collect();
-        vocabulary.sort_unstable();
-        vocabulary.dedup();
-        for (index, word) in words.iter().enumerate() {
-            let rounds = isa::Word::from_text(word).and_then(Rnd::from_word).is_some();
-            if !rounds {
-                continue;
-            }
-            let fits = |other: &&isa::Word| {
-                let mut changed = words.clone();
-                changed[index] = other.text();
-                exists(&changed)
-            };
-            let others: Vec<String> =
-                vocabulary.iter().filter(fits).map(|w| format!("`.{}`", w.text())).collect();
-            if !others.is_empty() {
-                let label = format!("in its place {}", others.join(" "));
-                return Some((instruction.modifiers[index], label, None));
-            }
-        }
-        None
     }
 
     /// Versions, targets, and rules over the modifiers.

@@ -28,6 +28,7 @@ mod immediate;
 mod init;
 mod inst;
 mod link;
+mod mismatch;
 mod mov;
 mod operand;
 mod print;

@@ -462,6 +462,14 @@ pub fn companion_lanes(geom: Geom) -> u8 {
 }
 
 impl Form {
+    /// Every word that may stand in the suffix.
+    pub fn words(&self) -> impl Iterator<Item = Word> + '_ {
+        self.suffix.iter().flat_map(Item::parts).flat_map(|part| match part {
+            Part::Word(_, word) => vec![word],
+            Part::Set(index) => self.sets[index].values.iter().map(|(word, _)| *word).collect(),
+        })
+    }
+
     /// The syntax line for people: sets of few words spelled out, and no marks for free order.
     pub fn syntax(&self) -> String {
         const SPELLED: usize = 4;

@@ -172,12 +172,73 @@ pub fn match_mods(mnemonic: &str, words: &[&str]) -> Vec<(RowId, Mods)> {
     rows.filter_map(|row| match_suffix(row.form(), &words).map(|mods| (*row, mods))).collect()
 }
 
+/// The rows of `mnemonic` that the suffix words fit in another order: ptxas takes modifiers in any, and compilers rely on it.
+/// Words that could change places (types, layouts) keep theirs. The order of video instructions is fixed (V20).
+pub fn match_any_order(mnemonic: &str, words: &[&str]) -> Vec<(RowId, Mods)> {
+    let fixed = |row: &RowId| ["9.7.15", "9.7.16"].iter().any(|s| row.row().section.starts_with(s));
+    let mut rows = reorderings(mnemonic, words);
+    rows.retain(|(row, _)| !fixed(row));
+    rows
+}
+
+/// The order in which the words would fit some form, where they fit none as they stand.
+pub fn right_order(mnemonic: &str, words: &[&str]) -> Option<String> {
+    reorderings(mnemonic, words).first().map(|(_, mods)| suffix(mods))
+}
+
+fn reorderings(mnemonic: &str, words: &[&str]) -> Vec<(RowId, Mods)> {
+    let words: Option<Vec<Word>> = words.iter().map(|w| Word::from_text(w)).collect();
+    let Some(words) = words.filter(|words| (2..=Mods::CAPACITY).contains(&words.len())) else {
+        return Vec::new();
+    };
+    let rows = rows_of(mnemonic).iter();
+    rows.filter_map(|row| reordered(row.form(), &words).map(|mods| (*row, mods))).collect()
+}
+
+/// The modifiers as given: `.rn.f32`.
+fn suffix(mods: &Mods) -> String {
+    mods.given().iter().map(|(_, word)| format!(".{}", word.text())).collect()
+}
+
+/// The modifiers where the words fit the form in another order.
+fn reordered(form: &Form, words: &[Word]) -> Option<Mods> {
+    let mut left = words.to_vec();
+    let mut order = Vec::with_capacity(words.len());
+    for item in &form.suffix {
+        let inner = match item {
+            Item::AnyOrder(inner) => inner.as_slice(),
+            Item::One(_) | Item::Group(_) | Item::Opt(_) => std::slice::from_ref(item),
+        };
+        for item in inner {
+            let needed = matches!(item, Item::One(_) | Item::Group(_));
+            for part in item.parts() {
+                let choices = part_words(form, part);
+                match left.iter().position(|word| choices.contains(word)) {
+                    Some(i) => order.push(left.remove(i)),
+                    None if needed => return None,
+                    None => {}
+                }
+            }
+        }
+    }
+    let fixed = |word: &Word| word.ty().is_some() || matches!(word, Word::Row | Word::Col);
+    let in_place = |words: &[Word]| words.iter().copied().filter(fixed).collect::<Vec<_>>();
+    if !left.is_empty() || in_place(&order) != in_place(words) {
+        return None;
+    }
+    let order: Vec<Option<Word>> = order.into_iter().map(Some).collect();
+    match_suffix(form, &order)
+}
+
 /// The one row that an instruction names, or why there is none.
 ///
 /// # Errors
 /// No row fits: the mismatch says what is wrong and where.
 pub fn select(mnemonic: &str, words: &[&str], shapes: &[OperandShape]) -> Result<Match, Box<Mismatch>> {
-    let candidates = match_mods(mnemonic, words);
+    let mut candidates = match_mods(mnemonic, words);
+    if candidates.is_empty() {
+        candidates = match_any_order(mnemonic, words);
+    }
     for (row, mods) in &candidates {
         if let Ok(binding) = bind(row.form(), mods, shapes) {
             return Ok(Match { row: *row, mods: *mods, binding });
@@ -228,6 +289,13 @@ impl Match {
     /// What is wrong with the combination of modifiers beyond syntax, in a few words.
     pub fn mods_error(&self) -> Option<String> {
         self.row.row().rules.iter().find_map(|r| rule::mods_error(*r, &self.mods))
+    }
+
+    /// The modifiers in the order of the form, where `words` are in one that the form does not allow.
+    pub fn reordered(&self, words: &[&str]) -> Option<String> {
+        let given = self.mods.given();
+        let same = given.len() == words.len() && given.iter().zip(words).all(|((_, g), w)| g.text() == *w);
+        (!same).then(|| suffix(&self.mods))
     }
 
     /// Since when the manual discourages this, and what it recommends.

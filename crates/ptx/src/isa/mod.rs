@@ -26,7 +26,8 @@ pub use arch::{Sm, SmVariant, Version};
 pub use form::{Dir, Form, Kind, Need, OperandForm, Selector};
 pub use gate::{Gate, Level, Unmet};
 pub use matching::{
-    Binding, Body, Match, OperandShape, Requirement, RowId, match_mods, mnemonics, rows_of, select,
+    Binding, Body, Match, OperandShape, Requirement, RowId, match_any_order, match_mods, mnemonics,
+    right_order, rows_of, select,
 };
 pub use mods::{
     AtomOp, BarRedOp, BoolOp, Clamp, Cmp, Geom, Half, Layout, Lod, MatrixShape, Mods, PrmtMode, Rnd, Secop,

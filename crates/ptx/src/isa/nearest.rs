@@ -3,7 +3,6 @@
 //! Invariant: an explanation names the mistake in the program's terms, points at one place, and lists forms that exist.
 //! It never guesses what was meant beyond spelling.
 
-use super::form::{Item, Part};
 use super::later;
 use super::matching::{
     OperandShape, RowId, bind, match_suffix, mnemonics, part_words, reach, rows_of, words_of,
@@ -115,11 +114,6 @@ fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
         }
         return mismatch;
     }
-    if let Some((row, order)) = rows.iter().find_map(|row| Some((*row, reordered(*row, &parsed)?))) {
-        mismatch.label = format!("the order is `{mnemonic}{order}`");
-        mismatch.section = Some(row.row().section);
-        return mismatch;
-    }
     if let Some((i, missing)) = one_missing(mnemonic, &parsed) {
         let before = words.get(i).map_or(String::new(), |w| format!(" before `.{w}`"));
         mismatch.label = format!("a modifier is missing{before}: {}", quoted_words(&missing));
@@ -128,8 +122,9 @@ fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
     let reaches: Vec<_> = rows.iter().map(|r| (*r, reach(r.form(), &parsed))).collect();
     let Some(best) = reaches.iter().map(|(_, reach)| reach.words).max() else { return mismatch };
     let mut expected: Vec<Word> = Vec::new();
-    for (row, reach) in reaches.iter().filter(|(_, reach)| reach.words == best) {
-        mismatch.section = Some(row.row().section);
+    let nearest = || reaches.iter().filter(|(_, reach)| reach.words == best);
+    mismatch.section = nearest().next().map(|(row, _)| row.row().section);
+    for (row, reach) in nearest() {
         expected.extend(reach.expected.iter().flat_map(|part| part_words(row.form(), *part)));
     }
     expected.sort_unstable();
@@ -177,40 +172,6 @@ fn one_missing(mnemonic: &str, words: &[Option<Word>]) -> Option<(usize, Vec<Wor
         let missing: Vec<Word> = known.iter().copied().filter(with).collect();
         (!missing.is_empty()).then_some((i, missing))
     })
-}
-
-/// The order of the words that the row would accept, if any.
-fn reordered(row: RowId, words: &[Option<Word>]) -> Option<String> {
-    let form = row.form();
-    let mut left: Vec<Word> = words.iter().copied().collect::<Option<_>>()?;
-    let mut order = Vec::new();
-    let mut take = |part: &Part| {
-        let choices = part_words(form, *part);
-        let i = left.iter().position(|w| choices.contains(w))?;
-        Some(left.remove(i))
-    };
-    let needed = |item: &Item| matches!(item, Item::One(_) | Item::Group(_));
-    for item in &form.suffix {
-        let inner = match item {
-            Item::AnyOrder(inner) => inner.as_slice(),
-            Item::One(_) | Item::Group(_) | Item::Opt(_) => std::slice::from_ref(item),
-        };
-        for (part, needed) in inner.iter().flat_map(|i| i.parts().into_iter().map(move |p| (p, needed(i)))) {
-            match take(&part) {
-                Some(word) => order.push(word),
-                None if needed => return None,
-                None => {}
-            }
-        }
-    }
-    let types = |words: &[Word]| words.iter().copied().filter(|w| w.ty().is_some()).collect::<Vec<_>>();
-    let written: Vec<Word> = words.iter().copied().flatten().collect();
-    if !left.is_empty() || types(&order) != types(&written) {
-        return None;
-    }
-    let parsed: Vec<_> = order.iter().copied().map(Some).collect();
-    match_suffix(form, &parsed)?;
-    Some(order.iter().map(|w| format!(".{}", w.text())).collect())
 }
 
 fn operands(shapes: &[OperandShape], candidates: &[(RowId, Mods)]) -> Mismatch {

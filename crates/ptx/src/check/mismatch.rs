@@ -1,0 +1,150 @@
+//! Why an instruction is none: which of its words is wrong, and what could stand there. PTX ISA §9.7.
+//!
+//! Invariant: one diagnostic, at the word that is wrong where it can be told; [`crate::isa::Mismatch`] says the rest. What is
+//! offered exists in the module's version and target.
+
+use super::body::BodyChecker;
+use super::inst::Written;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::{self, At, Level, Mismatch, Mods, Rnd, Word};
+use crate::syntax::tree;
+
+impl BodyChecker<'_, '_> {
+    /// Says why no row fits.
+    pub(super) fn mismatch(
+        &mut self,
+        instruction: &tree::Instruction,
+        written: &[Written<'_>],
+        mismatch: &Mismatch,
+    ) {
+        let opcode = instruction.opcode_span();
+        if mismatch.code == Code::NoSuchForm
+            && let Some((word, label, section)) = self.culprit(instruction)
+        {
+            let mut diagnostic =
+                Diagnostic::new(mismatch.code, word.span, mismatch.message.clone()).with_label(label);
+            diagnostic.help = mismatch.help.clone();
+            diagnostic.section = section.or(mismatch.section);
+            self.checker.report.push(diagnostic);
+            return;
+        }
+        let span = match mismatch.at {
+            At::Mnemonic => instruction.mnemonic.span,
+            At::Word(i) => instruction.modifiers.get(i).map_or(opcode, |word| word.span),
+            At::Words => match (instruction.modifiers.first(), instruction.modifiers.last()) {
+                (Some(first), Some(last)) => first.span.to(last.span),
+                (_, _) => instruction.mnemonic.span,
+            },
+            At::Operand(i) => written.get(i).map_or(opcode, |operand| operand.span),
+            At::Instruction => opcode,
+        };
+        let mut diagnostic =
+            Diagnostic::new(mismatch.code, span, mismatch.message.clone()).with_label(mismatch.label.clone());
+        diagnostic.help = mismatch.help.clone();
+        diagnostic.section = mismatch.section;
+        self.checker.report.push(diagnostic);
+    }
+
+    /// The modifier that is wrong where all others are right, with what to say of it: the last one without which the form
+    /// exists, else a rounding in whose place another must stand.
+    fn culprit(
+        &mut self,
+        instruction: &tree::Instruction,
+    ) -> Option<(tree::Word, String, Option<&'static str>)> {
+        let text = self.checker.text;
+        let words: Vec<&str> = instruction.modifiers.iter().map(|word| word.text(text)).collect();
+        if words.len() > Mods::CAPACITY || !self.checker.may_suggest() {
+            return None;
+        }
+        let forms = Forms { mnemonic: instruction.mnemonic.text(text), level: self.checker.header.level() };
+        if let Some(order) = isa::right_order(forms.mnemonic, &words) {
+            let label = format!("the order is `{}{order}`", forms.mnemonic);
+            return Some((*instruction.modifiers.first()?, label, None));
+        }
+        if let Some(index) = (0..words.len()).rev().find(|skip| forms.exist(&without(&words, *skip))) {
+            let rest = without(&words, index);
+            let section = isa::match_mods(forms.mnemonic, &rest).first().map(|(row, _)| row.row().section);
+            return Some((*instruction.modifiers.get(index)?, forms.superfluous(&words, index), section));
+        }
+        for (index, word) in words.iter().enumerate() {
+            let rounds = Word::from_text(word).and_then(Rnd::from_word).is_some();
+            let others = if rounds { forms.instead(&words, index) } else { Vec::new() };
+            if !others.is_empty() {
+                let label = format!("in its place {}", others.join(" "));
+                return Some((instruction.modifiers[index], label, None));
+            }
+        }
+        None
+    }
+}
+
+/// The forms of a mnemonic that exist for the module.
+struct Forms<'t> {
+    mnemonic: &'t str,
+    level: Option<Level>,
+}
+
+impl Forms<'_> {
+    fn exist(&self, words: &[&str]) -> bool {
+        let open = |row: isa::RowId| self.level.is_none_or(|level| row.form().gate.unmet(level).is_none());
+        isa::match_mods(self.mnemonic, words).iter().any(|(row, _)| open(*row))
+    }
+
+    /// Every word that some row has a slot or place for, sorted.
+    fn vocabulary(&self) -> Vec<Word> {
+        let forms = isa::rows_of(self.mnemonic).iter().map(|row| row.form());
+        let mut words: Vec<Word> = forms.flat_map(isa::Form::words).collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    }
+
+    /// Whether some form wants either the one word or the other.
+    fn exclude(&self, word: &str, other: &str) -> bool {
+        let (Some(word), Some(other)) = (Word::from_text(word), Word::from_text(other)) else { return false };
+        let mut sets = isa::rows_of(self.mnemonic).iter().flat_map(|row| &row.form().sets);
+        word != other && sets.any(|set| set.holds(word) && set.holds(other))
+    }
+
+    /// What could stand in the place of word `index`.
+    fn instead(&self, words: &[&str], index: usize) -> Vec<String> {
+        let fits = |other: &Word| {
+            let mut changed = words.to_vec();
+            changed[index] = other.text();
+            self.exist(&changed)
+        };
+        self.vocabulary().into_iter().filter(fits).map(|w| format!("`.{}`", w.text())).collect()
+    }
+
+    /// Why word `index`, without which the form exists, cannot stand there.
+    fn superfluous(&self, words: &[&str], index: usize) -> String {
+        let word = words[index];
+        let known = Word::from_text(word).is_some_and(|word| self.vocabulary().contains(&word));
+        if !known {
+            return format!("`.{word}` is no modifier of `{}`", self.mnemonic);
+        }
+        if words.iter().filter(|other| **other == word).count() > 1
+            && isa::match_mods(self.mnemonic, words).is_empty()
+            && self.exist(&without(words, index))
+        {
+            return format!("`.{word}` stands here twice");
+        }
+        let typed = |i: &usize| *i != index && Word::from_text(words[*i]).is_some_and(|w| w.ty().is_some());
+        for other in (0..words.len()).filter(typed) {
+            let with = self.instead(words, other);
+            if (1..=8).contains(&with.len()) {
+                return format!("`.{word}` goes with {}, not with `.{}`", with.join(" "), words[other]);
+            }
+        }
+        if let Some(other) = words.iter().find(|other| self.exclude(word, other)) {
+            return format!("`.{word}` cannot stand beside `.{other}`");
+        }
+        let name = without(words, index).iter().fold(self.mnemonic.to_owned(), |name, w| name + "." + w);
+        format!("without this, `{name}` exists")
+    }
+}
+
+/// All words but one.
+fn without<'w>(words: &[&'w str], index: usize) -> Vec<&'w str> {
+    words.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, word)| *word).collect()
+}
