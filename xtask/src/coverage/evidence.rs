@@ -122,9 +122,13 @@ impl Evidence {
         for (index, line) in lines.iter().enumerate() {
             let Some(ids) = line.strip_prefix("// covers: ") else { continue };
             let place = format!("{place}:{}", index + 1);
-            let test = lines[index + 1..].iter().find(|l| !l.starts_with("// covers: "));
-            if test != Some(&"#[test]") {
-                self.faults.push(format!("{place}: no `#[test]` follows"));
+            // Above the attribute, or between it and the function.
+            let beside = |line: &&&str| !line.starts_with("// covers: ");
+            let test = Some(&"#[test]");
+            if lines[index + 1..].iter().find(beside) != test
+                && lines[..index].iter().rev().find(beside) != test
+            {
+                self.faults.push(format!("{place}: no `#[test]` beside it"));
                 continue;
             }
             for id in ids.split_whitespace() {
@@ -150,9 +154,9 @@ fn has_word(text: &str, word: &str) -> bool {
         .any(|(at, _)| !text[..at].ends_with(part) && !text[at + word.len()..].starts_with(part))
 }
 
-/// What a data-driven test executes: its statements and, for patterns of whole lines, its lines.
+/// What a data-driven test executes: lines, in groups that belong together, such as the heading and the body of a form.
 struct Executed {
-    lines: Vec<String>,
+    groups: Vec<Vec<String>>,
 }
 
 impl Executed {
@@ -166,26 +170,28 @@ impl Executed {
             "fixtures" => {
                 let case = read(&tests.join("fixtures/cases").join(format!("{name}.json")))?;
                 let ptx = string_of(&case, "ptx").ok_or_else(|| format!("{test}: a case without PTX"))?;
-                return Ok(Self {
-                    lines: read(&tests.join("fixtures").join(ptx))?.lines().map(str::to_owned).collect(),
-                });
+                let ptx = read(&tests.join("fixtures").join(ptx))?;
+                return Ok(Self { groups: ptx.lines().map(|line| vec![line.to_owned()]).collect() });
             }
             _ => return Err(format!("`{test}`: vectors/, textures/ or fixtures/ is wanted")),
         };
-        Ok(Self { lines: text.lines().flat_map(described).collect() })
+        Ok(Self { groups: text.lines().map(described).collect() })
     }
 
-    /// Every alternative of the pattern must match, and one of the statements found must be of the row.
+    /// Every alternative of the pattern must match, and one of the statements found, or of the group whose line is found, must be of
+    /// the row.
     fn find(&self, row: &Row, pattern: &str) -> Result<(), String> {
         let mut fits = false;
         for one in expand(pattern)? {
             let mut found = false;
-            for line in &self.lines {
-                if matches(&one, line) {
+            for group in &self.groups {
+                let mut all = group.iter().flat_map(|line| statements(line));
+                if group.iter().any(|line| matches(&one, line)) {
                     found = true;
-                    fits |= statements(line).any(|s| row.fits(&s));
+                    fits |= all.any(|s| row.fits(&s));
+                    continue;
                 }
-                for statement in statements(line).filter(|s| self.matches(&one, s)) {
+                for statement in all.filter(|s| self.matches(&one, s)) {
                     found = true;
                     fits |= row.fits(&statement);
                 }

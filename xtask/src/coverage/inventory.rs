@@ -27,7 +27,7 @@ struct Key {
 /// Suffix words that stand for themselves in the syntax of a row.
 const LITERAL: &str = "sat f16 f16x2 f32 f64 s32 b16 cc wide hi lo approx full ftz to nc idx sync volatile relaxed acquire release \
      shiftamt noftz add inc dec exch cas ballot any all uni up down bfly idx popc arrive red warp min max global shared local const \
-     param generic mask load store mma xor geom base level grad 1d 2d 3d a1d a2d cube acube 2dms a2dms b p \
+     param generic mask load store mma xor base level grad 1d 2d 3d a1d a2d cube acube 2dms a2dms b p \
      width array_size num_mipmap_levels num_samples normalized_coords force_unnormalized_coords memory_layout sc";
 
 impl Row {
@@ -36,10 +36,11 @@ impl Row {
         self.keys.is_empty() || self.keys.iter().any(|key| key.fits(statement))
     }
 
-    /// Whether a statement can be an attempt at the row: the mnemonic is right, the suffix may not be.
+    /// Whether a statement can be an attempt at the row: the mnemonic or a word of the suffix is right.
     pub(super) fn resembles(&self, statement: &Statement<'_>) -> bool {
-        let mnemonic = statement.opcode.split('.').next();
-        self.keys.is_empty() || self.keys.iter().any(|key| Some(key.mnemonic.as_str()) == mnemonic)
+        let known = |key: &Key, word| key.mnemonic == word || key.words.iter().any(|w| w == word);
+        self.keys.is_empty()
+            || self.keys.iter().any(|key| statement.opcode.split('.').any(|word| known(key, word)))
     }
 
     /// What [`Row::fits`] asks for, in words.
@@ -81,6 +82,9 @@ impl Key {
                 _ if depth == 0 => suffix.push(c),
                 _ => {}
             }
+        }
+        if suffix.contains('/') {
+            suffix.clear();
         }
         let literal = |word: &&str| LITERAL.split_whitespace().any(|l| l == *word);
         let words = suffix.split('.').filter(literal).map(str::to_owned).collect();
