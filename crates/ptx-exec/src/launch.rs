@@ -16,7 +16,7 @@ use crate::mem::{Class, Memory, MemoryError};
 use crate::sched::{GridRun, GridTrap, Outcome, RESIDENT_BYTES, run_grid};
 use crate::texture::Descriptor;
 use crate::trap::Trap;
-use crate::warp::GridShape;
+use crate::warp::{EventCounts, GridShape};
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
 use ptx::ir::{Callee, Program};
 use ptx::isa::{Space, TyKind};
@@ -309,6 +309,8 @@ pub struct LaunchReport {
     pub thread_instructions: u64,
     /// What the kernel printed, in order of CTA numbers.
     pub output: Vec<u8>,
+    /// How often warps triggered each event with `pmevent`.
+    pub events: EventCounts,
     /// From the first CTA's start to the last one's end.
     pub elapsed: Duration,
     /// OS threads.
@@ -323,7 +325,7 @@ pub enum LaunchError {
     /// No memory for the launch.
     Memory(MemoryError),
     /// The program is at fault; with what it did until then.
-    Trap(Box<Trap>, LaunchReport),
+    Trap(Box<Trap>, Box<LaunchReport>),
 }
 
 impl From<MemoryError> for LaunchError {
@@ -416,16 +418,20 @@ impl Kernel {
             cancel: config.cancel.as_deref(),
         };
         let began = Instant::now();
-        let Outcome { trap, error, steps, lane_steps, output } = run_grid(&run);
+        let Outcome { trap, error, steps, lane_steps, output, events } = run_grid(&run);
         let report = LaunchReport {
             steps,
             thread_instructions: lane_steps,
             output,
+            events,
             elapsed: began.elapsed(),
             threads,
         };
         match (trap, error) {
-            (Some(trap), _) => Err(LaunchError::Trap(Box::new(self.trap(trap, config)), report)),
+            (Some(trap), _) => {
+                let trap = Box::new(self.trap(trap, config));
+                Err(LaunchError::Trap(trap, Box::new(report)))
+            }
             (None, Some(error)) => Err(error.into()),
             (None, None) => Ok(report),
         }

@@ -14,8 +14,6 @@ pub enum FaultKind {
     ReadOnly,
     /// `trap`
     Trap,
-    /// `brkpt` without a debugger.
-    Breakpoint,
     /// `__assertfail`: the message, complete.
     Assert(String),
     /// An indirect call of something that is not a function, or not one that the call may reach.
@@ -52,7 +50,6 @@ impl FaultKind {
             FaultKind::Misaligned => "misaligned",
             FaultKind::ReadOnly => "read_only",
             FaultKind::Trap => "trap",
-            FaultKind::Breakpoint => "breakpoint",
             FaultKind::Assert(_) => "assert",
             FaultKind::BadCall => "bad_call",
             FaultKind::BadBranchIndex => "bad_branch_index",
@@ -139,7 +136,6 @@ impl std::fmt::Display for Trap {
             FaultKind::Misaligned => "misaligned address".to_owned(),
             FaultKind::ReadOnly => "write to read-only memory".to_owned(),
             FaultKind::Trap => "`trap` was executed".to_owned(),
-            FaultKind::Breakpoint => "`brkpt` was executed".to_owned(),
             FaultKind::Assert(message) => message.clone(),
             FaultKind::BadCall => "indirect call of something that is no function it may reach".to_owned(),
             FaultKind::BadBranchIndex => "`brx.idx` past the end of its target list".to_owned(),

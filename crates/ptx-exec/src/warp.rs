@@ -7,6 +7,9 @@
 
 use crate::lanes::{LANES, Lane, LaneMask};
 
+/// How often each of the events 0 to 15 was triggered. PTX ISA §9.7.17.3.
+pub type EventCounts = [u64; 16];
+
 /// Facts about the launch, the same for all its warps. PTX ISA ch. 10.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridShape {
@@ -59,6 +62,8 @@ pub struct WarpState {
     pub(crate) clock: u64,
     /// A step asks the scheduler to run somebody else after this block.
     pub(crate) wants_yield: bool,
+    /// Events that `pmevent` triggered and nobody has taken yet; `None` where there are none, as almost always.
+    pub(crate) events: Option<Box<EventCounts>>,
 }
 
 impl WarpState {
@@ -74,6 +79,7 @@ impl WarpState {
             carry: 0,
             clock: 0,
             wants_yield: false,
+            events: None,
         };
         state.start(ctaid, warpid);
         state
@@ -96,6 +102,7 @@ impl WarpState {
         }
         (self.ctaid, self.warpid) = (ctaid, warpid);
         (self.carry, self.clock, self.wants_yield) = (0, 0, false);
+        self.events = None;
     }
 
     /// `%clock64`: instructions that the warp has executed; each reading moves it, so that no two are equal.
@@ -107,6 +114,14 @@ impl WarpState {
     /// `%globaltimer`: the clock, one nanosecond a tick. It is no clock of the wall, so that runs can be repeated.
     pub fn read_globaltimer(&mut self) -> u64 {
         self.read_clock()
+    }
+
+    /// `pmevent`: triggers each event whose bit is set, once for the warp.
+    pub fn trigger(&mut self, events: u16) {
+        let counts = self.events.get_or_insert_default();
+        for (event, count) in counts.iter_mut().enumerate() {
+            *count += u64::from(events >> event & 1);
+        }
     }
 
     /// `nanosleep`: the clock moves on, and others run.

@@ -144,7 +144,7 @@ impl Session<'_> {
         });
         if self.options.stats {
             object["stats"] = self.reports.last().map_or(Value::Null, |r| {
-                json!({ "warp_instructions": r.warp_instructions, "thread_instructions": r.thread_instructions, "threads": r.threads })
+                json!({ "warp_instructions": r.warp_instructions, "thread_instructions": r.thread_instructions, "threads": r.threads, "prof_trigger": r.events })
             });
         }
         object
@@ -164,6 +164,9 @@ impl Session<'_> {
                 report.warp_instructions,
                 report.thread_instructions,
             );
+            for (event, count) in report.events.iter().enumerate().filter(|(_, count)| **count > 0) {
+                let _infallible = writeln!(text, "  prof_trigger_{event:02}: {count}");
+            }
         }
         text
     }

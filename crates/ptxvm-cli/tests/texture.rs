@@ -204,6 +204,43 @@ fn later_launches_see_what_surfaces_were_given() {
     assert_eq!(scratch.data("after.npy"), words(&[9, 8, 7, 6, 6, 5]));
 }
 
+const LAYOUT: &str = "
+.version 6.4
+.target sm_70
+.address_size 64
+.global .surfref s;
+.visible .entry k(.param .u64 out)
+{
+    .reg .b32 %v;
+    .reg .b16 %h;
+    .reg .b64 %o;
+    ld.param.u64 %o, [out];
+    suq.memory_layout.b32 %v, [s];
+    st.global.u32 [%o], %v;
+    suld.b.2d.b16.trap %h, [s, {2, 1}];
+    cvt.u32.u16 %v, %h;
+    st.global.u32 [%o+4], %v;
+    ret;
+}";
+
+#[test]
+// covers: opq.memory_layout suq.memory_layout
+fn linear_memory_with_a_pitch() {
+    let scratch = Scratch::new("linear");
+    let ptx = scratch.write("k.ptx", LAYOUT);
+    // Rows of three 16-bit texels: byte 2 of row 1 is its second texel.
+    let words: Vec<u8> = [1u16, 2, 3, 40, 50, 60].iter().flat_map(|w| w.to_le_bytes()).collect();
+    let texels = scratch.array("t.npy", "<u2", "2, 3", &words);
+    for (fields, layout) in
+        [("", 0u32), (",memory_layout=1", 1), (",memory_layout=1,pitch=64", 1), (",memory_layout=0", 0)]
+    {
+        let (bind, out) =
+            (format!("s=surf:{texels}{fields}"), format!("out:u4[2]={}", scratch.path("out.npy")));
+        expect(&ptxvm(&["run", &ptx, "--bind", &bind, "--arg", &out]), 0);
+        assert_eq!(scratch.data("out.npy"), [layout.to_le_bytes(), 50u32.to_le_bytes()].concat(), "{fields}");
+    }
+}
+
 #[test]
 fn mistakes_are_named() {
     let scratch = Scratch::new("mistakes");

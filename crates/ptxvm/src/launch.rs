@@ -156,11 +156,14 @@ pub struct Report {
     pub warp_instructions: u64,
     /// The same, counted for each lane that was active.
     pub thread_instructions: u64,
+    /// How often warps triggered each of the events 0 to 15 (`pmevent`, `__prof_trigger`).
+    pub events: [u64; 16],
 }
 
 impl From<ptx_exec::launch::LaunchReport> for Report {
     fn from(report: ptx_exec::launch::LaunchReport) -> Self {
-        let ptx_exec::launch::LaunchReport { steps, thread_instructions, output, elapsed, threads } = report;
-        Self { output, elapsed, threads, warp_instructions: steps, thread_instructions }
+        let ptx_exec::launch::LaunchReport { steps, thread_instructions, output, events, elapsed, threads } =
+            report;
+        Self { output, elapsed, threads, warp_instructions: steps, thread_instructions, events }
     }
 }

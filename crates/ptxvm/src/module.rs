@@ -200,7 +200,7 @@ impl Kernel {
             Ok(report) => Ok(report.into()),
             Err(LaunchError::Invalid(why)) => Err(Error::caller(why)),
             Err(LaunchError::Memory(error)) => Err(error.into()),
-            Err(LaunchError::Trap(trap, report)) => Err(ErrorKind::Trap(trap, report.into()).into()),
+            Err(LaunchError::Trap(trap, report)) => Err(ErrorKind::Trap(trap, (*report).into()).into()),
         }
     }
 }

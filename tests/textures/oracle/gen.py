@@ -17,16 +17,29 @@ class Suite:
         self.name, self.lines, self.last = name, [], {}
 
     def put(self, text):
-        key = text.split()[0] + " " + text.split()[1]
+        key = text.split()[0]
+        key = "bound" if key in ("texture", "surface", "unbound") else key
+        if key == "array":
+            self.last.pop("bound", None)
         if self.last.get(key) != text:
             self.lines.append(text)
             self.last[key] = text
 
-    def form(self, name, results, operands, body, vectors, after=None):
-        self.lines.append(f"form {name} | {results} | {operands} | {body}")
+    def covers(self, *ids):
+        """The features that the forms after it execute."""
+        self.lines.append("# covers: " + " ".join(ids))
+
+    def forms_go_on(self, name, results, operands, body, vectors, after=None):
+        """A form that works on the array as the form before it left it."""
+        self.form(name, results, operands, body, vectors, after, "then")
+
+    def form(self, name, results, operands, body, vectors, after=None, word="form"):
+        """A vector is a list of operands, and a list of results or the trap that must come."""
+        self.lines.append(f"{word} {name} | {results} | {operands} | {body}")
         for ins, outs in vectors:
-            word = lambda w: w if isinstance(w, str) else "%08x" % (w & 0xFFFFFFFFFFFFFFFF)
-            self.lines.append(" ".join(word(w) for w in ins) + " = " + " ".join(word(w) for w in outs))
+            text = lambda w: w if isinstance(w, str) else "%08x" % (w & 0xFFFFFFFFFFFFFFFF)
+            outs = outs if isinstance(outs, str) else " ".join(text(w) for w in outs)
+            self.lines.append((" ".join(text(w) for w in ins) + " = " + outs).strip())
         if after is not None:
             self.lines.append("after " + after)
 
@@ -60,6 +73,8 @@ def floats(r, n, normalized, count):
 
 def lookups():
     s = Suite("lookup")
+    s.covers("tex.1d", "tex.2d", "tex.3d", "opq.filter_nearest", "opq.filter_linear", "opq.normalized_coords")
+    s.covers("opq.addr_wrap", "opq.addr_mirror", "opq.addr_clamp_ogl", "opq.addr_clamp_edge", "opq.addr_clamp_border")
     sizes = {"1d": [6], "2d": [5, 3], "3d": [4, 3, 2]}
     for geom, size in sizes.items():
         dims = len(size)
@@ -95,30 +110,32 @@ def lookups():
 
 def format_cases():
     s = Suite("format")
+    s.covers("opq.channel_data_type", "opq.channel_order", "tex.dtype_f16", "tex.v2_f16x2")
     for ty in TYPES:
         for order in ORDERS:
             if (order != "rgb") and ty in PACKED:
                 continue
-            im = Image("a", "1d", ty, order, [24])
+            im = Image("a", "1d", ty, order, [12])
             s.put(im.text())
             t = Texture(im, linear=True)
             s.put(t.text())
-            texels = [images.texel(t, [x]) for x in range(24)]
+            texels = [images.texel(t, [x]) for x in range(12)]
             dtype = "f32" if formats.is_float(ty) else "u32" if ty[0] == "u" else "s32"
-            s.form(f"{ty} {order}", RGBA, "x:s32", f"tex.1d.v4.{dtype}.s32 {OUT}, [t, {{%x}}];", [([x], texels[x]) for x in range(24)])
+            s.form(f"{ty} {order}", RGBA, "x:s32", f"tex.1d.v4.{dtype}.s32 {OUT}, [t, {{%x}}];", [([x], texels[x]) for x in range(12)])
             r = formats.rng(f"format {ty} {order}")
-            cs = [exact(r.uniform(-1, 25)) for _ in range(12)]
+            cs = [exact(r.uniform(-1, 13)) for _ in range(6)]
             s.form(f"{ty} {order} filtered", RGBA, "x:f32", f"tex.1d.v4.{dtype}.f32 {OUT}, [t, {{%x}}];", [([b], images.sample(t, 0, [v])) for b, v in cs])
             if formats.is_float(ty):
                 halves = [[f16(value(c)) for c in texel] for texel in texels]
-                s.form(f"{ty} {order} f16", "r:b16 g:b16 b:b16 a:b16", "x:s32", f"tex.1d.v4.f16.s32 {OUT}, [t, {{%x}}];", [([x], halves[x]) for x in range(24)])
+                s.form(f"{ty} {order} f16", "r:b16 g:b16 b:b16 a:b16", "x:s32", f"tex.1d.v4.f16.s32 {OUT}, [t, {{%x}}];", [([x], halves[x]) for x in range(12)])
                 pairs = [[h[1] << 16 | h[0], h[3] << 16 | h[2]] for h in halves]
-                s.form(f"{ty} {order} f16x2", "p:b32 q:b32", "x:s32", "tex.1d.v2.f16x2.s32 {%p, %q}, [t, {%x}];", [([x], pairs[x]) for x in range(24)])
+                s.form(f"{ty} {order} f16x2", "p:b32 q:b32", "x:s32", "tex.1d.v2.f16x2.s32 {%p, %q}, [t, {%x}];", [([x], pairs[x]) for x in range(12)])
     s.save()
 
 
 def arrays():
     s = Suite("array")
+    s.covers("tex.a1d", "tex.a2d", "tex.cube", "tex.acube", "tex.2dms", "tex.a2dms", "tex.offset")
     r = formats.rng("arrays")
     layers = [0, 1, 2, 3, 4, 7, 0xFFFFFFFF]
     layer = lambda i, n: min(i, n - 1)
@@ -205,6 +222,7 @@ def near(t, u, v):
 
 def levels():
     s = Suite("level")
+    s.covers("tex.base", "tex.level", "tex.grad", "tex.lod_math", "tex.offset")
     r = formats.rng("levels")
     im = Image("a", "2d", "unorm8", "rgba", [16, 8], levels=5)
     s.put(im.text())
@@ -297,6 +315,7 @@ def levels():
 
 def gathers():
     s = Suite("gather")
+    s.covers("tld4.2d", "tld4.a2d", "tld4.cube", "tld4.acube", "tld4.offset_compare")
     r = formats.rng("gathers")
     comp = "rgba"
     for ty, dtype in (("unorm8", "f32"), ("s16", "s32"), ("u32", "u32")):
@@ -347,6 +366,7 @@ def gathers():
 
 def depth():
     s = Suite("depth")
+    s.covers("tex.depth_compare", "tex.offset", "tld4.offset_compare")
     r = formats.rng("depth")
     im = Image("a", "2d", "unorm16", "r", [4, 4])
     s.put(im.text())
@@ -370,6 +390,7 @@ def depth():
 
 
 if __name__ == "__main__":
+    import forms
     import surfaces
 
     lookups()
@@ -379,3 +400,4 @@ if __name__ == "__main__":
     gathers()
     depth()
     surfaces.write(Suite)
+    forms.write(Suite)

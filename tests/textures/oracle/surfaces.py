@@ -1,9 +1,12 @@
 """Surface accesses (PTX ISA 9.7.10) and queries, after the manual."""
+from itertools import cycle
+
 import formats
 from formats import ORDERS, PACKED, TYPES
 from images import Image
 
-GEOMS = {"1d": ([9], 0), "2d": ([6, 4], 0), "3d": ([5, 3, 3], 0), "a1d": ([8], 3), "a2d": ([4, 3], 2)}
+# Rows of 32 bytes and more hold two accesses of every width.
+GEOMS = {"1d": ([3], 0), "2d": ([3, 2], 0), "3d": ([2, 2, 2], 0), "a1d": ([3], 2), "a2d": ([2, 2], 2)}
 
 
 def rows(im):
@@ -68,8 +71,11 @@ def operands(geom):
 def write(suite):
     s = suite("surface")
     r = formats.rng("surfaces")
+    loads, stores = cycle(["", ".ca", ".cg", ".cs", ".cv"]), cycle(["", ".wb", ".cg", ".cs", ".wt"])
+    clamps = cycle(["trap", "clamp", "zero"])
+    s.covers("su.clamp.trap", "su.clamp.clamp", "su.clamp.zero", "su.cacheop")
     for geom, (size, layers) in GEOMS.items():
-        # Rows of 64 bytes and more: every width fits and rows differ in length.
+        s.covers("suld.b." + geom, "sust.b." + geom)
         im = Image("a", geom, "u32", "rgba", size, layers=layers)
         s.put(im.text())
         s.put("surface t a level=0")
@@ -85,10 +91,10 @@ def write(suite):
                 tuple_ = "%d" if vec == 1 else "{" + ", ".join("%" + n for n in names) + "}"
                 dot = "" if vec == 1 else f".v{vec}"
                 for clamp in ("trap", "clamp", "zero"):
-                    cop = r.choice(["", ".ca", ".cg", ".cs", ".cv"])
+                    cop = next(loads)
                     memory = rows(im)
                     vectors = []
-                    for _ in range(24):
+                    for _ in range(7):
                         at = coordinates(r, im, geom, bytes_, "byte", clamp == "trap")
                         p = place(im, clamp, geom, at, bytes_, "byte")
                         data = bytes(bytes_) if p is None else memory[p[2]][p[1]][p[0]:p[0] + bytes_]
@@ -96,9 +102,9 @@ def write(suite):
                         vectors.append(([w & 0xFFFFFFFF for w in at], [int.from_bytes(data[i * n:i * n + n], "little") for i in range(vec)]))
                     s.form(f"suld.b.{geom} b{width} v{vec} {clamp}", results, ins, f"suld.b.{geom}{cop}{dot}.b{width}.{clamp} {tuple_}, [t, {c}];", vectors)
                     # Stores: each place at most once, so that no order decides.
-                    cop = r.choice(["", ".wb", ".cg", ".cs", ".wt"])
+                    cop = next(stores)
                     taken, vectors = set(), []
-                    for _ in range(24):
+                    for _ in range(7):
                         at = coordinates(r, im, geom, bytes_, "byte", clamp == "trap")
                         p = place(im, clamp, geom, at, bytes_, "byte")
                         if p is not None and tuple(p) in taken:
@@ -113,6 +119,7 @@ def write(suite):
     for geom in ("1d", "2d", "3d"):
         size, _ = GEOMS[geom]
         ins, c = operands(geom)
+        s.covers("sured.b.add", "sured.b.minmax", "sured.b.andor", "sured.p")
         for op, types in (("add", ["u32", "s32", "u64"]), ("min", ["u32", "s32"]), ("max", ["u32", "s32"]), ("and", ["b32"]), ("or", ["b32"])):
             for ty in types:
                 for clamp in ("trap", "clamp", "zero"):
@@ -122,7 +129,7 @@ def write(suite):
                     width = int(ty[1:])
                     bytes_ = width // 8
                     memory, vectors = rows(im), []
-                    for _ in range(40):
+                    for _ in range(10):
                         at = coordinates(r, im, geom, bytes_, "byte", clamp == "trap")
                         b = r.getrandbits(width)
                         p = place(im, clamp, geom, at, bytes_, "byte")
@@ -137,7 +144,7 @@ def write(suite):
                     im = Image("a", geom, channel, "r", size)
                     s.put(im.text())
                     memory, vectors = rows(im), []
-                    for _ in range(40):
+                    for _ in range(10):
                         at = coordinates(r, im, geom, 1, "sample", clamp == "trap")
                         b = r.getrandbits(32)
                         p = place(im, clamp, geom, at, 1, "sample")
@@ -147,9 +154,10 @@ def write(suite):
                             row[4 * p[0]:4 * p[0] + 4] = reduce(op, channel, old, b).to_bytes(4, "little")
                         vectors.append(([w & 0xFFFFFFFF for w in at] + [b], []))
                     s.form(f"sured.p.{op}.{geom} {channel} {clamp}", "", ins + " v:b32", f"sured.p.{op}.{geom}.b32.{clamp} [t, {c}], %v;", vectors, flat(memory))
+        s.covers("sust.p", "opq.channel_data_type", "opq.channel_order")
         for ty in TYPES:
             for order in ORDERS:
-                if ty in PACKED and order != "rgb" or order not in ("r", "rgba", "bgra", "rgb", "ra", "intensity") and geom != "1d":
+                if ty in PACKED and order != "rgb" or order not in ("rgba", "rgb" if ty in PACKED else "argb") and geom != "1d":
                     continue
                 im = Image("a", geom, ty, order, size)
                 s.put(im.text())
@@ -158,10 +166,10 @@ def write(suite):
                 # A component that the sample has must be in the vector, else it is unpredictable (A142).
                 if any("rgba".index(x) >= vec for x in formats.STORED[order]):
                     vec = 4
-                clamp = r.choice(["trap", "clamp", "zero"])
+                clamp = next(clamps)
                 memory, taken, vectors = rows(im), set(), []
                 n = formats.texel_bytes(ty, order)
-                for _ in range(30):
+                for _ in range(8):
                     at = coordinates(r, im, geom, 1, "sample", clamp == "trap")
                     p = place(im, clamp, geom, at, 1, "sample")
                     if p is not None and tuple(p) in taken:
@@ -200,6 +208,8 @@ def reduce(op, ty, a, b):
 
 def queries(suite):
     s = suite("query")
+    s.covers("txq.width", "txq.channel", "txq.normalized", "txq.array_size", "txq.mipmap_levels", "txq.num_samples", "txq.level", "txq.sampler")
+    s.covers("suq.size", "suq.channel", "suq.array_size", "suq.memory_layout", "opq.width_height_depth", "opq.array_size", "opq.num_mipmap_levels", "opq.num_samples")
     number = lambda table, base, name: base + table.index(name)
     shapes = [("1d", [13], 0, 1, 0), ("2d", [7, 5], 0, 3, 0), ("3d", [6, 5, 4], 0, 1, 0), ("a1d", [9], 4, 1, 0), ("a2d", [8, 4], 3, 4, 0), ("cube", [4, 4], 0, 1, 0), ("acube", [4, 4], 2, 1, 0), ("2dms", [4, 3], 0, 1, 8), ("a2dms", [4, 3], 5, 1, 2)]
     addr = ["wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border"]

@@ -1,4 +1,6 @@
 //! Fences and the miscellaneous instructions (PTX ISA §9.7.12.3, §9.7.17).
+//!
+//! Choice where the manual leaves it open: `brkpt` suspends execution for a debugger; there is none, so it does nothing.
 
 use super::Missing;
 use super::memory::sem_of;
@@ -7,7 +9,8 @@ use crate::bound::Exec;
 use crate::lanes::lanes_of;
 use crate::lift::Inputs;
 use crate::trap::{Fault, FaultKind};
-use ptx::isa::Ty;
+use ptx::ir::Src;
+use ptx::isa::{Ty, Word};
 
 pub(super) fn fence(o: &Operands<'_>) -> Bound {
     let sem = sem_of(o);
@@ -17,7 +20,7 @@ pub(super) fn fence(o: &Operands<'_>) -> Bound {
     }))
 }
 
-/// `trap` and `brkpt`: the fault of the first lane that executes it.
+/// `trap`: the fault of the first lane that executes it.
 pub(super) fn fault(kind: FaultKind) -> Bound {
     Ok(Box::new(move |exec: &mut Exec<'_>| match lanes_of(exec.mask).next() {
         Some(lane) => Err(Fault::new(kind.clone(), lane)),
@@ -25,11 +28,19 @@ pub(super) fn fault(kind: FaultKind) -> Bound {
     }))
 }
 
-/// `pmevent`: there is no counter to trigger.
+/// `pmevent`: triggers one event, or with `.mask` each whose bit is set; once for the lanes of a warp that execute it together.
 pub(super) fn pmevent(o: &Operands<'_>) -> Bound {
-    o.look(|_, word| word == ptx::isa::Word::Mask);
-    o.src_at(0)?;
-    Ok(super::no_effect())
+    let Src::Imm(bits) = o.src_at(0)? else { return Err(Missing) };
+    let events = match o.has(Word::Mask) {
+        true => u16::try_from(*bits).map_err(|_| Missing)?,
+        false => 1u16.checked_shl(u32::try_from(*bits).map_err(|_| Missing)?).ok_or(Missing)?,
+    };
+    Ok(Box::new(move |exec: &mut Exec<'_>| {
+        if exec.mask != 0 {
+            exec.warp.trigger(events);
+        }
+        Ok(())
+    }))
 }
 
 /// `nanosleep`: the warp sleeps as long as the lane that asks for most; PTX allows up to twice the time.

@@ -419,7 +419,7 @@ fn step(o: &Operands<'_>) -> Bound {
         Op::Vset4 => video::simd(o, VideoSimdOp::Set, Four),
 
         Op::Trap => misc::fault(FaultKind::Trap),
-        Op::Brkpt => misc::fault(FaultKind::Breakpoint),
+        Op::Brkpt => Ok(no_effect()),
         Op::Pmevent => misc::pmevent(o),
         Op::Nanosleep => misc::nanosleep(o),
 

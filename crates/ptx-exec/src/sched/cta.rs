@@ -10,6 +10,7 @@ use crate::frame::{Wait, WarpFrame};
 use crate::interp::{self, Budget, Stop, Stopped, World};
 use crate::mem::Window;
 use crate::trap::{Fault, FaultKind};
+use crate::warp::EventCounts;
 
 /// Rounds in which all warps only looked at memory, until the CTA is set aside.
 const IDLE_ROUNDS: u32 = 2;
@@ -68,6 +69,8 @@ pub(super) trait Limits {
     fn steps(&self) -> Option<u64>;
     /// Accounts for steps, of warps and of lanes.
     fn spend(&self, steps: u64, lane_steps: u64);
+    /// Accounts for triggered events.
+    fn count(&self, events: &EventCounts);
     /// Whether the time is up.
     fn late(&self) -> bool;
 }
@@ -162,6 +165,9 @@ impl Cta {
             let (before, lanes_before) = (warp.steps, warp.lane_steps);
             let mut stop = interp::run(warp, world, Budget { slice, turn, steps });
             limits.spend(warp.steps - before, warp.lane_steps - lanes_before);
+            if let Some(events) = warp.state.events.take() {
+                limits.count(&events);
+            }
             if self.output.len() < OUTPUT_BYTES {
                 self.output.append(&mut warp.output);
             }

@@ -13,7 +13,7 @@ use crate::frame::{WarpFrame, register_bytes};
 use crate::interp::{Stopped, World};
 use crate::lanes::LANES;
 use crate::mem::{Memory, MemoryError, View};
-use crate::warp::{GridShape, WarpState};
+use crate::warp::{EventCounts, GridShape, WarpState};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -77,6 +77,8 @@ pub(crate) struct Outcome {
     pub(crate) lane_steps: u64,
     /// Printed text.
     pub(crate) output: Vec<u8>,
+    /// Events triggered by `pmevent`.
+    pub(crate) events: EventCounts,
 }
 
 /// What the threads of a launch share.
@@ -96,6 +98,7 @@ struct Found {
     error: Option<MemoryError>,
     output: Vec<(u64, Vec<u8>)>,
     output_bytes: usize,
+    events: EventCounts,
 }
 
 impl Limits for Shared<'_> {
@@ -110,6 +113,13 @@ impl Limits for Shared<'_> {
     fn spend(&self, steps: u64, lane_steps: u64) {
         self.steps.fetch_add(steps, Ordering::Relaxed);
         self.lane_steps.fetch_add(lane_steps, Ordering::Relaxed);
+    }
+
+    fn count(&self, events: &EventCounts) {
+        let mut found = self.found();
+        for (sum, count) in found.events.iter_mut().zip(events) {
+            *sum += count;
+        }
     }
 
     fn late(&self) -> bool {
@@ -158,6 +168,7 @@ pub(crate) fn run_grid(run: &GridRun<'_>) -> Outcome {
         steps: shared.steps.into_inner(),
         lane_steps: shared.lane_steps.into_inner(),
         output: output.into_iter().flat_map(|(_, text)| text).collect(),
+        events: found.events,
     }
 }
 

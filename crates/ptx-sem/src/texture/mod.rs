@@ -13,6 +13,8 @@ mod filter;
 mod format;
 mod level;
 mod surface;
+#[cfg(test)]
+mod tests;
 
 pub use address::*;
 pub use cube::*;
