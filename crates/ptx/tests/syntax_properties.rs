@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use ptx::Span;
 use ptx::diag::render::{Color, Source};
 use ptx::syntax::tree::{
-    Block, Declarator, Expr, ExprKind, Initializer, Instruction, Item, Operand, OperandKind, Parameter,
-    Specifiers, Statement, Variable,
+    Address, Block, Declarator, Expr, ExprKind, Initializer, Instruction, Item, Operand, OperandKind,
+    Parameter, Specifiers, Statement, Variable,
 };
 use ptx::syntax::{MAX_NESTING, parse};
 use std::fs;
@@ -68,6 +68,16 @@ fn expr(e: &Expr, mut nest: Nest) {
     }
 }
 
+fn address(a: &Address, mut nest: Nest) {
+    assert!(a.base.is_some() || a.offset.is_some());
+    if let Some(base) = &a.base {
+        nest.child(base.span);
+    }
+    if let Some(offset) = &a.offset {
+        expr(offset, nest.child(offset.span));
+    }
+}
+
 fn operand(o: &Operand, mut nest: Nest) {
     match &o.kind {
         OperandKind::Name(r) | OperandKind::Not(r) | OperandKind::Minus(r) => drop(nest.child(r.span)),
@@ -77,16 +87,8 @@ fn operand(o: &Operand, mut nest: Nest) {
                 operand(o, nest.child(o.span));
             }
         }
-        OperandKind::Address(a) | OperandKind::Indexed { index: a, .. } => {
-            let mut nest = nest.child(a.span);
-            assert!(a.base.is_some() || a.offset.is_some());
-            if let Some(base) = &a.base {
-                nest.child(base.span);
-            }
-            if let Some(offset) = &a.offset {
-                expr(offset, nest.child(offset.span));
-            }
-        }
+        OperandKind::Address(a) => address(a, nest.child(a.span)),
+        OperandKind::Indexed { index, .. } => address(index, nest.child(index.span)),
         OperandKind::Pair(a, b) => {
             operand(a, nest.child(a.span));
             operand(b, nest.child(b.span));

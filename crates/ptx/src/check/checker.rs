@@ -13,15 +13,13 @@ use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Match, Sm, Version};
 use crate::syntax::tree::{self, Item, Name, Tree};
-use crate::syntax::{Token, TokenKind};
+use crate::syntax::{TokenKind, lexer};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The state of checking one module.
 pub(super) struct Checker<'a> {
     pub(super) text: &'a str,
-    /// All tokens of the text.
-    pub(super) tokens: &'a [Token],
     pub(super) options: CheckOptions,
     pub(super) report: Report,
     pub(super) header: Header,
@@ -57,7 +55,6 @@ impl<'a> Checker<'a> {
     pub(super) fn new(text: &'a str, options: CheckOptions, parsed: Vec<Diagnostic>) -> Self {
         Self {
             text,
-            tokens: &[],
             options,
             report: Report::new(options.strict, parsed),
             header: Header::default(),
@@ -103,7 +100,6 @@ impl<'a> Checker<'a> {
 
     /// Checks all items.
     pub(super) fn module(&mut self, tree: &'a Tree) {
-        self.tokens = &tree.tokens;
         self.header_of(tree);
         self.files_of(tree);
         for item in &tree.items {
@@ -166,14 +162,14 @@ impl<'a> Checker<'a> {
 
     /// What could not be read may have declared names: their uses say nothing more.
     pub(super) fn broken_names_of(&mut self, span: Span) {
-        let first = self.tokens.partition_point(|token| token.span.start < span.start);
-        let inside = self.tokens[first..].iter().take_while(|token| token.span.end <= span.end);
-        for token in inside.filter(|token| token.kind == TokenKind::Ident) {
-            let name = token.span.text(self.text);
+        let broken = span.text(self.text);
+        for token in lexer::lex(broken).tokens.into_iter().filter(|token| token.kind == TokenKind::Ident) {
+            let name = token.span.text(broken);
+            let place = Span::new(span.start + token.span.start, span.start + token.span.end);
             if self.scopes.find(name).is_none() {
                 self.scopes.break_family(name);
                 // It is not declared in any scope, so it can be in this one.
-                let _ = self.scopes.declare(name, Entity::Broken, token.span);
+                let _ = self.scopes.declare(name, Entity::Broken, place);
             }
         }
     }

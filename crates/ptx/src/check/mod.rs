@@ -85,7 +85,7 @@ pub fn check(name: &str, text: &str, options: &CheckOptions) -> Checked {
         return Checked { module: None, source, diagnostics: vec![diagnostic] };
     }
     let source = Arc::new(Source::new(name, text));
-    let parsed = syntax::parse(text);
+    let parsed = syntax::parse_items(text);
     let mut checker = Checker::new(text, *options, parsed.diagnostics);
     checker.module(&parsed.tree);
     let (module, diagnostics) = checker.finish(Arc::clone(&source));

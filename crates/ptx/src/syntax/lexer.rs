@@ -23,33 +23,57 @@ pub struct Lexed {
     pub tokens: Vec<Token>,
     /// In the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+    /// Whether a comment without an end took the rest of the text.
+    pub(super) cut_short: bool,
 }
 
 /// Cuts `source` into tokens. A text of 4 GiB or more is refused whole: one token, one diagnostic.
 pub fn lex(source: &str) -> Lexed {
-    let Ok(end) = u32::try_from(source.len()) else {
+    // Compilers write a token for every two or three bytes.
+    let capacity = source.len() / 3;
+    cut(source, capacity, |_| true)
+}
+
+/// As [`lex`], but gives only the tokens that the grammar sees: no trivia, and no characters that PTX does not use.
+pub(super) fn lex_seen(source: &str) -> Lexed {
+    let capacity = source.len() / 4;
+    let mut lexed = cut(source, capacity, is_seen);
+    lexed.tokens.shrink_to_fit();
+    lexed
+}
+
+/// Whether the grammar sees this token.
+pub(super) fn is_seen(kind: TokenKind) -> bool {
+    !kind.is_trivia() && kind != TokenKind::Unknown
+}
+
+fn cut(source: &str, capacity: usize, keep: impl Fn(TokenKind) -> bool) -> Lexed {
+    if u32::try_from(source.len()).is_err() {
         let span = Span::new(0, u32::MAX);
+        let token = Token { kind: TokenKind::Unknown, first_on_line: true, after_unknown: false, span };
         return Lexed {
-            tokens: vec![Token { kind: TokenKind::Unknown, span }],
+            tokens: vec![token],
             diagnostics: vec![Diagnostic::new(
                 Code::TooLarge,
                 Span::new(0, 0),
                 format!("the text has {} bytes, and at most {} can be read", source.len(), u32::MAX),
             )],
+            cut_short: true,
         };
-    };
+    }
     let mut lexer = Lexer {
         source,
         bytes: source.as_bytes(),
         at: 0,
         line_start: true,
+        first_on_line: true,
+        after_unknown: false,
         before: None,
         // Drivers hand over texts with a NUL at the end: it counts as a blank there.
         content_end: source.trim_end_matches('\0').len(),
-        lexed: Lexed::default(),
+        lexed: Lexed { tokens: Vec::with_capacity(capacity), ..Lexed::default() },
     };
-    lexer.run();
-    debug_assert_eq!(lexer.lexed.tokens.last().map_or(0, |t| t.span.end), end);
+    lexer.run(keep);
     lexer.lexed
 }
 
@@ -59,35 +83,80 @@ struct Lexer<'s> {
     at: usize,
     /// Whether only blanks stand between the start of the line and `at`.
     line_start: bool,
+    /// Whether no token that the grammar sees stands on the line at hand.
+    first_on_line: bool,
+    /// Whether characters that PTX does not use stand behind the last token that the grammar sees.
+    after_unknown: bool,
     /// The last token that was neither blank nor comment.
     before: Option<Token>,
     content_end: usize,
     lexed: Lexed,
 }
 
+/// `is_blank`, in [`CLASS`].
+const BLANK: u8 = 1;
+/// `is_follow`, in [`CLASS`].
+const FOLLOW: u8 = 2;
+
+/// What each byte is.
+const CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let b = byte as u8;
+        if matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C) {
+            class[byte] |= BLANK;
+        }
+        if b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') {
+            class[byte] |= FOLLOW;
+        }
+        byte += 1;
+    }
+    class
+};
+
 const fn is_blank(b: u8) -> bool {
-    matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C)
+    CLASS[b as usize] & BLANK != 0
 }
 
 const fn is_follow(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$')
+    CLASS[b as usize] & FOLLOW != 0
 }
 
 impl<'s> Lexer<'s> {
-    fn run(&mut self) {
+    fn run(&mut self, keep: impl Fn(TokenKind) -> bool) {
         while self.at < self.bytes.len() {
             let start = self.at;
             let kind = self.next_kind();
             debug_assert!(self.at > start, "a token is never empty");
-            let token = Token { kind, span: self.span_from(start) };
-            self.lexed.tokens.push(token);
-            if kind == TokenKind::Whitespace {
-                self.line_start |= token.span.text(self.source).contains('\n');
-            } else if !kind.is_trivia() {
-                self.line_start = false;
-                self.before = Some(token);
-            } else if kind == TokenKind::BlockComment && token.span.text(self.source).contains('\n') {
-                self.line_start = true;
+            let token = Token {
+                kind,
+                first_on_line: self.first_on_line,
+                after_unknown: self.after_unknown,
+                span: self.span_from(start),
+            };
+            if keep(kind) {
+                self.lexed.tokens.push(token);
+            }
+            match kind {
+                TokenKind::Whitespace | TokenKind::BlockComment => {
+                    if self.bytes[start..self.at].contains(&b'\n') {
+                        self.line_start = true;
+                        self.first_on_line = true;
+                    }
+                }
+                TokenKind::LineComment | TokenKind::UnterminatedComment | TokenKind::HashLine => {}
+                TokenKind::Unknown => {
+                    self.line_start = false;
+                    self.after_unknown = true;
+                    self.before = Some(token);
+                }
+                _ => {
+                    self.line_start = false;
+                    self.first_on_line = false;
+                    self.after_unknown = false;
+                    self.before = Some(token);
+                }
             }
         }
     }
@@ -211,6 +280,7 @@ impl<'s> Lexer<'s> {
             }
             None => {
                 self.at = self.bytes.len();
+                self.lexed.cut_short = true;
                 let opening = Span::new(start as u32, start as u32 + 2);
                 self.report(
                     Diagnostic::new(Code::UnterminatedComment, opening, "this comment has no end")
@@ -310,6 +380,9 @@ impl<'s> Lexer<'s> {
 
     /// Whether the dot here begins a number, as in `.5` and `.5e3`, and no word, as `.1d` or the `.16` of `x.16`.
     fn number_after_dot(&self) -> bool {
+        if !self.peek(1).is_ascii_digit() {
+            return false;
+        }
         let rest = &self.bytes[self.at + 1..];
         let touches_word = self.before.is_some_and(|t| {
             t.span.end as usize == self.at && matches!(t.kind, TokenKind::Ident | TokenKind::DotWord)
@@ -363,7 +436,7 @@ impl<'s> Lexer<'s> {
     fn percent_is_operator(&self) -> bool {
         self.before.is_some_and(|t| match t.kind {
             TokenKind::RParen => self.peek(1).is_ascii_digit(),
-            TokenKind::Ident => t.span.text(self.source) == "WARP_SZ",
+            TokenKind::Ident => &self.bytes[t.span.start as usize..t.span.end as usize] == b"WARP_SZ",
             kind => kind.is_number(),
         })
     }

@@ -35,8 +35,21 @@ pub struct Parsed {
 
 /// Reads a text. Never fails: what cannot be read becomes an error node and a diagnostic.
 pub fn parse(source: &str) -> Parsed {
-    let lexer::Lexed { tokens, mut diagnostics } = lexer::lex(source);
-    let (items, more) = parser::Parser::new(source, &tokens).module();
+    let mut lexed = lexer::lex(source);
+    let all = std::mem::take(&mut lexed.tokens);
+    lexed.tokens = all.iter().filter(|token| lexer::is_seen(token.kind)).copied().collect();
+    parsed(source, lexed, all)
+}
+
+/// As [`parse`], but the tree holds no tokens: for who does not print the text again.
+pub(crate) fn parse_items(source: &str) -> Parsed {
+    parsed(source, lexer::lex_seen(source), Vec::new())
+}
+
+/// Parses the tokens that the grammar sees; the tree gets `tokens`.
+fn parsed(source: &str, seen: lexer::Lexed, tokens: Vec<Token>) -> Parsed {
+    let (items, more) = parser::Parser::new(source, &seen.tokens, seen.cut_short).module();
+    let mut diagnostics = seen.diagnostics;
     diagnostics.extend(more);
     diagnostics.sort_by_key(|d| d.span);
     Parsed { tree: Tree { tokens, items }, diagnostics }

@@ -132,6 +132,10 @@ impl TokenKind {
 pub struct Token {
     /// What it is.
     pub kind: TokenKind,
+    /// Whether only trivia stand before it on its line.
+    pub(super) first_on_line: bool,
+    /// Whether characters that PTX does not use stand between it and the last token that is no trivia.
+    pub(super) after_unknown: bool,
     /// Where it stands.
     pub span: Span,
 }

@@ -8,8 +8,10 @@
 //! Nothing here knows the instruction table: an instruction is a mnemonic, words and operands. PTX ISA §4.3, §5.4, §6.4, §11.
 
 mod expression;
+mod words;
 
 pub use expression::{BinaryOp, Expr, ExprKind, UnaryOp};
+pub use words::Words;
 
 use super::token::Token;
 use crate::Span;
@@ -18,7 +20,7 @@ use crate::isa::{Space, Ty};
 /// A whole text.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
-    /// Every byte of the text, in order.
+    /// Every byte of the text, in order; none where the tree is not there to print the text again.
     pub tokens: Vec<Token>,
     /// What stands at module scope, in order.
     pub items: Vec<Item>,
@@ -414,7 +416,7 @@ pub struct Loc {
     /// Column.
     pub column: Spanned<u64>,
     /// Where the code was inlined.
-    pub inlined: Option<Inlined>,
+    pub inlined: Option<Box<Inlined>>,
 }
 
 /// The inlining part of a `.loc`.
@@ -483,7 +485,7 @@ pub enum Statement {
     /// `name:` before anything but the three directives that are named by a label.
     Label(Name),
     /// A declaration of variables.
-    Variable(Variable),
+    Variable(Box<Variable>),
     /// An instruction.
     Instruction(Instruction),
     /// `.loc 1 2 3`
@@ -572,13 +574,13 @@ pub struct Instruction {
     /// From the guard to the semicolon.
     pub span: Span,
     /// `@p` or `@!p`
-    pub guard: Option<Guard>,
+    pub guard: Option<Box<Guard>>,
     /// The first word: `ld`.
     pub mnemonic: Name,
     /// The words after it, in order: `global`, `v2`, `u32`.
-    pub modifiers: Vec<Word>,
+    pub modifiers: Words,
     /// The bank of `ld.const[bank]`.
-    pub bank: Option<Expr>,
+    pub bank: Option<Box<Expr>>,
     /// The operands, in order.
     pub operands: Vec<Operand>,
 }
@@ -645,7 +647,7 @@ pub enum OperandKind {
         /// The array.
         array: Name,
         /// What stands in the brackets.
-        index: Address,
+        index: Box<Address>,
     },
     /// `d|p`: each a name or a sink.
     Pair(Box<Operand>, Box<Operand>),
@@ -663,5 +665,5 @@ pub struct Address {
     /// A register or variable.
     pub base: Option<Reference>,
     /// What is added: for `[r-4]` it is `-4`.
-    pub offset: Option<Expr>,
+    pub offset: Option<Box<Expr>>,
 }

@@ -46,7 +46,7 @@ fn find(text: &str) -> Found {
     };
     let Instruction { mnemonic, modifiers, bank, operands, .. } = i;
     let mut words: Vec<String> = modifiers.iter().map(|w| w.text(&source).to_owned()).collect();
-    if let Some(Expr { kind: ExprKind::Integer { value, .. }, .. }) = bank {
+    if let Some(Expr { kind: ExprKind::Integer { value, .. }, .. }) = bank.as_deref() {
         words[0] = format!("const[{value}]");
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -2,6 +2,7 @@
 
 use super::super::tree::{
     Block, BranchTarget, BranchTargets, CallPrototype, CallTargets, Guard, Instruction, Name, Statement,
+    Word, Words,
 };
 use super::declaration::{linkage_named, space_named};
 use super::operand::Parens;
@@ -154,10 +155,10 @@ impl Parser<'_> {
                 .with_section("11.3");
                 Err(self.report(diagnostic))
             }
-            _ if space_named(word).is_some() => self.variable(None).map(Statement::Variable),
+            _ if space_named(word).is_some() => self.variable(None).map(Box::new).map(Statement::Variable),
             _ if linkage_named(word).is_some() => {
                 let linkage = self.linkage();
-                self.variable(linkage).map(Statement::Variable)
+                self.variable(linkage).map(Box::new).map(Statement::Variable)
             }
             _ if is_module_directive(word) => Ok(self.misplaced(word)),
             _ => Err(self.unknown_directive()),
@@ -243,14 +244,16 @@ impl Parser<'_> {
 
     fn instruction(&mut self, guard: Option<Guard>) -> Parse<Instruction> {
         let start = guard.as_ref().map_or(self.span(), |g| g.span);
+        let guard = guard.map(Box::new);
         let mnemonic = self.name("an instruction")?;
-        let mut modifiers = Vec::new();
+        let mut modifiers = Words::new();
         let mut bank = None;
         while self.is(K::DotWord) && !(self.first_on_line() && is_directive(self.word())) {
-            modifiers.extend(self.eat_word());
-            let is_const = modifiers.last().is_some_and(|word| word.text(self.source) == "const");
-            if is_const && self.eat(K::LBracket).is_some() {
-                bank = Some(self.constant()?);
+            let word = Word { span: self.bump() };
+            modifiers.push(word);
+            if self.is(K::LBracket) && word.text(self.source) == "const" {
+                self.bump();
+                bank = Some(Box::new(self.constant()?));
                 self.expect(K::RBracket, "`]` after the bank")?;
             }
         }

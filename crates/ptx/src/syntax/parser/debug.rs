@@ -27,7 +27,7 @@ impl Parser<'_> {
         let file = self.integer("a file index")?;
         let line = self.integer("a line number")?;
         let column = self.integer("a column")?;
-        let inlined = if self.eat(K::Comma).is_some() { Some(self.inlined()?) } else { None };
+        let inlined = if self.eat(K::Comma).is_some() { Some(Box::new(self.inlined()?)) } else { None };
         Ok(Loc { span: start.to(self.previous()), file, line, column, inlined })
     }
 

@@ -17,7 +17,7 @@ mod module;
 mod operand;
 
 use super::token::{Token, TokenKind as K};
-use super::tree::{Name, Spanned, Str, Word};
+use super::tree::{Name, Operand, Spanned, Str, Word};
 use super::{MAX_NESTING, number};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
@@ -29,23 +29,15 @@ pub(super) struct Reported;
 /// What a part of the parser gives.
 type Parse<T> = Result<T, Reported>;
 
-/// A token that the grammar sees.
-#[derive(Clone, Copy)]
-struct Seen {
-    kind: K,
-    span: Span,
-    /// Whether it is the first of its line.
-    first_on_line: bool,
-    /// Whether characters that PTX does not use stand before it.
-    after_unknown: bool,
-}
-
 /// The cursor over the tokens, and what has been found so far.
 pub(super) struct Parser<'s> {
     source: &'s str,
-    tokens: Vec<Seen>,
+    /// Those that the grammar sees.
+    tokens: &'s [Token],
     at: usize,
     diagnostics: Vec<Diagnostic>,
+    /// Where the operands of the instruction at hand are collected.
+    operands: Vec<Operand>,
     /// Depth of blocks or of initialiser lists.
     depth: usize,
     /// Operators seen in the expression at hand.
@@ -62,28 +54,14 @@ pub(super) struct Parser<'s> {
 }
 
 impl<'s> Parser<'s> {
-    pub(super) fn new(source: &'s str, tokens: &[Token]) -> Self {
-        let mut seen = Vec::new();
-        let mut first_on_line = true;
-        let mut after_unknown = false;
-        for token in tokens {
-            if token.kind == K::Unknown {
-                after_unknown = true;
-            } else if token.kind.is_trivia() {
-                let breaks_line = matches!(token.kind, K::Whitespace | K::BlockComment);
-                first_on_line |= breaks_line && token.span.text(source).contains('\n');
-            } else {
-                seen.push(Seen { kind: token.kind, span: token.span, first_on_line, after_unknown });
-                first_on_line = false;
-                after_unknown = false;
-            }
-        }
-        let cut_short = tokens.last().is_some_and(|t| t.kind == K::UnterminatedComment);
+    /// Starts with the tokens that the grammar sees; `cut_short` says whether a comment without an end took the rest.
+    pub(super) fn new(source: &'s str, tokens: &'s [Token], cut_short: bool) -> Self {
         Self {
             source,
-            tokens: seen,
+            tokens,
             at: 0,
             diagnostics: Vec::new(),
+            operands: Vec::new(),
             depth: 0,
             operators: 0,
             in_section: false,
@@ -315,7 +293,7 @@ impl<'s> Parser<'s> {
                 self.first_on_line() && block
             }
             Some(K::DotWord) => self.first_on_line() && is_directive(self.word()),
-            Some(K::Ident) => {
+            Some(K::Ident) if self.first_on_line() => {
                 let label = self.kind_ahead(1) == Some(K::Colon);
                 // `bra` and its label may stand on two lines, so a lone name must be an instruction's.
                 let opcode = match self.kind_ahead(1) {
@@ -323,7 +301,7 @@ impl<'s> Parser<'s> {
                     Some(K::Semicolon) => !crate::isa::rows_of(self.text()).is_empty(),
                     _ => false,
                 };
-                self.first_on_line() && (label || opcode)
+                label || opcode
             }
             _ => false,
         }

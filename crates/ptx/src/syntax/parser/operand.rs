@@ -18,20 +18,25 @@ impl Parser<'_> {
     /// The operands of one instruction, up to before the semicolon or what shows that it is missing. One that cannot be read
     /// becomes an error operand.
     pub(super) fn operands(&mut self, parens: Parens) -> Vec<Operand> {
-        let mut operands = Vec::new();
         if self.is(K::Semicolon) || self.starts_statement() {
-            return operands;
+            return Vec::new();
         }
+        let mut operands = std::mem::take(&mut self.operands);
         loop {
             operands.push(self.operand_or_error(parens, K::Semicolon));
             if self.eat(K::Comma).is_some() {
                 continue;
             }
             if self.is(K::Semicolon) || self.starts_statement() || !self.starts_operand() {
-                return operands;
+                break;
             }
             self.missing_comma();
         }
+        // The list takes no more memory than it needs.
+        let mut exact = Vec::with_capacity(operands.len());
+        exact.append(&mut operands);
+        self.operands = operands;
+        exact
     }
 
     /// One operand; one that cannot be read is skipped up to the next `,` or `close`.
@@ -152,32 +157,36 @@ impl Parser<'_> {
         if self.eat(close).is_some() {
             return Ok(Vec::new());
         }
-        self.elements(close, close_text)
+        let first = self.operand_or_error(Parens::Expression, close);
+        self.elements(first, close, close_text)
     }
 
-    /// One or more elements up to `close`.
-    fn elements(&mut self, close: K, close_text: &str) -> Parse<Vec<Operand>> {
-        let mut elements = Vec::new();
+    /// The elements from the first one, which has been read, up to `close`.
+    fn elements(&mut self, first: Operand, close: K, close_text: &str) -> Parse<Vec<Operand>> {
+        let mut elements = vec![first];
         loop {
-            elements.push(self.operand_or_error(Parens::Expression, close));
             if self.eat(close).is_some() {
                 return Ok(elements);
             }
-            if self.eat(K::Comma).is_some() {
-                continue;
-            }
-            let reported = self.expected(&format!("`,` or {close_text}"));
-            self.skip_in_list(close);
             if self.eat(K::Comma).is_none() {
-                return self.eat(close).map(|_| elements).ok_or(reported);
+                let reported = self.expected(&format!("`,` or {close_text}"));
+                self.skip_in_list(close);
+                if self.eat(K::Comma).is_none() {
+                    return self.eat(close).map(|_| elements).ok_or(reported);
+                }
             }
+            elements.push(self.operand_or_error(Parens::Expression, close));
         }
     }
 
     /// `[base+offset]` or `[a, b, {c, d}]`.
     fn brackets(&mut self) -> Parse<OperandKind> {
         self.bump();
-        let mut elements = self.elements(K::RBracket, "`]`")?;
+        let first = self.operand_or_error(Parens::Expression, K::RBracket);
+        if self.eat(K::RBracket).is_some() {
+            return Ok(OperandKind::Address(self.address(first)?));
+        }
+        let mut elements = self.elements(first, K::RBracket, "`]`")?;
         match elements.pop() {
             Some(only) if elements.is_empty() => Ok(OperandKind::Address(self.address(only)?)),
             last => {
@@ -191,7 +200,7 @@ impl Parser<'_> {
         self.bump();
         let inner = self.operand_or_error(Parens::Expression, K::RBracket);
         self.expect(K::RBracket, "`]`")?;
-        Ok(OperandKind::Indexed { array, index: self.address(inner)? })
+        Ok(OperandKind::Indexed { array, index: Box::new(self.address(inner)?) })
     }
 
     /// Reads an operand as a sum of a name and a constant.
@@ -201,10 +210,10 @@ impl Parser<'_> {
             OperandKind::Name(base) => Ok(Address { span, base: Some(base), offset: None }),
             OperandKind::Expr(expr) => {
                 let (base, offset) = split_address(expr);
-                Ok(Address { span, base, offset })
+                Ok(Address { span, base, offset: offset.map(Box::new) })
             }
             OperandKind::Error => {
-                Ok(Address { span, base: None, offset: Some(Expr { span, kind: ExprKind::Error }) })
+                Ok(Address { span, base: None, offset: Some(Box::new(Expr { span, kind: ExprKind::Error })) })
             }
             OperandKind::Sink
             | OperandKind::Not(_)

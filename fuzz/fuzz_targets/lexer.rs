@@ -1,0 +1,9 @@
+//! Tokens joined give the text.
+#![no_main]
+
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+
+fuzz_target!(|data: &[u8]| ptxvm_fuzz::lexer(data));
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    ptxvm_fuzz::mutate(data, size, max_size, seed)
+});
