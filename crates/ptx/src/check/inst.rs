@@ -157,7 +157,7 @@ impl<'a> BodyChecker<'_, 'a> {
         shapes: &mut [OperandShape],
     ) {
         let text = self.checker.text;
-        let first = match (instruction.mnemonic.text(text), instruction.modifiers.as_slice()) {
+        let first = match (instruction.mnemonic.text(text), &*instruction.modifiers) {
             ("mov", [ty]) if matches!(ty.text(text), "b16" | "b32" | "b64") => 0,
             ("tex" | "tld4", _) => 2,
             _ => return,
