@@ -279,8 +279,9 @@ impl<'a> BodyChecker<'_, 'a> {
         if have == space {
             return Some(());
         }
-        self.atomic_space(site, have, span)?;
-        if space == Space::Generic {
+self.atomic_space(site, have, span)?;
+        let reads = matches!(site.found.row.row().op, Op::Ld | Op::LdNc | Op::Ldu);
+        if space == Space::Generic && (reads || have != Space::Const) {
             self.checker.report.push(
                 Diagnostic::new(
                     Code::NonStandard,

@@ -69,6 +69,10 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         self.body.end = Span::new(end, block.span.end);
         let sequence = std::mem::take(&mut self.sequence);
         sequence.report(&self.body, &mut self.checker.report);
+        // After an error, what would read a register may be missing.
+        if self.checker.report.errors() == 0 {
+            super::suspicion::unused_results(&self.body, &mut self.checker.report);
+        }
         (self.signature, self.body)
     }
 
@@ -106,7 +110,10 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
             let text = name.text(self.checker.text);
             let id = LabelId(self.body.labels.len() as u32);
             match self.checker.scopes.declare(text, Entity::Label(id), name.span) {
-                Ok(()) => self.body.labels.push((text.to_owned(), name.span)),
+                Ok(()) => {
+                    self.checker.reserved(*name);
+                    self.body.labels.push((text.to_owned(), name.span));
+                }
                 Err(earlier) => self.checker.report.push(
                     Diagnostic::new(
                         Code::DuplicateLabel,

@@ -343,29 +343,47 @@ impl<'a> BodyChecker<'_, 'a> {
         }
     }
 
-    /// Compares arguments (or results) with parameters, and gives constants their bits.
+    /// Says that there are too many or too few arguments or results, if so; an unsized last parameter may be left out.
+    pub(super) fn counts(
+        &mut self,
+        signature: &Signature,
+        arguments: usize,
+        results: usize,
+        span: Span,
+        callee: Option<Span>,
+    ) -> bool {
+        let optional_last = signature.params.last().is_some_and(|p| p.dims.first() == Some(&0));
+        let wanted = signature.params.len();
+        let fit = arguments == wanted || (optional_last && arguments + 1 == wanted);
+        let mut parts = Vec::new();
+        if !fit {
+            parts.push(counted(arguments, wanted, "argument"));
+        }
+        if results != signature.returns.len() {
+            parts.push(counted(results, signature.returns.len(), "result"));
+        }
+        if parts.is_empty() {
+            return true;
+        }
+        let mut diagnostic =
+            Diagnostic::new(Code::SignatureMismatch, span, parts.join(", and ")).with_section("9.7.11.5");
+        if let Some(callee) = callee {
+            diagnostic = diagnostic.with_related(callee, "the function");
+        }
+        self.checker.report.push(diagnostic);
+        false
+    }
+
+    /// Compares arguments (or results) with parameters, and gives constants their bits. There are as many as there should be.
     pub(super) fn fit(
         &mut self,
         dir: Dir,
         params: &[Param],
         actuals: &mut [Operand],
         written: &[Written<'a>],
-        span: Span,
         callee: Option<Span>,
     ) -> bool {
         let what = if dir == Dir::In { "argument" } else { "result" };
-        let optional_last = dir == Dir::In && params.last().is_some_and(|p| p.dims.first() == Some(&0));
-        let fits = actuals.len() == params.len() || (optional_last && actuals.len() + 1 == params.len());
-        if !fits {
-            let text = format!("{} {what}s where {} must stand", actuals.len(), params.len());
-            let mut diagnostic =
-                Diagnostic::new(Code::SignatureMismatch, span, text).with_section("9.7.11.5");
-            if let Some(callee) = callee {
-                diagnostic = diagnostic.with_related(callee, "the function");
-            }
-            self.checker.report.push(diagnostic);
-            return false;
-        }
         let mut ok = true;
         for ((param, actual), written) in params.iter().zip(actuals).zip(written) {
             if let Err(have) = self.fit_one(param, actual, written) {
@@ -466,6 +484,12 @@ impl<'a> BodyChecker<'_, 'a> {
             _ => None,
         }
     }
+}
+
+/// `1 argument where 2 must stand`
+fn counted(have: usize, wanted: usize, what: &str) -> String {
+    let plural = if have == 1 { "" } else { "s" };
+    format!("{have} {what}{plural} where {wanted} must stand")
 }
 
 /// Whether a register of that type can be passed for a parameter: same size, and types that agree.

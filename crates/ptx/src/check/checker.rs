@@ -190,8 +190,8 @@ impl<'a> Checker<'a> {
         let text = name.text(self.text);
         let opcode = super::gate::is_opcode(text, self.header.level().map(|l| l.ptx));
         if opcode && self.scopes.depth() == 1 {
-            let message = format!("`{text}` is the name of an instruction");
-            self.report.push(Diagnostic::new(Code::Suspicious, name.span, message).with_section("4.3.2"));
+            let message = format!("`{text}` is the name of an instruction, and so reserved");
+            self.report.push(Diagnostic::new(Code::NonStandard, name.span, message).with_section("4.3.2"));
             return;
         }
         let what = if text == "WARP_SZ" {
@@ -244,6 +244,12 @@ impl<'a> Checker<'a> {
     fn dwarf_line(&mut self, span: Span) {
         self.has_dwarf = true;
         self.needs(span, "`@@DWARF`", Version::new(1, 2), 10, "11.5.1");
+        if span.text(self.text).starts_with("@@dwarf") {
+            let text = "`@@dwarf` in lower case is only in a heading of the manual";
+            self.report.push(
+                Diagnostic::new(Code::NonStandard, span, text).with_help("`@@DWARF`").with_section("11.5.1"),
+            );
+        }
         if self.at_least(Version::new(2, 0)) && self.header.level().is_some() {
             self.report.push(
                 Diagnostic::new(Code::Deprecated, span, "`@@DWARF` is deprecated from PTX 2.0 on")

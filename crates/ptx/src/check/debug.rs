@@ -130,14 +130,23 @@ pub(super) fn section(checker: &mut Checker<'_>, section: &tree::Section) {
 }
 
 fn section_value(checker: &mut Checker<'_>, width: u32, value: &Expr) {
-    if matches!(value.kind, ExprKind::Section(_)) || names_section(value) {
+    let sum = matches!(value.kind, ExprKind::Binary { .. });
+    if names_section(value) {
+        if sum {
+            checker.needs(value.span, SUM, Version::new(3, 2), 10, "11.5.2");
+        }
         return;
     }
     match constexpr::evaluate(value, checker.text, &mut checker.report) {
         Some(Value::Const(number)) if !number.fits(width) => out_of_range(checker, value.span, width),
+        Some(Value::Symbol(_)) if sum => {
+            checker.needs(value.span, SUM, Version::new(3, 2), 10, "11.5.2");
+        }
         Some(Value::Const(_) | Value::Symbol(_)) | None => {}
     }
 }
+
+const SUM: &str = "a label plus a number in a section";
 
 /// `.debug_info+12`
 fn names_section(value: &Expr) -> bool {

@@ -114,6 +114,7 @@ impl<'a> Checker<'a> {
             return;
         }
         self.linkage(specifiers, Place::Module);
+        self.attributes(specifiers);
         for declarator in &variable.names {
             let shape = self.shape(specifiers, declarator, Place::Module, Unsized::No);
             self.no_initializer(space, declarator);
@@ -546,6 +547,7 @@ impl<'a> Checker<'a> {
     ) {
         let specifiers = &variable.specifiers;
         self.linkage(specifiers, Place::Module);
+        self.attributes(specifiers);
         for declarator in &variable.names {
             let shape = self.shape(specifiers, declarator, Place::Module, Unsized::No);
             self.no_initializer(Space::Reg, declarator);
@@ -589,6 +591,7 @@ impl<'a> Checker<'a> {
         let space = specifiers.space.value;
         let place = Place::Body(function);
         self.linkage(specifiers, place);
+        self.attributes(specifiers);
         for declarator in &variable.names {
             let shape = self.shape(specifiers, declarator, place, Unsized::No);
             self.no_initializer(space, declarator);

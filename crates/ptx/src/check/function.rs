@@ -52,6 +52,10 @@ impl<'a> Checker<'a> {
             }
             (None, _) | (_, None) => None,
         };
+        if let (FunctionKind::Entry, Some(first)) = (kind, function.parameters.first()) {
+            let what = "a parameter list of a kernel";
+            self.needs(first.span, what, Version::new(1, 4), 10, "11.2.1");
+        }
         if let (FunctionKind::Entry, Some(signature)) = (kind, &signature) {
             self.parameter_space(function, signature);
         }
@@ -253,6 +257,7 @@ impl<'a> Checker<'a> {
 
     fn directives(&mut self, function: &tree::Function, kind: FunctionKind) -> Directives {
         let mut directives = Directives::default();
+        let mut seen = Vec::new();
         let mut minimum: Option<Span> = None;
         let mut maxntid: Option<Span> = None;
         let mut reqntid: Option<Span> = None;
@@ -270,6 +275,7 @@ impl<'a> Checker<'a> {
                 );
                 continue;
             }
+            self.directive_once(&mut seen, directive);
             let performance = &mut directives.performance;
             match &directive.kind {
                 FunctionDirectiveKind::MaxNReg(n) => {
@@ -353,6 +359,29 @@ impl<'a> Checker<'a> {
         directives
     }
 
+    /// Says that a directive stands for the second time; a `.pragma` may.
+    fn directive_once(
+        &mut self,
+        seen: &mut Vec<(std::mem::Discriminant<FunctionDirectiveKind>, Span)>,
+        directive: &tree::FunctionDirective,
+    ) {
+        if matches!(directive.kind, FunctionDirectiveKind::Pragma(_)) {
+            return;
+        }
+        let kind = std::mem::discriminant(&directive.kind);
+        match seen.iter().find(|(earlier, _)| *earlier == kind) {
+            None => seen.push((kind, directive.span)),
+            Some((_, earlier)) => {
+                let message = format!("`{}` stands here twice", self.first_word(directive.span));
+                self.report.push(
+                    Diagnostic::new(Code::ConflictingDirectives, directive.span, message)
+                        .with_related(*earlier, "the first")
+                        .with_section("11.4"),
+                );
+            }
+        }
+    }
+
     fn noreturn(&mut self, function: &tree::Function, kind: FunctionKind, span: Span) {
         let error = match (kind, function.returns.first()) {
             (FunctionKind::Entry, _) => "a kernel cannot be `.noreturn`",
@@ -422,6 +451,16 @@ impl<'a> Checker<'a> {
                     .with_label("from PTX 2.0 and sm_20 on")
                     .with_help("a `.param` byte array holds several")
                     .with_section("7.1.1"),
+            );
+            return None;
+        }
+        if let Some(dimension) =
+            returns.iter().find_map(|r| r.declarator.dimensions.first().filter(|d| d.size.is_none()))
+        {
+            self.report.push(
+                Diagnostic::new(Code::BadArray, dimension.span, "a return parameter needs a size")
+                    .with_help("only the last input parameter can have none")
+                    .with_section("11.2.2"),
             );
             return None;
         }

@@ -97,8 +97,12 @@ impl Checker<'_> {
                 Item::Target(target) if !seen_target => {
                     seen_target = true;
                     self.target(target);
-                    let after_version =
-                        index > 0 && matches!(tree.items[index - 1], Item::Version(_) | Item::Error(_));
+                    // An `.address_size` between the two is misplaced itself.
+                    let after_version = index > 0
+                        && matches!(
+                            tree.items[index - 1],
+                            Item::Version(_) | Item::Error(_) | Item::AddressSize(_)
+                        );
                     if seen_version && !after_version {
                         self.misplaced(target.span, "`.target` must follow `.version` immediately", "11.1.2");
                     }

@@ -159,6 +159,15 @@ impl Filler<'_, '_> {
 
     fn address(&mut self, offset: u64, sum: &SymbolSum, expr: &Expr) {
         let Some((symbol, space)) = self.symbol(sum) else { return };
+        if matches!(symbol, Symbol::Func(_)) && (sum.generic.is_some() || sum.addend != 0) {
+            let what = if sum.generic.is_some() { "is in no state space" } else { "takes no offset" };
+            self.checker.report.push(
+                Diagnostic::new(Code::BadInitializer, expr.span, format!("the address of a function {what}"))
+                    .with_help(format!("`{}` alone", sum.name.name.text(self.checker.text)))
+                    .with_section("5.4.4"),
+            );
+            return;
+        }
         if let Some(span) = sum.generic {
             self.checker.needs(span, "`generic()`", Version::new(3, 1), 20, "5.4.4");
         }
@@ -246,7 +255,15 @@ impl Filler<'_, '_> {
                 let variable = &self.checker.variables[id.0 as usize];
                 match variable.space {
                     Space::Global | Space::Const if variable.ty.kind() != TyKind::Opaque => {
-                        return Some((Symbol::Var(id), Some(variable.space)));
+                        let space = variable.space;
+                        self.checker.needs(
+                            span,
+                            "the address of a variable in an initialiser",
+                            Version::new(2, 1),
+                            10,
+                            "5.4.4",
+                        );
+                        return Some((Symbol::Var(id), Some(space)));
                     }
                     Space::Global | Space::Const | Space::Tex => {
                         format!("`{name}` is opaque, so its address cannot stand in an initialiser")

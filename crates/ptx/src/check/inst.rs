@@ -144,6 +144,7 @@ impl<'a> BodyChecker<'_, 'a> {
         let mut inst = Inst { row: found.row, mods: found.mods, guard: guard.flatten(), operands, span };
         if rule::operands(self, &site, &mut inst, &written) {
             self.watch(&inst, site.opcode);
+            super::suspicion::instruction(self, &site, &inst);
             self.body.statements.push(Statement::Inst(inst));
         }
     }

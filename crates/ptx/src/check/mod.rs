@@ -38,6 +38,7 @@ mod rule;
 mod scope;
 mod sequence;
 mod shape;
+mod suspicion;
 mod texture;
 mod types;
 mod unresolved;

@@ -42,7 +42,11 @@ pub(super) fn operands<'a>(
                 }
             }
             Rule::Deprecated => {
-                if let Some(old) = site.found.deprecation().filter(|d| body.checker.at_least(d.since)) {
+                let sm = body.checker.header.level().map(|level| level.sm);
+                if let Some(old) = site.found.deprecation()
+                    && body.checker.at_least(old.since)
+                    && sm.is_some_and(|sm| sm.number >= old.sm.number)
+                {
                     let name = inst.row.form().name(&site.found.mods);
                     let text = format!(
                         "`{name}` is deprecated from PTX {} on; {} replaces it",
@@ -200,25 +204,32 @@ fn call_signature<'a>(
     let Some(target) = body.callee_of(&inst.operands) else { return };
     let (signature, callee) = body.take(target);
     let form = inst.row.form();
-    let (mut args, mut rets) = (false, false);
-    for (index, (operand_form, operand)) in form.operands.iter().zip(&mut inst.operands).enumerate() {
+    let (mut arguments, mut results) = (0, 0);
+    let mut span = site.opcode;
+    for (index, (operand_form, operand)) in form.operands.iter().zip(&inst.operands).enumerate() {
         let Operand::Args(list) = operand else { continue };
-        let results = operand_form.kind == Kind::Rets;
-        let (dir, params) =
-            if results { (Dir::Out, &signature.returns) } else { (Dir::In, &signature.params) };
-        let place = site.found.binding.written(index).and_then(|i| written.get(i));
-        let Some(Written { span, kind: WrittenKind::List(actuals) }) = place else { continue };
-        body.fit(dir, params, list, actuals, *span, callee);
-        match dir {
-            Dir::In => args = true,
-            Dir::Out => rets = true,
+        let (count, wanted) = if operand_form.kind == Kind::Rets {
+            (&mut results, signature.returns.len())
+        } else {
+            (&mut arguments, signature.params.len())
+        };
+        *count = list.len();
+        if list.len() != wanted && span == site.opcode {
+            span = place(site, written, index);
         }
     }
-    if !args {
-        body.fit(Dir::In, &signature.params, &mut [], &[], site.opcode, callee);
-    }
-    if !rets {
-        body.fit(Dir::Out, &signature.returns, &mut [], &[], site.opcode, callee);
+    if body.counts(&signature, arguments, results, span, callee) {
+        for (index, (operand_form, operand)) in form.operands.iter().zip(&mut inst.operands).enumerate() {
+            let Operand::Args(list) = operand else { continue };
+            let (dir, params) = if operand_form.kind == Kind::Rets {
+                (Dir::Out, &signature.returns)
+            } else {
+                (Dir::In, &signature.params)
+            };
+            let written = site.found.binding.written(index).and_then(|i| written.get(i));
+            let Some(Written { kind: WrittenKind::List(actuals), .. }) = written else { continue };
+            body.fit(dir, params, list, actuals, callee);
+        }
     }
     body.put_back(target, signature);
 }

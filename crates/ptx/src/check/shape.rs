@@ -8,7 +8,7 @@ use super::constexpr;
 use super::declare::Place;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
-use crate::isa::{Space, Ty, TyKind, Version};
+use crate::isa::{Gate, Sm, Space, Ty, TyKind, Version};
 use crate::syntax::tree::{Declarator, Expr, Specifiers};
 
 /// Type, size and alignment of something declared.
@@ -53,6 +53,9 @@ impl Checker<'_> {
         let space = specifiers.space.value;
         let errors = self.report.errors();
         self.type_in_space(ty.value, ty.span, space, place);
+        if self.report.errors() > errors {
+            return None;
+        }
         let vector = self.vector_of(specifiers, ty.value);
         let align = self.align_of(specifiers, space);
         let dims = self.dimensions(declarator, space, unsized_)?;
@@ -98,9 +101,17 @@ impl Checker<'_> {
             self.needs(span, &format!("`.{name}`"), Version::new(1, 5), 10, "5.3");
         } else if ty == Ty::F16x2 {
             self.needs(span, "`.f16x2`", Version::new(4, 2), 10, "5.2.1");
+        } else if ty == Ty::F64 {
+            self.double(span);
         } else if ty == Ty::B128 {
             self.needs(span, "`.b128`", Version::new(8, 3), 70, "5.2.1");
         }
+    }
+
+    /// `.f64` needs a target that has it, or one that makes `.f32` of it. PTX ISA §11.1.2.
+    fn double(&mut self, span: Span) {
+        let gate = Gate { ptx: None, sm: Some(Sm::new(13)), or_map_f64: true, below: None, until: None };
+        self.gate(&gate, span, "`.f64`", "11.1.2");
     }
 
     fn vector_of(&mut self, specifiers: &Specifiers, ty: Ty) -> u8 {

@@ -88,6 +88,8 @@ codes! {
     NotPortable = 903, "legal by the manual, but rejected by ptxas";
     Suspicious = 904, "legal but probably not meant";
     NonStandard = 905, "forbidden by the manual, but common and accepted by ptxas";
+    UnusedResult = 906, "a result that is overwritten before anything reads it";
+    Misaligned = 907, "an access that is misaligned wherever its variable lies";
 }
 
 impl Code {

@@ -70,6 +70,8 @@ impl Code {
             Code::NotPortable => include_str!("explain/P0903.md"),
             Code::Suspicious => include_str!("explain/P0904.md"),
             Code::NonStandard => include_str!("explain/P0905.md"),
+            Code::UnusedResult => include_str!("explain/P0906.md"),
+            Code::Misaligned => include_str!("explain/P0907.md"),
         }
     }
 }

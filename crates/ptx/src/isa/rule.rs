@@ -40,20 +40,23 @@ pub fn mods_error(rule: Rule, mods: &Mods) -> Option<String> {
 pub struct Deprecation {
     /// First version that discourages it.
     pub since: Version,
+    /// First target on which it is discouraged.
+    pub sm: Sm,
     /// What to write instead.
     pub instead: &'static str,
 }
 
 /// Whether the form with these modifiers is deprecated, under [`Rule::Deprecated`].
 pub(super) fn deprecation(op: Op, mods: &Mods) -> Option<Deprecation> {
-    match op {
-        Op::Shfl => Some(Deprecation { since: Version::new(6, 0), instead: "`shfl.sync`" }),
-        Op::Vote => Some(Deprecation { since: Version::new(6, 0), instead: "`vote.sync`" }),
-        Op::WmmaMma if mods.has(Word::Satfinite) => {
-            Some(Deprecation { since: Version::new(6, 4), instead: "the form without `.satfinite`" })
-        }
-        _ => None,
-    }
+    let (since, sm, instead) = match op {
+        Op::Shfl => (Version::new(6, 0), 10, "`shfl.sync`"),
+        Op::Vote => (Version::new(6, 0), 10, "`vote.sync`"),
+        Op::WmmaMma if mods.has(Word::Satfinite) => (Version::new(6, 4), 10, "the form without `.satfinite`"),
+        Op::Ld => (Version::new(2, 2), 10, "`ld.const` without a bank"),
+        Op::Mad => (Version::new(3, 1), 20, "the form with a rounding, such as `mad.rn.f32`,"),
+        _ => return None,
+    };
+    Some(Deprecation { since, sm: Sm::new(sm), instead })
 }
 
 /// What ptxas refuses although the manual allows it, under the rules that say so.

@@ -444,6 +444,15 @@ impl<'s> Lexer<'s> {
     /// A run of characters that PTX does not use, as one token.
     fn unknown(&mut self) -> TokenKind {
         let start = self.at;
+        if self.bytes[start] == b'\'' {
+            // A character constant of C is one mistake.
+            let text = self.source[start + 1..].chars();
+            let inner: usize =
+                text.take(3).take_while(|c| !matches!(c, '\'' | '\n')).map(char::len_utf8).sum();
+            if self.peek(1 + inner) == b'\'' {
+                self.at += 1 + inner;
+            }
+        }
         loop {
             let length = self.source[self.at..].chars().next().map_or(1, char::len_utf8);
             self.at += length;
@@ -455,7 +464,7 @@ impl<'s> Lexer<'s> {
         let span = self.span_from(start);
         let text = span.text(self.source);
         let shown = match text.chars().next() {
-            Some(c) if text.is_ascii() => format!("`{}`", c.escape_default()),
+            Some(_) if text.is_ascii() => format!("`{}`", text.escape_default()),
             _ => format!("`{text}`, which is not ASCII"),
         };
         let mut diagnostic = Diagnostic::new(

@@ -24,6 +24,7 @@ const CVT_FLOAT: &str = "f16 f32 f64@sm_13|map_f64_to_f32";
 const FRND: &str = "rn rz rm rp";
 const IRND: &str = "rni rzi rmi rpi";
 const MEMORY: &[Rule] = &[Rule::Vec128, Rule::ParamAccess];
+const BANKED: &[Rule] = &[Rule::Vec128, Rule::ParamAccess, Rule::Deprecated];
 const CVT: &[Rule] = &[Rule::FtzNeedsF32];
 
 #[rustfmt::skip]
@@ -61,8 +62,8 @@ pub(super) const ROWS: &[Row] = &[
                                                                                      "d:=>type*vec a:addr(ss)", "6.0 sm_70",            Memory, "9.7.8.7",
         &["ins.ld.relaxed", "ins.ld.acquire"], "loads as a strong operation of that scope").rules(MEMORY),
     row(Op::Ld,        "ld.ss{.vec}.type d, [a]",                   &[s("ss", BANKS), s("vec", "v2 v4"), s("type", MEM)],
-                                                                                     "d:=>type*vec a:addr(ss)", "1.0 until 2.2",        Memory, "5.1.3.1",
-        &["ins.ld.const_bank"], "loads from a constant bank").rules(MEMORY),
+                                                                                     "d:=>type*vec a:addr(ss)", "1.0",                  Memory, "5.1.3.1",
+        &["ins.ld.const_bank"], "loads from a constant bank").rules(BANKED),
     row(Op::LdNc,      "ld<.global{.cop}.nc>{.vec}.type d, [a]",    &[s("cop", NC_COP), s("vec", "v2 v4"), s("type", MEM)],
                                                                                      "d:=>type*vec a:addr(global)", "3.1 sm_32",        Memory, "9.7.8.8",
         &["ins.ld.global.nc"], "loads data that nothing writes while the kernel runs").rules(MEMORY),

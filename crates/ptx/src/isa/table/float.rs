@@ -6,7 +6,7 @@
 use super::common::F64;
 use crate::isa::op::Op;
 use crate::isa::row::Class::Lane;
-use crate::isa::row::{Row, g, row, s};
+use crate::isa::row::{Row, Rule, g, row, s};
 
 const RND: &str = "rn* rz rm@2.0,sm_20 rp@2.0,sm_20";
 const RND64: &str = "rn* rz rm rp";
@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Row] = &[
     row(Op::Mul,  "mul{.rnd}.f64 d, a, b",                  &[s("rnd", RND64)],                     "", F64,         Lane, "9.7.3.5",  &["ins.mul.f64"],       "d = a * b"),
     row(Op::Fma,  "fma.rnd{.ftz}{.sat}.f32 d, a, b, c",     &[s("rnd", ALL_RND)],                   "", "2.0 sm_20", Lane, "9.7.3.6",  &["ins.fma.f32"],       "d = a * b + c, rounded once"),
     row(Op::Fma,  "fma.rnd.f64 d, a, b, c",                 &[s("rnd", ALL_RND)],                   "", NEW64,       Lane, "9.7.3.6",  &["ins.fma.f64"],       "d = a * b + c, rounded once"),
-    row(Op::Mad,  "mad{.ftz}{.sat}.f32 d, a, b, c",         &[g("ftz", FTZ)],                       "", "1.0 until 3.2@sm_20", Lane, "9.7.3.7", &["ins.mad.f32.sm1x"], "d = a * b + c, the product cut to single precision; fused on sm_20 and newer"),
+    row(Op::Mad,  "mad{.ftz}{.sat}.f32 d, a, b, c",         &[g("ftz", FTZ)],                       "", "1.0 until 3.2@sm_20", Lane, "9.7.3.7", &["ins.mad.f32.sm1x"], "d = a * b + c, the product cut to single precision; fused on sm_20 and newer").rules(&[Rule::Deprecated]),
     row(Op::Mad,  "mad.rnd{.ftz}{.sat}.f32 d, a, b, c",     &[s("rnd", ALL_RND)],                   "", "2.0 sm_20", Lane, "9.7.3.7",  &["ins.mad.f32"],       "d = a * b + c, rounded once"),
     row(Op::Mad,  "mad.rnd.f64 d, a, b, c",                 &[s("rnd", ALL_RND)],                   "", F64,         Lane, "9.7.3.7",  &["ins.mad.f64"],       "d = a * b + c, rounded once"),
     row(Op::Mad,  "mad.f64 d, a, b, c",                     &[],                                    "", OLD64,       Lane, "9.7.3.7",  &["ins.mad.f64.legacy"], "d = a * b + c, rounded once to nearest").implies("rn:rnd"),

@@ -435,7 +435,7 @@ fn versions_and_targets() {
     needs("ld.relaxed.gpu.u32 d, [a]", (5, 0), 70, Some("ld.relaxed.gpu.u32 needs PTX 6.0"));
     needs("ld.global.cs.u32 d, [a]", (1, 4), 13, Some(".cs needs PTX 2.0 and sm_20"));
     needs("ld.const[3].u32 d, [a]", (2, 1), 20, None);
-    needs("ld.const[3].u32 d, [a]", (2, 2), 20, Some("ld.const[3].u32 was removed in PTX 2.2"));
+    needs("ld.const[3].u32 d, [a]", (6, 4), 70, None);
     needs("ld.global.nc.u32 d, [a]", (6, 4), 30, Some("ld.global.nc.u32 needs sm_32"));
     needs("shfl.idx.b32 d, a, b, c", (6, 3), 70, None);
     needs("shfl.idx.b32 d, a, b, c", (6, 4), 61, None);

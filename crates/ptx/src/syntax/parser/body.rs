@@ -104,11 +104,12 @@ impl Parser<'_> {
             Some(K::At) => self.guarded(),
             Some(K::DotWord) => self.body_directive(),
             Some(K::Semicolon) => {
-                let diagnostic =
-                    Diagnostic::new(Code::UnexpectedToken, self.span(), "`;` without a statement")
-                        .with_help("remove it")
-                        .with_section("4.3");
-                Err(self.report(diagnostic))
+                let span = self.bump();
+                let diagnostic = Diagnostic::new(Code::UnexpectedToken, span, "`;` without a statement")
+                    .with_help("remove it")
+                    .with_section("4.3");
+                self.report(diagnostic);
+                Ok(Statement::Error(span))
             }
             _ => Err(self.expected("a statement")),
         }
@@ -173,6 +174,11 @@ impl Parser<'_> {
                 .with_help("it can stand at module scope only")
                 .with_section("11");
         self.report(diagnostic);
+        if word == "section" {
+            // A mistake inside is a second one and has been reported.
+            let _ = self.section();
+            return Statement::Error(start.to(self.previous()));
+        }
         self.bump();
         while !self.is_end() && !self.first_on_line() && !self.is(K::RBrace) {
             self.bump();
@@ -228,6 +234,14 @@ impl Parser<'_> {
             self.report(diagnostic);
             return Ok(Statement::Block(self.block()));
         }
+        if is_directive(self.word()) {
+            let message = format!("a guard before the directive `{}`", self.text());
+            let diagnostic = Diagnostic::new(Code::BadGuard, guard.span, message)
+                .with_help("a guard holds for one instruction; remove it here")
+                .with_section("4.3.2");
+            self.report(diagnostic);
+            return self.body_directive();
+        }
         self.instruction(Some(guard)).map(Statement::Instruction)
     }
 
@@ -240,6 +254,28 @@ impl Parser<'_> {
         }
         let name = self.reference()?;
         Ok(Guard { span: start.to(name.span), negated, name })
+    }
+
+    /// Whether `[1].` touches the word before it.
+    fn is_bank(&self) -> bool {
+        let number = self.kind_ahead(1).is_some_and(K::is_number);
+        self.touches()
+            && number
+            && self.kind_ahead(2) == Some(K::RBracket)
+            && self.kind_ahead(3) == Some(K::DotWord)
+    }
+
+    /// Reports and skips a bank behind a word that has none.
+    fn bank_of_another_space(&mut self, word: Word) {
+        let word = word.text(self.source);
+        let diagnostic =
+            Diagnostic::new(Code::BadModifierUse, self.span(), format!("`.{word}` has no banks"))
+                .with_help("only `.const[bank]` has a bank")
+                .with_section("5.1.3.1");
+        self.report(diagnostic);
+        for _ in 0..3 {
+            self.bump();
+        }
     }
 
     fn instruction(&mut self, guard: Option<Guard>) -> Parse<Instruction> {
@@ -255,6 +291,8 @@ impl Parser<'_> {
                 self.bump();
                 bank = Some(Box::new(self.constant()?));
                 self.expect(K::RBracket, "`]` after the bank")?;
+            } else if self.is(K::LBracket) && self.is_bank() {
+                self.bank_of_another_space(word);
             }
         }
         let parens =

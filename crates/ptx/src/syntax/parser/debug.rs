@@ -15,7 +15,9 @@ impl Parser<'_> {
         let (mut timestamp, mut size) = (None, None);
         if self.eat(K::Comma).is_some() {
             timestamp = Some(self.integer("a timestamp")?);
-            self.expect(K::Comma, "`,` and the file's size")?;
+            if self.eat(K::Comma).is_none() {
+                return Err(self.expected_on_line("`,` and the file's size"));
+            }
             size = Some(self.integer("the file's size")?);
         }
         Ok(File { span: start.to(self.previous()), index, name, timestamp, size })
@@ -103,8 +105,8 @@ impl Parser<'_> {
         let ty = Spanned { value: ty, span: self.bump() };
         let mut values: Vec<Expr> = Vec::new();
         loop {
-            if Ty::from_name(self.word()).is_some() {
-                return Err(self.expected("a value"));
+            if Ty::from_name(self.word()).is_some() || self.is(K::RBrace) {
+                return Err(self.expected_on_line("a value"));
             }
             values.push(self.constant()?);
             if self.eat(K::Comma).is_none() {

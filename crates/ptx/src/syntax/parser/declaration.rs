@@ -163,6 +163,15 @@ impl Parser<'_> {
                 self.bump();
                 if let Some(count) = word.strip_prefix('v').and_then(|digits| digits.parse().ok()) {
                     self.once(specifiers.vector.is_some(), span);
+                    if specifiers.ty.is_some() {
+                        let diagnostic = Diagnostic::new(
+                            Code::BadDeclaration,
+                            span,
+                            format!("`.{word}` stands before the type, not behind it"),
+                        )
+                        .with_section("5.4.2");
+                        self.report(diagnostic);
+                    }
                     specifiers.vector = Some(Spanned { value: count, span });
                 } else if let Some(ty) = Ty::from_name(word) {
                     self.once(specifiers.ty.is_some(), span);

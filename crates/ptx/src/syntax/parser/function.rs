@@ -6,6 +6,25 @@ use super::super::tree::{
 use super::{K, Parse, Parser, Reported};
 use crate::diag::{Code, Diagnostic};
 
+/// Whether `.word` stands between the signature and the body of a function, and nowhere else.
+pub(super) fn is_function_directive(word: &str) -> bool {
+    matches!(
+        word,
+        "maxnreg"
+            | "maxntid"
+            | "reqntid"
+            | "minnctapersm"
+            | "maxnctapersm"
+            | "noreturn"
+            | "reqnctapercluster"
+            | "explicitcluster"
+            | "maxclusterrank"
+            | "blocksareclusters"
+            | "abi_preserve"
+            | "abi_preserve_control"
+    )
+}
+
 impl Parser<'_> {
     /// `.entry` or `.func`, from the word to the end of the body or prototype.
     pub(super) fn function(&mut self, linkage: Option<Spanned<Linkage>>) -> Parse<Function> {

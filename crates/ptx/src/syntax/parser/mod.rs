@@ -164,14 +164,15 @@ impl<'s> Parser<'s> {
     fn string(&mut self) -> Parse<Str> {
         match self.eat(K::UnterminatedStr) {
             Some(span) => Ok(Str { span }),
-            None => self.expect(K::Str, "a string").map(|span| Str { span }),
+            None if self.is(K::Str) => Ok(Str { span: self.bump() }),
+            None => Err(self.expected_on_line("a string")),
         }
     }
 
     /// A plain integer, for directives that take no expression.
     fn integer(&mut self, what: &str) -> Parse<Spanned<u64>> {
         if !self.kind().is_some_and(K::is_number) {
-            return Err(self.expected(what));
+            return Err(self.expected_on_line(what));
         }
         let text = self.text();
         let span = self.bump();
@@ -238,6 +239,15 @@ impl<'s> Parser<'s> {
     fn expected(&mut self, what: &str) -> Reported {
         let message = format!("expected {what}, found {}", self.found());
         self.unexpected(Diagnostic::new(Code::UnexpectedToken, self.span(), message))
+    }
+
+    /// Like [`expected`](Self::expected), of something that must stand on the same line as what is before it.
+    fn expected_on_line(&mut self, what: &str) -> Reported {
+        if !self.first_on_line() {
+            return self.expected(what);
+        }
+        let message = format!("expected {what}, found the end of the line");
+        self.unexpected(Diagnostic::new(Code::UnexpectedToken, self.behind(), message))
     }
 
     /// Reports that the token at hand is unexpected, once in a statement.

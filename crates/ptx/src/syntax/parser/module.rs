@@ -4,6 +4,7 @@
 
 use super::super::tree::{AddressSize, Alias, Item, Linkage, Pragma, Spanned, Target, Version};
 use super::declaration::{linkage_named, space_named};
+use super::function::is_function_directive;
 use super::{K, Parse, Parser, Reported, is_directive, is_module_directive};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
@@ -153,6 +154,13 @@ impl Parser<'_> {
     }
 
     pub(super) fn unknown_directive(&mut self) -> Reported {
+        if is_function_directive(self.word()) {
+            let message = format!("`{}` outside of the head of a function", self.text());
+            let diagnostic = Diagnostic::new(Code::MisplacedDirective, self.span(), message)
+                .with_help("it stands between the parameters and the body")
+                .with_section("11.4");
+            return self.report(diagnostic);
+        }
         let message = format!("there is no directive `{}`", self.text());
         self.report(Diagnostic::new(Code::UnknownDirective, self.span(), message).with_section("4.3.1"))
     }

@@ -23,7 +23,13 @@ impl Parser<'_> {
         }
         let mut operands = std::mem::take(&mut self.operands);
         loop {
-            operands.push(self.operand_or_error(parens, K::Semicolon));
+            let mut operand = self.operand_or_error(parens, K::Semicolon);
+            if self.tokens.get(self.at).is_some_and(|next| next.after_unknown) {
+                // The lexer has said what is wrong with this operand.
+                self.skip_in_list(K::Semicolon);
+                operand = Operand { span: operand.span.to(self.previous()), kind: OperandKind::Error };
+            }
+            operands.push(operand);
             if self.eat(K::Comma).is_some() {
                 continue;
             }
@@ -148,6 +154,16 @@ impl Parser<'_> {
                 Operand { span: reference.span, kind: OperandKind::Name(reference) }
             }
         };
+        if self.is(K::Or) {
+            let diagnostic = Diagnostic::new(
+                Code::UnexpectedToken,
+                self.span(),
+                "a destination has one part or two, not more",
+            )
+            .with_help("`p|q`")
+            .with_section("9.2");
+            return Err(self.unexpected(diagnostic));
+        }
         Ok(OperandKind::Pair(Box::new(Operand { span, kind: first }), Box::new(second)))
     }
 

@@ -1,0 +1,193 @@
+//! What is legal but can hardly be meant: results that nothing reads, one register for two results, accesses that cannot be
+//! aligned.
+//!
+//! Invariant: nothing here is an error, and nothing is said that some values of registers could refute. PTX ISA §5.4.5, §9.2.
+
+use super::body::BodyChecker;
+use super::inst::Site;
+use super::module::{Address, AddressBase, Body, Inst, Operand, RegisterId, Statement};
+use super::report::Report;
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::{Class, Dir, Op, Slot};
+use std::collections::HashMap;
+
+/// Looks at one checked instruction.
+pub(super) fn instruction(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst) {
+    let row = inst.row.row();
+    for (form, operand) in inst.row.form().operands.iter().zip(&inst.operands) {
+        match operand {
+            Operand::Sink if form.dir == Dir::Out && row.class == Class::Lane => {
+                let text = "`_` as the only result: the instruction does nothing";
+                body.checker.report.push(
+                    Diagnostic::new(Code::NonStandard, site.opcode, text)
+                        .with_help("remove the instruction")
+                        .with_section("9.2"),
+                );
+            }
+            Operand::Pair(d, p) => {
+                if let (Operand::Register(d), Operand::Register(p)) = (&**d, &**p)
+                    && d == p
+                {
+                    let name = &body.body.registers[d.0 as usize].name;
+                    let text = format!("`{name}` takes both results, and only one of them can stay");
+                    body.checker.report.push(
+                        Diagnostic::new(Code::Suspicious, site.opcode, text)
+                            .with_help("`_` in place of the result that is not needed")
+                            .with_section("9.2"),
+                    );
+                }
+            }
+            Operand::Address(address) => misaligned(body, site, inst, address),
+            Operand::Absent
+            | Operand::Sink
+            | Operand::Register(_)
+            | Operand::Element(..)
+            | Operand::Not(_)
+            | Operand::Sreg(..)
+            | Operand::Imm(_)
+            | Operand::Vector(_)
+            | Operand::SymbolAddress(..)
+            | Operand::Opaque(_)
+            | Operand::AddressList(_)
+            | Operand::Label(_)
+            | Operand::BranchTargets(_)
+            | Operand::Function(_)
+            | Operand::CallTargets(_)
+            | Operand::Prototype(_)
+            | Operand::Args(_)
+            | Operand::ParamVar(_)
+            | Operand::Video { .. } => {}
+        }
+    }
+}
+
+/// §5.4.5: an access whose constant offset makes it misaligned wherever the variable lies.
+#[allow(clippy::wildcard_enum_match_arm, reason = "other instructions have no access of one size")]
+fn misaligned(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, address: &Address) {
+    let size = match inst.row.row().op {
+        Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red => {
+            let Some(ty) = inst.mods.ty_in(Slot::Type) else { return };
+            u64::from(ty.bytes()) * u64::from(inst.mods.vec())
+        }
+        _ => return,
+    };
+    if address.index.is_some() {
+        return;
+    }
+    let (align, name) = match address.base {
+        AddressBase::Absolute => (u64::MAX, None),
+        AddressBase::Var(id) => {
+            let variable = &body.checker.variables[id.0 as usize];
+            (u64::from(variable.align), Some(&variable.name))
+        }
+        AddressBase::Local(id) => {
+            let local = &body.body.locals[id.0 as usize];
+            (u64::from(local.align), Some(&local.name))
+        }
+        AddressBase::Register(_) | AddressBase::Func(_) => return,
+    };
+    // A smaller alignment of the variable says less about the address.
+    let known = size.min(align);
+    if known < 2 || address.offset.rem_euclid(known.cast_signed()) == 0 {
+        return;
+    }
+    let what = match name {
+        Some(name) => format!("byte {} of `{name}`, which is aligned to {align}", address.offset),
+        None => format!("address {:#x}", address.offset),
+    };
+    body.checker.report.push(
+        Diagnostic::new(Code::Misaligned, site.opcode, format!("an access of {size} bytes at {what}"))
+            .with_label("this traps when it executes")
+            .with_help(format!("an offset that is a multiple of {size}"))
+            .with_section("5.4.5"),
+    );
+}
+
+/// Results of instructions that do nothing else, which are overwritten on the way straight on before anything reads them.
+pub(super) fn unused_results(body: &Body, report: &mut Report) {
+    let mut unread: HashMap<RegisterId, Span> = HashMap::new();
+    for statement in &body.statements {
+        let inst = match statement {
+            Statement::Inst(inst) => inst,
+            Statement::Label(_) => {
+                unread.clear();
+                continue;
+            }
+            Statement::Loc(_) => continue,
+        };
+        let row = inst.row.row();
+        if let Some(guard) = inst.guard {
+            unread.remove(&guard.register);
+        }
+        let mut results = Vec::new();
+        for (form, operand) in inst.row.form().operands.iter().zip(&inst.operands) {
+            match operand {
+                Operand::Register(register) if form.dir == Dir::Out => results.push(*register),
+                operand => visit(operand, &mut |register| drop(unread.remove(&register))),
+            }
+        }
+        // Another way to here or on from here may read what is written.
+        if row.class == Class::Control || inst.guard.is_some() {
+            unread.clear();
+            continue;
+        }
+        for register in results {
+            let written = unread.remove(&register);
+            if let Some(span) = written {
+                let name = &body.registers[register.0 as usize].name;
+                report.push(
+                    Diagnostic::new(Code::UnusedResult, span, format!("nothing reads this `{name}`"))
+                        .with_related(inst.span, "it is overwritten here")
+                        .with_section("9.2"),
+                );
+            }
+            // The forms of §9.7.2 write the carry flag too.
+            if row.class == Class::Lane && !row.section.starts_with("9.7.2.") {
+                unread.insert(register, inst.span);
+            }
+        }
+    }
+}
+
+/// Every register in an operand.
+fn visit(operand: &Operand, see: &mut impl FnMut(RegisterId)) {
+    match operand {
+        Operand::Register(register) | Operand::Element(register, _) | Operand::Not(register) => {
+            see(*register)
+        }
+        Operand::Vector(list) | Operand::AddressList(list) | Operand::Args(list) => {
+            for operand in list {
+                visit(operand, see);
+            }
+        }
+        Operand::Pair(d, p) => {
+            visit(d, see);
+            visit(p, see);
+        }
+        Operand::Address(Address { base, index, .. }) => {
+            if let AddressBase::Register(register) = base {
+                see(*register);
+            }
+            if let Some(register) = index {
+                see(*register);
+            }
+        }
+        Operand::SymbolAddress(base, _) | Operand::Opaque(base) => {
+            if let AddressBase::Register(register) = base {
+                see(*register);
+            }
+        }
+        Operand::Video { value, .. } => visit(value, see),
+        Operand::Absent
+        | Operand::Sink
+        | Operand::Sreg(..)
+        | Operand::Imm(_)
+        | Operand::Label(_)
+        | Operand::BranchTargets(_)
+        | Operand::Function(_)
+        | Operand::CallTargets(_)
+        | Operand::Prototype(_)
+        | Operand::ParamVar(_) => {}
+    }
+}
