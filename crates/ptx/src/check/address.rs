@@ -279,7 +279,7 @@ impl<'a> BodyChecker<'_, 'a> {
         if have == space {
             return Some(());
         }
-self.atomic_space(site, have, span)?;
+        self.atomic_space(site, have, span)?;
         let reads = matches!(site.found.row.row().op, Op::Ld | Op::LdNc | Op::Ldu);
         if space == Space::Generic && (reads || have != Space::Const) {
             self.checker.report.push(

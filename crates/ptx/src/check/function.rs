@@ -52,9 +52,11 @@ impl<'a> Checker<'a> {
             }
             (None, _) | (_, None) => None,
         };
-        if let (FunctionKind::Entry, Some(first)) = (kind, function.parameters.first()) {
-            let what = "a parameter list of a kernel";
-            self.needs(first.span, what, Version::new(1, 4), 10, "11.2.1");
+        if let (FunctionKind::Entry, Some(first)) = (kind, function.parameters.first())
+            && self.header.level().is_some_and(|level| level.ptx < Version::new(1, 4))
+        {
+            let text = "before PTX 1.4 the parameters of a kernel are declared in its body";
+            self.report.push(Diagnostic::new(Code::NonStandard, first.span, text).with_section("11.2.1"));
         }
         if let (FunctionKind::Entry, Some(signature)) = (kind, &signature) {
             self.parameter_space(function, signature);

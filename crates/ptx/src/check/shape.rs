@@ -108,10 +108,17 @@ impl Checker<'_> {
         }
     }
 
-    /// `.f64` needs a target that has it, or one that makes `.f32` of it. PTX ISA §11.1.2.
+    /// `.f64` needs a target that has it, or one that makes `.f32` of it; instructions say so, too. PTX ISA §11.1.2.
     fn double(&mut self, span: Span) {
         let gate = Gate { ptx: None, sm: Some(Sm::new(13)), or_map_f64: true, below: None, until: None };
-        self.gate(&gate, span, "`.f64`", "11.1.2");
+        if self.unmet(|level| gate.unmet(level)).is_some() {
+            let text = "this target has no `.f64`, so nothing can be done with it";
+            self.report.push(
+                Diagnostic::new(Code::NonStandard, span, text)
+                    .with_help("sm_13 or newer, or the target `map_f64_to_f32`")
+                    .with_section("11.1.2"),
+            );
+        }
     }
 
     fn vector_of(&mut self, specifiers: &Specifiers, ty: Ty) -> u8 {

@@ -122,9 +122,12 @@ pub(super) fn unused_results(body: &Body, report: &mut Report) {
         }
         let mut results = Vec::new();
         for (form, operand) in inst.row.form().operands.iter().zip(&inst.operands) {
-            match operand {
-                Operand::Register(register) if form.dir == Dir::Out => results.push(*register),
-                operand => visit(operand, &mut |register| drop(unread.remove(&register))),
+            if let (Operand::Register(register), Dir::Out) = (operand, form.dir) {
+                results.push(*register);
+            } else {
+                visit(operand, &mut |register| {
+                    unread.remove(&register);
+                });
             }
         }
         // Another way to here or on from here may read what is written.

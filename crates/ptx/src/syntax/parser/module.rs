@@ -168,7 +168,7 @@ impl Parser<'_> {
     fn version(&mut self) -> Parse<Version> {
         let start = self.bump();
         if !matches!(self.kind(), Some(K::Decimal | K::Integer)) {
-            return Err(self.expected("a version such as `6.4`"));
+            return Err(self.expected_on_line("a version such as `6.4`"));
         }
         let text = self.text();
         let span = self.bump();
@@ -184,6 +184,9 @@ impl Parser<'_> {
 
     fn target(&mut self) -> Parse<Target> {
         let start = self.bump();
+        if !self.is(K::Ident) {
+            return Err(self.expected_on_line("a target such as `sm_70`"));
+        }
         let names = self.names("a target such as `sm_70`")?;
         Ok(Target { span: start.to(self.previous()), names })
     }

@@ -26,8 +26,11 @@ impl Parser<'_> {
             let mut operand = self.operand_or_error(parens, K::Semicolon);
             if self.tokens.get(self.at).is_some_and(|next| next.after_unknown) {
                 // The lexer has said what is wrong with this operand.
+                let before = self.at;
                 self.skip_in_list(K::Semicolon);
-                operand = Operand { span: operand.span.to(self.previous()), kind: OperandKind::Error };
+                let skipped = self.at > before;
+                let span = if skipped { operand.span.to(self.previous()) } else { operand.span };
+                operand = Operand { span, kind: OperandKind::Error };
             }
             operands.push(operand);
             if self.eat(K::Comma).is_some() {
