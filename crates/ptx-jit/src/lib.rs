@@ -7,5 +7,9 @@
 
 #[allow(dead_code, unused_imports, reason = "the layer is whole; the emitter uses of it what it needs")]
 mod llvm;
+#[allow(dead_code, reason = "the emitter is being built on it")]
+mod lower;
+
+pub use lower::native;
 
 pub use llvm::{Code, Cpu, Error, Session};

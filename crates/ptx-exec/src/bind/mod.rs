@@ -146,6 +146,19 @@ pub fn supported(row: RowId, mods: &Mods) -> bool {
     synthesise::is_bound(row, mods)
 }
 
+/// An instruction of this row with these modifiers, with every optional operand, and registers wherever a register may stand
+/// (numbered from 0 in each class, destinations first); `None` for those that control flow is made of.
+pub fn sample(row: RowId, mods: &Mods) -> Option<Inst> {
+    synthesise::instruction(row, mods).ok()
+}
+
+/// The step of an instruction that stands alone: without variables, and for `sm_70`; `None` if it is not bound or ends a block.
+pub fn lone_step(inst: &Inst) -> Option<StepFn> {
+    let (program, layout) = (synthesise::empty_program(), Layout::default());
+    let binding = Binding { program: &program, layout: &layout, kernel: None };
+    binding.run(inst).ok()
+}
+
 /// Functions with a body that the kernel can reach: itself, what it calls, and what an indirect call may reach.
 fn reachable(program: &Program, kernel: FuncId) -> Vec<FuncId> {
     let mut seen = vec![false; program.functions.len()];

@@ -19,6 +19,7 @@ mod tests;
 
 pub use api::Error;
 pub use cpu::Cpu;
+pub(crate) use cpu::Extensions;
 pub use session::{Code, Session};
 
 pub(crate) use arithmetic::{FloatPred, IntPred};

@@ -170,7 +170,7 @@ impl Session {
 
     fn generate(&self, module: &Module, kind: LLVMCodeGenFileType) -> Result<Vec<u8>, Error> {
         if cfg!(debug_assertions) {
-            module.verify().map_err(|e| Error::new(format!("ptxvm bug: {e}\n{}", module.emit_ir())))?;
+            module.verify().map_err(|e| Error::new(format!("ptxvm bug: {e}")))?;
         }
         let free = self.0.machines.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let machine = match free {

@@ -1,0 +1,299 @@
+//! Conversion (PTX ISA §9.7.8.14).
+//!
+//! Invariant: conversions to integers are clamped to the range of the type, and NaN becomes zero, before an instruction sees a value
+//! that it does not define.
+
+use ptx::isa::{Rnd, Slot, Ty, Word};
+
+use super::query::{Ftz, Query};
+use super::round::Round;
+use super::{Lower, Lowering, is_signed};
+use crate::llvm::{Builder, FloatPred, Type, Value};
+
+pub(super) fn cvt(q: &Query<'_>) -> Option<Lowering> {
+    let d = q.ty_in(Slot::Dtype)?;
+    let a = q.ty_in(Slot::Atype)?;
+    match (is_integer(d), is_integer(a)) {
+        (true, true) => int_to_int(q, d, a),
+        (false, true) => int_to_float(q, d, a),
+        (true, false) => float_to_int(q, d, a),
+        (false, false) => float_to_float(q, d, a),
+    }
+}
+
+fn is_integer(ty: Ty) -> bool {
+    let unsigned = [Ty::U8, Ty::U16, Ty::U32, Ty::U64];
+    unsigned.contains(&ty) || is_signed(ty)
+}
+
+/// The least and the greatest number of an integer type.
+fn range(ty: Ty) -> (i128, i128) {
+    if is_signed(ty) {
+        (-1 << (ty.bits() - 1), (1 << (ty.bits() - 1)) - 1)
+    } else {
+        (0, (1 << ty.bits()) - 1)
+    }
+}
+
+fn int_to_int(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
+    let sat = q.has(Word::Sat);
+    q.map(&[a], d, move |l, v| {
+        let value = if sat { clamped(l, v[0], a, d) } else { v[0] };
+        l.extended(value, d.bits(), is_signed(a))
+    })
+}
+
+/// An integer of type `a` within the range of `d`.
+fn clamped(l: &Lower<'_, '_>, value: Value, a: Ty, d: Ty) -> Value {
+    let ((from_least, from_most), (to_least, to_most)) = (range(a), range(d));
+    let (min, max) = if is_signed(a) { ("llvm.smin", "llvm.smax") } else { ("llvm.umin", "llvm.umax") };
+    let mut value = value;
+    if to_most < from_most {
+        value = l.b.intrinsic(min, &[value.ty()], &[value, l.constant(value, to_most as u64)]);
+    }
+    if to_least > from_least {
+        value = l.b.intrinsic(max, &[value.ty()], &[value, l.constant(value, to_least as u64)]);
+    }
+    value
+}
+
+fn int_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
+    // No integer is subnormal; `.ftz` has nothing to do.
+    q.has(Word::Ftz);
+    let sat = q.has(Word::Sat);
+    let digits = match d {
+        Ty::F16 => 11,
+        Ty::F32 => 24,
+        Ty::F64 => 53,
+        _ => return None,
+    };
+    let exact = range(a).1 < 1 << digits;
+    let round = match q.rnd() {
+        None | Some(Rnd::Rn) => Round::Nearest,
+        Some(Rnd::Rz | Rnd::Rm | Rnd::Rp) if exact => Round::Nearest,
+        Some(_) if d == Ty::F16 => return None,
+        Some(_) => q.rounding()?,
+    };
+    if d == Ty::F16 {
+        q.half_conversions()?;
+        // An integer that is no single is over the range of halves, and so is the single next to it.
+        return q.map(&[a], d, move |l, v| {
+            let half = l.half_of_single(l.number_of(v[0], l.f32(), is_signed(a)));
+            if sat { l.saturated_half(half) } else { half }
+        });
+    }
+    q.map(&[a], d, move |l, v| {
+        let float = l.raw(d);
+        let number = match round {
+            Round::Nearest => l.number_of(v[0], float, is_signed(a)),
+            Round::Embedded(code) => rounded_number(l, v[0], a, d, code),
+        };
+        if sat { l.saturated(number) } else { number }
+    })
+}
+
+/// An integer as a number with a directed rounding. It has 32 bits to `.f32`, or 64.
+fn rounded_number(l: &Lower<'_, '_>, value: Value, a: Ty, d: Ty, code: u32) -> Value {
+    let prefix = if is_signed(a) { "llvm.x86.avx512.sitofp.round" } else { "llvm.x86.avx512.uitofp.round" };
+    let single = d == Ty::F32;
+    let b = l.b;
+    let wide = a.bits() == 64;
+    let chunk = if wide { 8 } else { 16 };
+    let element: fn(&Builder<'_>) -> Type = if single { |b| b.f32() } else { |b| b.f64() };
+    // These intrinsics are overloaded, so their types are said.
+    let from = b.vec(b.int(if wide { 64 } else { 32 }), chunk);
+    let to = b.vec(element(b), chunk);
+    l.embedded_as(prefix, &[to, from], code, chunk, element, &[value])
+}
+
+fn float_to_int(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
+    // Every conversion to an integer is clamped anyway.
+    q.has(Word::Sat);
+    let rnd = q.integral()??;
+    let ftz = match a {
+        Ty::F16 => {
+            q.half_conversions()?;
+            if q.has(Word::Ftz) {
+                return None;
+            }
+            Ftz::None
+        }
+        Ty::F32 => q.ftz()?,
+        Ty::F64 => {
+            q.keeps_subnormals()?;
+            Ftz::None
+        }
+        _ => return None,
+    };
+    let lowering = q.map(&[a], d, move |l, v| {
+        let number = if a == Ty::F16 { l.single_of_half(v[0]) } else { ftz.apply(l, v[0]) };
+        let number = if rnd == Rnd::Rzi { number } else { l.integral(number, rnd) };
+        l.integer_of(number, d)
+    })?;
+    Some(Lowering { number_srcs: u32::from(a == Ty::F32), ..lowering })
+}
+
+fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
+    match (a, d) {
+        (Ty::F16, Ty::F16) => {
+            q.half_conversions()?;
+            let (rnd, sat) = (q.integral()?, q.has(Word::Sat));
+            q.map(&[a], d, move |l, v| {
+                let value = match rnd {
+                    Some(rnd) => l.half_of_single(l.integral(l.single_of_half(v[0]), rnd)),
+                    None => v[0],
+                };
+                if sat { l.saturated_half(value) } else { value }
+            })
+        }
+        (Ty::F16, Ty::F32) => {
+            q.half_conversions()?;
+            // No half is a subnormal single.
+            q.has(Word::Ftz);
+            let sat = q.has(Word::Sat);
+            let lowering = q.map(&[a], d, move |l, v| {
+                let number = l.single_of_half(v[0]);
+                if sat { l.saturated(number) } else { number }
+            })?;
+            Some(Lowering { loose_nan: !sat, ..lowering })
+        }
+        (Ty::F32, Ty::F16) => {
+            q.half_conversions()?;
+            let (round, sat) = (q.rounding()?, q.has(Word::Sat));
+            // A subnormal single is zero as a half, flushed or not.
+            q.has(Word::Ftz);
+            if round != Round::Nearest {
+                return None;
+            }
+            let lowering = q.map(&[a], d, move |l, v| {
+                let half = l.half_of_single(v[0]);
+                if sat { l.saturated_half(half) } else { half }
+            })?;
+            Some(Lowering { number_srcs: 1, ..lowering })
+        }
+        (Ty::F32, Ty::F32) => same_f32(q),
+        (Ty::F32, Ty::F64) => {
+            let (ftz, sat) = (q.ftz()?, q.has(Word::Sat));
+            q.map(&[a], d, move |l, v| {
+                // The bits of a NaN pass, so the source is no mere number.
+                let number = l.b.fpext(ftz.apply(l, v[0]), l.f64());
+                if sat { l.saturated(number) } else { number }
+            })
+        }
+        (Ty::F64, Ty::F32) => {
+            let (round, sat, ftz) = (q.rounding()?, q.has(Word::Sat), q.ftz()?);
+            if ftz == Ftz::ByMachine {
+                // The result could be flushed before it is rounded.
+                return None;
+            }
+            let lowering = q.map(&[a], d, move |l, v| {
+                let number = match round {
+                    Round::Nearest => l.b.fptrunc(v[0], l.f32()),
+                    Round::Embedded(code) => rounded_single(l, v[0], code),
+                };
+                let number = ftz.apply(l, number);
+                if sat { l.saturated(number) } else { number }
+            })?;
+            Some(Lowering { loose_nan: !sat, ..lowering })
+        }
+        (Ty::F64, Ty::F64) => {
+            q.keeps_subnormals()?;
+            let (rnd, sat) = (q.integral()?, q.has(Word::Sat));
+            q.map(&[a], d, move |l, v| {
+                let value = match rnd {
+                    Some(rnd) => l.number_or_nan_f64(l.integral(v[0], rnd), v),
+                    None => v[0],
+                };
+                if sat { l.saturated(value) } else { value }
+            })
+        }
+        _ => None,
+    }
+}
+
+fn same_f32(q: &Query<'_>) -> Option<Lowering> {
+    let (rnd, sat, ftz) = (q.integral()?, q.has(Word::Sat), q.ftz()?);
+    let explicit = ftz != Ftz::None;
+    let lowering = q.map(&[Ty::F32], Ty::F32, move |l, v| {
+        let flush = |v| if explicit { l.flushed(v) } else { v };
+        let value = flush(v[0]);
+        let value = match rnd {
+            Some(rnd) => l.integral(value, rnd),
+            None => value,
+        };
+        if sat { l.saturated(value) } else { value }
+    })?;
+    let rounds = rnd.is_some();
+    Some(Lowering {
+        number_srcs: u32::from(rounds || sat),
+        copied_srcs: u32::from(!rounds && !sat),
+        loose_nan: rounds && !sat,
+        ..lowering
+    })
+}
+
+/// Double to single precision with a directed rounding.
+fn rounded_single(l: &Lower<'_, '_>, number: Value, code: u32) -> Value {
+    let b = l.b;
+    let chunks = l.lanes.div_ceil(8);
+    let code = b.const_int(b.int(32), u64::from(code));
+    let single = b.vec(b.f32(), 8);
+    let all = b.ones(b.int(8));
+    let one = |part: Value| {
+        b.intrinsic("llvm.x86.avx512.mask.cvtpd2ps.512", &[], &[part, b.zero(single), all, code])
+    };
+    if l.lanes < 8 {
+        return b.slice(one(l.widened(number, 8)), 0, l.lanes);
+    }
+    let mut parts: Vec<Value> = (0..chunks).map(|i| one(b.slice(number, 8 * i, 8))).collect();
+    while parts.len() > 1 {
+        parts = parts.chunks(2).map(|pair| b.concat(pair[0], pair[1])).collect();
+    }
+    parts[0]
+}
+
+impl Lower<'_, '_> {
+    /// An integer with that many bits: cut, or extended by its own sign.
+    fn extended(&self, value: Value, bits: u32, signed: bool) -> Value {
+        let to = self.int(bits);
+        match value.ty().element_bits().cmp(&bits) {
+            std::cmp::Ordering::Greater => self.b.trunc(value, to),
+            std::cmp::Ordering::Less if signed => self.b.sext(value, to),
+            std::cmp::Ordering::Less | std::cmp::Ordering::Equal => self.b.zext(value, to),
+        }
+    }
+
+    /// An integer as a number, rounded to nearest.
+    fn number_of(&self, value: Value, float: Type, signed: bool) -> Value {
+        if signed { self.b.sitofp(value, float) } else { self.b.uitofp(value, float) }
+    }
+
+    /// A number cut to an integer of a type, clamped to its range; NaN is zero.
+    fn integer_of(&self, number: Value, d: Ty) -> Value {
+        let b = self.b;
+        let ty = number.ty();
+        let digits = if ty.element_bits() == 32 { 24 } else { 53 };
+        let constant = |value: i128| {
+            let bits =
+                if digits == 24 { u64::from((value as f32).to_bits()) } else { (value as f64).to_bits() };
+            b.const_splat(ty, bits)
+        };
+        let (least, most) = range(d);
+        // The greatest integer of the type, or if that is no number of this precision, the greatest number below.
+        let cut = (most.ilog2() + 1).saturating_sub(digits);
+        let top = most >> cut << cut;
+        let below = b.select(b.fcmp(FloatPred::Olt, number, constant(top)), number, constant(top));
+        let inside = b.select(b.fcmp(FloatPred::Ogt, below, constant(least)), below, constant(least));
+        // Narrow types go through 32 bits, for which there are instructions.
+        let wide = self.int(if d.bits() == 64 { 64 } else { 32 });
+        let signed = is_signed(d) || d.bits() < 32;
+        let integer = if signed { b.fptosi(inside, wide) } else { b.fptoui(inside, wide) };
+        let mut integer = self.resized(integer, self.int(d.bits()));
+        if top != most {
+            let over = b.fcmp(FloatPred::Oge, number, constant(most + 1));
+            integer = b.select(over, b.const_int(integer.ty(), most as u64), integer);
+        }
+        let nan = b.fcmp(FloatPred::Uno, number, number);
+        b.select(nan, b.zero(integer.ty()), integer)
+    }
+}

@@ -1,0 +1,280 @@
+//! Single and double precision (PTX ISA §9.7.3).
+//!
+//! Invariant: `sat(ftz(f(ftz(a), ftz(b))))`. A NaN of `.f32` may be any (see [`Lowering::loose_nan`]); one of `.f64` is the first
+//! operand that is a NaN, made quiet, or else 0x7ff8000000000000.
+
+use ptx::isa::{Slot, TestpOp, Ty, Word};
+
+use super::query::{Ftz, Query};
+use super::round::Round;
+use super::{Lower, Lowering, half};
+use crate::llvm::{Builder, FloatPred, IntPred, Value};
+
+/// The bit that makes a `.f64` NaN quiet.
+const QUIET: u64 = 1 << 51;
+
+/// An operation as an instruction that rounds to nearest, and as an AVX-512 intrinsic without its prefix and suffix.
+struct Arithmetic {
+    plain: fn(&Lower<'_, '_>, &[Value]) -> Value,
+    embedded: &'static str,
+}
+
+const ADD: Arithmetic = Arithmetic { plain: |l, v| l.b.fadd(v[0], v[1]), embedded: "add" };
+const SUB: Arithmetic = Arithmetic { plain: |l, v| l.b.fsub(v[0], v[1]), embedded: "sub" };
+const MUL: Arithmetic = Arithmetic { plain: |l, v| l.b.fmul(v[0], v[1]), embedded: "mul" };
+const DIV: Arithmetic = Arithmetic { plain: |l, v| l.b.fdiv(v[0], v[1]), embedded: "div" };
+const FMA: Arithmetic = Arithmetic { plain: |l, v| l.fused(v), embedded: "vfmadd" };
+const SQRT: Arithmetic =
+    Arithmetic { plain: |l, v| l.b.intrinsic("llvm.sqrt", &[v[0].ty()], v), embedded: "sqrt" };
+const RCP: Arithmetic = Arithmetic { plain: |l, v| l.b.fdiv(l.one(v[0]), v[0]), embedded: "rcp" };
+
+impl Arithmetic {
+    fn emit(&self, l: &Lower<'_, '_>, round: Round, v: &[Value]) -> Value {
+        let Round::Embedded(code) = round else { return (self.plain)(l, v) };
+        let single = v[0].ty().element_bits() == 32;
+        let (suffix, chunk): (_, u32) = if single { ("ps", 16) } else { ("pd", 8) };
+        let element: fn(&Builder<'_>) -> _ = if single { |b| b.f32() } else { |b| b.f64() };
+        let call = |name: &str, args: &[Value]| {
+            l.embedded(&format!("llvm.x86.avx512.{name}.{suffix}.512"), code, chunk, element, args)
+        };
+        if self.embedded == "rcp" { call("div", &[l.one(v[0]), v[0]]) } else { call(self.embedded, v) }
+    }
+}
+
+/// An instruction with `.rnd`, and for `.f32` `.ftz` and `.sat`.
+fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -> Option<Lowering> {
+    let round = q.rounding()?;
+    let types = vec![ty; operands];
+    if ty == Ty::F64 {
+        q.keeps_subnormals()?;
+        return q.map(&types, ty, move |l, v| {
+            let result = op.emit(l, round, v);
+            l.number_or_nan_f64(result, v)
+        });
+    }
+    if ty != Ty::F32 {
+        return None;
+    }
+    let (ftz, sat) = (q.ftz()?, q.has(Word::Sat));
+    let lowering = q.map(&types, ty, move |l, v| {
+        let operands: Vec<Value> = v.iter().map(|x| ftz.apply(l, *x)).collect();
+        let result = op.emit(l, round, &operands);
+        // LLVM may leave out an operation with a constant that changes no number, and with it the flush.
+        let constant = ftz == Ftz::ByMachine && v.iter().any(|x| x.is_constant());
+        let result = if constant { l.flushed(result) } else { ftz.apply(l, result) };
+        if sat { l.saturated(result) } else { result }
+    })?;
+    Some(Lowering { number_srcs: (1 << operands) - 1, loose_nan: !sat, ..lowering })
+}
+
+pub(super) fn add(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    half::two(q, ty, |l, v| l.b.fadd(v[0], v[1])).or_else(|| arithmetic(q, ty, 2, &ADD))
+}
+
+pub(super) fn sub(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    half::two(q, ty, |l, v| l.b.fsub(v[0], v[1])).or_else(|| arithmetic(q, ty, 2, &SUB))
+}
+
+pub(super) fn mul(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    half::two(q, ty, |l, v| l.b.fmul(v[0], v[1])).or_else(|| arithmetic(q, ty, 2, &MUL))
+}
+
+pub(super) fn div(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    arithmetic(q, ty, 2, &DIV)
+}
+
+pub(super) fn fma(q: &Query<'_>) -> Option<Lowering> {
+    let ty = q.ty()?;
+    if let Some(lowering) = half::fma(q, ty) {
+        return Some(lowering);
+    }
+    // Without an instruction double precision would need a call of the C library.
+    if ty == Ty::F64 && !q.env.extensions.fma {
+        return None;
+    }
+    arithmetic(q, ty, 3, &FMA)
+}
+
+pub(super) fn mad(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    // On sm_1x the product is cut.
+    if ty == Ty::F32 && q.env.sm < 20 && q.rnd().is_none() {
+        return None;
+    }
+    if matches!(ty, Ty::F16 | Ty::F16x2) { None } else { fma(q) }
+}
+
+pub(super) fn rcp(q: &Query<'_>) -> Option<Lowering> {
+    arithmetic(q, q.ty()?, 1, &RCP)
+}
+
+pub(super) fn sqrt(q: &Query<'_>) -> Option<Lowering> {
+    arithmetic(q, q.ty()?, 1, &SQRT)
+}
+
+/// `f` on the bits of a number; of a NaN the type's NaN.
+fn on_bits(q: &Query<'_>, ty: Ty, f: fn(&Builder<'_>, Value, Value) -> Value) -> Option<Lowering> {
+    match ty {
+        Ty::F16 | Ty::F16x2 => return half::on_bits(q, ty, f),
+        Ty::F32 | Ty::F64 => {}
+        _ => return None,
+    }
+    let ftz = ty == Ty::F32 && q.has(Word::Ftz);
+    let lowering = q.map(&[ty], ty, move |l, v| {
+        let number = if ftz { l.flushed(v[0]) } else { v[0] };
+        let int = l.int(ty.bits());
+        let bits = l.b.bitcast(number, int);
+        let result = l.b.bitcast(f(l.b, bits, l.b.const_int(int, 1 << (ty.bits() - 1))), number.ty());
+        if ty == Ty::F32 {
+            return result;
+        }
+        let nan = l.b.fcmp(FloatPred::Uno, number, number);
+        l.b.select(nan, l.quiet(number), result)
+    })?;
+    let single = ty == Ty::F32;
+    Some(Lowering { number_srcs: u32::from(single), loose_nan: single, ..lowering })
+}
+
+pub(super) fn abs(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    on_bits(q, ty, |b, bits, sign| b.and(bits, b.not(sign)))
+}
+
+pub(super) fn neg(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    on_bits(q, ty, |b, bits, sign| b.xor(bits, sign))
+}
+
+pub(super) fn min_max(q: &Query<'_>, ty: Ty, min: bool) -> Option<Lowering> {
+    let pred = if min { FloatPred::Olt } else { FloatPred::Ogt };
+    // The second operand is chosen of equal ones, and where the first is NaN.
+    let choose = move |l: &Lower<'_, '_>, x: Value, y: Value, first: Value| {
+        let chosen = l.b.select(l.b.fcmp(pred, x, y), x, y);
+        let nan = l.b.fcmp(FloatPred::Uno, y, y);
+        l.b.select(nan, first, chosen)
+    };
+    match ty {
+        Ty::F32 => {
+            let ftz = q.ftz()? != Ftz::None;
+            let lowering = q.map(&[ty, ty], ty, move |l, v| {
+                let flush = |v| if ftz { l.flushed(v) } else { v };
+                let (x, y) = (flush(v[0]), flush(v[1]));
+                choose(l, x, y, x)
+            })?;
+            Some(Lowering { number_srcs: 0b11, loose_nan: true, ..lowering })
+        }
+        Ty::F64 => {
+            q.keeps_subnormals()?;
+            q.map(&[ty, ty], ty, move |l, v| {
+                // Only if both are NaN is the result one.
+                let nan = l.b.fcmp(FloatPred::Uno, v[0], v[0]);
+                let first = l.b.select(nan, l.quiet(v[0]), v[0]);
+                choose(l, v[0], v[1], first)
+            })
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn testp(q: &Query<'_>) -> Option<Lowering> {
+    let words = [Word::Finite, Word::Infinite, Word::Number, Word::Notanumber, Word::Normal, Word::Subnormal];
+    q.look(|slot, w| matches!(slot, Slot::Op | Slot::Flag) && words.contains(&w));
+    let op = q.inst.mods.testp_op()?;
+    let (ty, infinity, least): (_, u64, u64) = match q.ty()? {
+        Ty::F32 => (Ty::B32, 0x7f80_0000, 0x0080_0000),
+        Ty::F64 => (Ty::B64, 0x7ff0_0000_0000_0000, 1 << 52),
+        _ => return None,
+    };
+    let lowering = q.map(&[ty], Ty::Pred, move |l, v| {
+        let b = l.b;
+        let size = b.and(v[0], l.constant(v[0], u64::MAX >> (65 - ty.bits())));
+        let k = |bits| l.constant(size, bits);
+        let is = |pred, bits| b.icmp(pred, size, k(bits));
+        match op {
+            TestpOp::Finite => is(IntPred::Ult, infinity),
+            TestpOp::Infinite => is(IntPred::Eq, infinity),
+            TestpOp::Number => is(IntPred::Ule, infinity),
+            TestpOp::Notanumber => is(IntPred::Ugt, infinity),
+            // Zero, too, is called normal.
+            TestpOp::Normal => {
+                let inside = b.icmp(IntPred::Ult, b.sub(size, k(least)), k(infinity - least));
+                b.or(inside, is(IntPred::Eq, 0))
+            }
+            TestpOp::Subnormal => b.icmp(IntPred::Ult, b.sub(size, k(1)), k(least - 1)),
+        }
+    })?;
+    Some(Lowering { number_srcs: u32::from(ty == Ty::B32), ..lowering })
+}
+
+pub(super) fn copysign(q: &Query<'_>) -> Option<Lowering> {
+    let (ty, bits) = match q.ty()? {
+        Ty::F32 => (Ty::B32, 32),
+        Ty::F64 => (Ty::B64, 64),
+        _ => return None,
+    };
+    q.map(&[ty, ty], ty, move |l, v| {
+        let sign = l.constant(v[0], 1 << (bits - 1));
+        l.b.or(l.b.and(v[0], sign), l.b.and(v[1], l.b.not(sign)))
+    })
+}
+
+impl Lower<'_, '_> {
+    /// One, of the type of a number.
+    fn one(&self, like: Value) -> Value {
+        let bits = if like.ty().element_bits() == 32 { u64::from(1f32.to_bits()) } else { 1f64.to_bits() };
+        self.constant(like, bits)
+    }
+
+    /// `.sat`: within 0 and 1; NaN is 0. Zeros are +0.
+    pub(super) fn saturated(&self, number: Value) -> Value {
+        let b = self.b;
+        let (zero, one) = (b.zero(number.ty()), self.one(number));
+        let positive = b.select(b.fcmp(FloatPred::Ogt, number, zero), number, zero);
+        b.select(b.fcmp(FloatPred::Olt, positive, one), positive, one)
+    }
+
+    /// A double precision NaN made quiet.
+    pub(super) fn quiet(&self, number: Value) -> Value {
+        let b = self.b;
+        let int = b.like(number.ty(), b.int(64));
+        b.bitcast(b.or(b.bitcast(number, int), b.const_int(int, QUIET)), number.ty())
+    }
+
+    /// The result, or the NaN that an operation on these operands gives.
+    pub(super) fn number_or_nan_f64(&self, result: Value, operands: &[Value]) -> Value {
+        let b = self.b;
+        let default = b.const_splat(result.ty(), 0x7ff8_0000_0000_0000);
+        let nan = operands.iter().rev().fold(default, |nan, x| {
+            let is_nan = b.fcmp(FloatPred::Uno, *x, *x);
+            b.select(is_nan, self.quiet(*x), nan)
+        });
+        b.select(b.fcmp(FloatPred::Uno, result, result), nan, result)
+    }
+
+    /// a * b + c, rounded once to nearest.
+    fn fused(&self, v: &[Value]) -> Value {
+        let b = self.b;
+        let ty = v[0].ty();
+        if self.env.extensions.fma {
+            return b.intrinsic("llvm.fma", &[ty], v);
+        }
+        // The product of singles is exact in double precision; the sum, rounded to odd there, rounds rightly once more.
+        let double = b.like(ty, b.f64());
+        let [x, y, z] = [v[0], v[1], v[2]].map(|v| b.fpext(v, double));
+        b.fptrunc(self.sum_to_odd(b.fmul(x, y), z), ty)
+    }
+
+    /// The sum rounded to odd: where it is inexact and its last digit even, it moves by one place towards the exact sum (Boldo and
+    /// Melquiond, 2008). Nothing here may underflow.
+    pub(super) fn sum_to_odd(&self, x: Value, y: Value) -> Value {
+        let b = self.b;
+        let ty = x.ty();
+        let int = b.like(ty, b.int(ty.element_bits()));
+        let sum = b.fadd(x, y);
+        let y_part = b.fsub(sum, x);
+        let error = b.fadd(b.fsub(x, b.fsub(sum, y_part)), b.fsub(y, y_part));
+        let direction = b.fmul(error, sum);
+        let zero = b.zero(ty);
+        let inwards = b.fcmp(FloatPred::Olt, direction, zero);
+        let inexact = b.fcmp(FloatPred::One, direction, zero);
+        let bits = b.sub(b.bitcast(sum, int), b.zext(inwards, int));
+        b.bitcast(b.or(bits, b.zext(inexact, int)), ty)
+    }
+}
