@@ -140,7 +140,15 @@ impl<'a> BodyChecker<'_, 'a> {
                 let register = self.register(id);
                 let (ty, vector) = (register.ty, register.vector);
                 let integer = matches!(ty.kind(), TyKind::Bits | TyKind::Unsigned | TyKind::Signed);
-                if !integer || !matches!(ty.bits(), 32 | 64) || vector > 1 {
+                if vector > 1 {
+                    let message =
+                        format!("`{name}` is a vector of {vector} elements, which holds no address");
+                    self.checker.report.push(
+                        Diagnostic::new(Code::BadVector, reference.span, message).with_section("6.4.1"),
+                    );
+                    return None;
+                }
+                if !integer || !matches!(ty.bits(), 32 | 64) {
                     let wanted = match self.checker.header.address_size() {
                         AddressSize::Bits32 => Ty::U32,
                         AddressSize::Bits64 => Ty::U64,

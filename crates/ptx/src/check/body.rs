@@ -34,6 +34,8 @@ pub(super) struct BodyChecker<'c, 'a> {
     pub(super) tables: HashMap<VarId, u32>,
     /// What the instruction at hand has been found to have in place of what it needs, and which finding says so.
     pub(super) mistyped: Vec<(Ty, Ty, usize)>,
+    /// Which finding says that the instruction at hand needs a vector.
+    pub(super) no_vector: Option<usize>,
     /// Registers and variables of module scope that this body uses.
     module_registers: HashMap<u32, RegisterId>,
     module_locals: HashMap<u32, LocalId>,
@@ -58,6 +60,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
             opaque: Vec::new(),
             tables: HashMap::new(),
             mistyped: Vec::new(),
+            no_vector: None,
             module_registers: HashMap::new(),
             module_locals: HashMap::new(),
         }
@@ -506,7 +509,14 @@ impl<'a> Checker<'a> {
             );
             return;
         }
-        self.missing(Code::Undeclared, name.span, name.text(self.text), "is not declared", "5.4");
+        let text = name.text(self.text);
+        if crate::isa::Sreg::from_name(text).is_some() {
+            let message = format!("`{text}` is a special register, which only `mov` and `cvt` read");
+            self.report
+                .push(Diagnostic::new(Code::BadRegisterUse, name.span, message).with_section("5.1.2"));
+            return;
+        }
+        self.missing(Code::Undeclared, name.span, text, "is not declared", "5.4");
     }
 
     /// Says that a function is not declared, once per function.

@@ -107,6 +107,7 @@ impl<'a> BodyChecker<'_, 'a> {
     pub(super) fn instruction(&mut self, instruction: &'a tree::Instruction) {
         let text = self.checker.text;
         self.mistyped.clear();
+        self.no_vector = None;
         let guard = instruction.guard.as_ref().map(|guard| self.guard(guard));
         let mut written = Vec::with_capacity(instruction.operands.len());
         let mut broken = false;
@@ -334,10 +335,11 @@ impl<'a> BodyChecker<'_, 'a> {
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn guard(&mut self, guard: &'a tree::Guard) -> Option<Guard> {
         let text = self.checker.text;
-        let entity = self.resolve(guard.name.name)?;
         let name = guard.name.span.text(text);
-        let error = match entity {
-            Entity::Register(id) => {
+        let special = self.special(&guard.name).is_some();
+        let error = match if special { None } else { Some(self.resolve(guard.name.name)?) } {
+            None => format!("`{name}` is a special register; a guard is a `.pred` register"),
+            Some(Entity::Register(id)) => {
                 let register = self.register(id);
                 match (register.ty, guard.name.suffix) {
                     (Ty::Pred, None) => return Some(Guard { register: id, negated: guard.negated }),
@@ -345,7 +347,7 @@ impl<'a> BodyChecker<'_, 'a> {
                     (ty, _) => format!("`{name}` has type `.{}`; a guard is a `.pred` register", ty.name()),
                 }
             }
-            other => format!("`{name}` is {}; a guard is a `.pred` register", other.noun()),
+            Some(other) => format!("`{name}` is {}; a guard is a `.pred` register", other.noun()),
         };
         self.checker.report.push(
             Diagnostic::new(Code::BadGuard, guard.name.span, error)

@@ -413,7 +413,13 @@ impl<'a> BodyChecker<'_, 'a> {
         Some(Operand::Register(id))
     }
 
+    /// Says that a vector must stand here; once for an instruction, as the mistake is then likely its `.v2` or `.v4`.
     fn wrong_vector(&mut self, span: Span, lanes: u8) -> Option<Operand> {
+        if let Some(finding) = self.no_vector {
+            self.checker.report.also(finding, span, "here as well");
+            return None;
+        }
+        self.no_vector = Some(self.checker.report.len());
         let list =
             ["a", "b", "c", "d", "e", "f", "g", "h"].get(..usize::from(lanes)).unwrap_or(&[]).join(", ");
         self.checker.report.push(

@@ -242,6 +242,13 @@ impl Parser<'_> {
             self.report(diagnostic);
             return self.body_directive();
         }
+        if self.is(K::Ident) && self.kind_ahead(1) == Some(K::Colon) {
+            let diagnostic = Diagnostic::new(Code::BadGuard, guard.span, "a guard before a label")
+                .with_help("the label first, then the guard: `L: @p bra L;`")
+                .with_section("4.3.2");
+            self.report(diagnostic);
+            return self.labelled();
+        }
         self.instruction(Some(guard)).map(Statement::Instruction)
     }
 

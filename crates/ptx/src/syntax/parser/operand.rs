@@ -188,8 +188,10 @@ impl Parser<'_> {
                 return Ok(elements);
             }
             if self.eat(K::Comma).is_none() {
+                let start = self.span();
                 let reported = self.expected(&format!("`,` or {close_text}"));
                 self.skip_in_list(close);
+                elements.push(Operand { span: start.to(self.previous()), kind: OperandKind::Error });
                 if self.eat(K::Comma).is_none() {
                     return self.eat(close).map(|_| elements).ok_or(reported);
                 }
