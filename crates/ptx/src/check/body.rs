@@ -512,8 +512,7 @@ impl<'a> Checker<'a> {
         let text = name.text(self.text);
         if crate::isa::Sreg::from_name(text).is_some() {
             let message = format!("`{text}` is a special register, which only `mov` and `cvt` read");
-            self.report
-                .push(Diagnostic::new(Code::BadRegisterUse, name.span, message).with_section("5.1.2"));
+            self.report.push(Diagnostic::new(Code::BadRegisterUse, name.span, message).with_section("5.1.2"));
             return;
         }
         self.missing(Code::Undeclared, name.span, text, "is not declared", "5.4");

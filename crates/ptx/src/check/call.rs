@@ -457,7 +457,7 @@ impl<'a> BodyChecker<'_, 'a> {
                     local.vector == param.vector && accepts(param.ty, local.ty, Width::Equal)
                 } else {
                     // Arrays are bytes: the sizes and alignments count.
-                    size && (unsized_ || local.align >= param.align)
+                    size && local.align >= param.align
                 };
                 let role = matches!(
                     local.role,

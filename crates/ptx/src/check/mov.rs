@@ -171,7 +171,31 @@ impl<'a> BodyChecker<'_, 'a> {
             );
             return None;
         }
+        if let Some(opaque) = self.opaque_type(base).filter(|_| offset != 0 || ty.bits() != 64) {
+            let name = opaque.name();
+            let (code, message) = if offset == 0 {
+                let message =
+                    format!("a pointer to a `.{name}` has 64 bits, and `.{}` {}", ty.name(), ty.bits());
+                (Code::WrongOperandType, message)
+            } else {
+                (Code::WrongOperandKind, format!("nothing can be added to a pointer to a `.{name}`"))
+            };
+            self.checker.report.push(
+                Diagnostic::new(code, span, message).with_help("`mov.u64 r, name;`").with_section("5.3"),
+            );
+            return None;
+        }
         Some(Operand::SymbolAddress(base, offset))
+    }
+
+    /// The type of an opaque variable.
+    fn opaque_type(&self, base: AddressBase) -> Option<Ty> {
+        let ty = match base {
+            AddressBase::Var(id) => self.checker.variables[id.0 as usize].ty,
+            AddressBase::Local(id) => self.local(id).ty,
+            AddressBase::Register(_) | AddressBase::Func(_) | AddressBase::Absolute => return None,
+        };
+        (ty.kind() == TyKind::Opaque).then_some(ty)
     }
 
     /// What `cvta` reads: a register, or a variable of its state space.
