@@ -432,6 +432,7 @@ fn step(o: &Operands<'_>) -> Bound {
         Op::Vset4 => video::simd(o, VideoSimdOp::Set, Four),
 
         Op::Trap => misc::fault(FaultKind::Trap),
+        // There is no debugger to suspend for.
         Op::Brkpt => Ok(no_effect()),
         Op::Pmevent => misc::pmevent(o),
         Op::Nanosleep => misc::nanosleep(o),

@@ -73,6 +73,7 @@ fn a_launch_counts_what_it_did() {
     assert_eq!((report.threads, report.output.len()), (1, 0));
 }
 
+// covers: mach.resource_limits dir.maxntid
 #[test]
 fn what_does_not_fit_is_refused_before_anything_runs() {
     let kernel = kernel(&STORE_TID.replace("(.param .u64 out)", "(.param .u64 out) .maxntid 64, 2, 1"));
@@ -110,6 +111,7 @@ fn any_number_of_threads_may_be_asked_for() {
     assert_eq!(words(&kernel, out, 32), (0..32).collect::<Vec<_>>());
 }
 
+// covers: dir.reqntid
 #[test]
 fn a_required_cta_shape_is_required() {
     let kernel = kernel(".visible .entry k() .reqntid 4, 2 { ret; }");

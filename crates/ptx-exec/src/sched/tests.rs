@@ -25,6 +25,7 @@ fn trap_of(machine: &Machine, code: &crate::bound::Code, block: u32) -> crate::s
     machine.run(code, 1, block).trap.expect("a trap")
 }
 
+// covers: mach.thread_ids mach.warp_formation
 #[test]
 fn threads_are_numbered_x_first_and_the_last_warp_is_partial() {
     let machine = Machine::new();
@@ -58,6 +59,7 @@ fn threads_are_numbered_x_first_and_the_last_warp_is_partial() {
     assert_eq!(found, expected);
 }
 
+// covers: mach.grid
 #[test]
 fn every_cta_runs_once_whatever_the_schedule() {
     each_schedule(|machine| {
@@ -294,6 +296,7 @@ fn lanes_reach_an_unaligned_barrier_through_different_instructions() {
     });
 }
 
+// covers: mach.exit_barrier_release
 #[test]
 fn exiting_warps_leave_barriers_for_all() {
     each_schedule(|machine| {
@@ -330,6 +333,7 @@ fn misused_barriers_trap() {
     bad(trap(barrier(BarrierKind::Sync, true, Value32::Reg(r32(0)), None, 1)), "different barriers");
 }
 
+// covers: ins.barrier.divergent
 #[test]
 fn aligned_barrier_through_different_instructions_traps() {
     let machine = Machine::new();
@@ -403,6 +407,7 @@ fn a_deadlock_says_who_waits_where() {
 }
 
 /// Lanes of one warp (and of several) contend for a lock: the count is right and nobody starves.
+// covers: mach.its mach.forward_progress
 #[test]
 fn lanes_contend_for_a_lock() {
     each_schedule(|machine| {

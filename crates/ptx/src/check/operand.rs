@@ -328,8 +328,8 @@ impl<'a> BodyChecker<'_, 'a> {
             return None;
         }
         // `%gridid` was 16 bits wide, then 32; counters of 64 bits are read by halves in the manual's examples.
-        let narrow = facts.ty.bits() > ty.bits() && facts.ty.bits() == 64 && ty.bits() == 32;
-        let legacy = matches!(sreg, Sreg::Gridid | Sreg::Pm64(_)) && narrow;
+        let legacy = (sreg == Sreg::Gridid && matches!(ty.bits(), 16 | 32))
+            || (matches!(sreg, Sreg::Pm64(_)) && ty.bits() == 32);
         let short = facts.ty.bits() == 32 && ty.bits() == 16;
         if legacy && sreg != Sreg::Gridid {
             self.checker.report.push(

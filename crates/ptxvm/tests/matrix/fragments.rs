@@ -124,6 +124,7 @@ fn names(prefix: char, from: usize, count: usize) -> String {
     format!("{{{}}}", names.join(", "))
 }
 
+// covers: mma.m8n8k4 mma.m8n8k4.frag_a mma.m8n8k4.frag_b mma.m8n8k4.frag_c16 mma.m8n8k4.frag_c32
 #[test]
 fn mma_m8n8k4_has_the_fragments_of_the_manual() {
     let vm = Vm::new().expect("a machine");

@@ -260,6 +260,7 @@ fn dot(a: &[Vec<i64>], b: &[Vec<i64>], i: usize, j: usize) -> i64 {
     a[i].iter().zip(b).map(|(x, line)| x * line[j]).sum()
 }
 
+// covers: wmma.load.f16ab wmma.load.c.fp wmma.store.fp wmma.mma.fp wmma.shape wmma.types wmma.storage
 #[test]
 fn halves_in_every_shape_layout_and_type() {
     let vm = Vm::new().expect("a machine");
@@ -288,6 +289,7 @@ fn halves_in_every_shape_layout_and_type() {
     }
 }
 
+// covers: wmma.load.int8 wmma.load.c.s32 wmma.store.s32 wmma.mma.int8
 #[test]
 fn bytes_in_every_shape_layout_and_type() {
     let vm = Vm::new().expect("a machine");
@@ -303,6 +305,7 @@ fn bytes_in_every_shape_layout_and_type() {
     }
 }
 
+// covers: wmma.load.sub4 wmma.mma.sub4
 #[test]
 fn nibbles_in_every_layout_and_type() {
     let vm = Vm::new().expect("a machine");
@@ -343,6 +346,7 @@ fn integers(
     });
 }
 
+// covers: wmma.load.b1 wmma.mma.b1
 #[test]
 fn bits_differ_in_every_layout() {
     let vm = Vm::new().expect("a machine");
@@ -364,6 +368,7 @@ fn bits_differ_in_every_layout() {
     }
 }
 
+// covers: wmma.mma.fp.satfinite
 #[test]
 fn satfinite_bounds_floats() {
     let vm = Vm::new().expect("a machine");
@@ -452,6 +457,7 @@ fn sums_of_any_halves_are_as_precise_as_promised() {
 }
 
 /// What a program may do with fragments: the same to every register. A is doubled, D goes in again as C.
+// covers: wmma.fragment
 #[test]
 fn fragments_can_be_scaled_and_reused() {
     let vm = Vm::new().expect("a machine");
