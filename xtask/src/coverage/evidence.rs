@@ -67,7 +67,7 @@ impl Evidence {
                         Finding::Valid => row.fits(&s),
                         Finding::Error(_) | Finding::Warning(_) => row.resembles(&s),
                     };
-                    if !statements(line).any(fits) {
+                    if row.names_an_instruction() && !statements(line).any(fits) {
                         self.faults.push(format!(
                             "{place}: `{id}` is about `{}`, which is not on the line",
                             row.wanted()

@@ -31,6 +31,11 @@ const LITERAL: &str = "sat f16 f16x2 f32 f64 s32 b16 cc wide hi lo approx full f
      width array_size num_mipmap_levels num_samples normalized_coords force_unnormalized_coords memory_layout sc";
 
 impl Row {
+    /// Whether its syntax begins with a mnemonic.
+    pub(super) fn names_an_instruction(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
     /// Whether a statement can be a use of the row. Where the syntax names no instruction, any can.
     pub(super) fn fits(&self, statement: &Statement<'_>) -> bool {
         self.keys.is_empty() || self.keys.iter().any(|key| key.fits(statement))
