@@ -6,11 +6,11 @@
 use super::checker::Checker;
 use super::constexpr;
 use super::declare::{MOST_EXPANDED, Place};
-use super::function::{Names, difference};
 use super::module::{
     AddressBase, Body, FuncId, FunctionKind, LabelId, LocalId, LocalRole, LocalVar, Param, ProtoId, Register,
     RegisterId, Signature, Statement, Storage, VarId,
 };
+use super::parameter::{Names, difference};
 use super::scope::{Entity, Found, closest};
 use super::sequence::Sequence;
 use super::shape::Shape;

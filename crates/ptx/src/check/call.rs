@@ -4,12 +4,12 @@
 //! left out), each of the type and size of its parameter, in a register, a `.param` variable or a constant.
 
 use super::body::BodyChecker;
-use super::function::{difference, param_text};
 use super::immediate;
 use super::inst::{Written, WrittenKind};
 use super::module::{
     FuncId, FunctionKind, LocalRole, Operand, Param, ProtoId, Reloc, Signature, Symbol, VarId,
 };
+use super::parameter::{difference, param_text};
 use super::scope::{Entity, Found};
 use super::types::{Width, accepts};
 use crate::Span;

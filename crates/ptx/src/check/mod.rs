@@ -31,6 +31,7 @@ mod link;
 mod mismatch;
 mod mov;
 mod operand;
+mod parameter;
 mod print;
 mod recursion;
 mod report;

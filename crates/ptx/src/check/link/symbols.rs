@@ -3,8 +3,8 @@
 //! Invariant: names are looked at in the order of the texts, so that diagnostics do not depend on a hash.
 
 use crate::Span;
-use crate::check::function::difference;
 use crate::check::module::{FuncId, Function, FunctionKind, Linkage, Module, VarId, Variable};
+use crate::check::parameter::difference;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::Space;
 use std::collections::HashMap;
