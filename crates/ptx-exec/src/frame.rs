@@ -148,6 +148,10 @@ pub(crate) struct WarpFrame {
     pub(crate) lane_steps: u64,
     /// What it printed and nobody has taken yet.
     pub(crate) output: Vec<u8>,
+    /// Whether the registers are as native code left them.
+    pub(crate) trusted: bool,
+    /// Instructions that ran in native code, and of these those that the interpreter's steps did.
+    pub(crate) native_steps: (u64, u64),
 }
 
 impl WarpFrame {
@@ -172,6 +176,8 @@ impl WarpFrame {
             steps: 0,
             lane_steps: 0,
             output: Vec::new(),
+            trusted: false,
+            native_steps: (0, 0),
         }
     }
 
@@ -194,6 +200,8 @@ impl WarpFrame {
         self.turn = crate::interp::TURN;
         (self.steps, self.lane_steps) = (0, 0);
         self.output.clear();
+        self.trusted = false;
+        self.native_steps = (0, 0);
         if let Some(window) = &mut self.local {
             for lane in 0..crate::lanes::LANES as u64 {
                 window.clear(lane * self.stack..lane * self.stack + self.used);

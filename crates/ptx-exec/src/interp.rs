@@ -15,6 +15,7 @@ use crate::bound::{Block, Code, Exec, Function, StepFn, Term, Value32, WarpSync}
 use crate::frame::{BarrierWait, Current, Group, ROOT, Wait, WarpFrame};
 use crate::lanes::{LANES, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Activity;
+use crate::native::{Native, NativeCall, NativeStop, Reached};
 use crate::trap::{Fault, FaultKind};
 use ptx::ir::{BlockId, Guard};
 
@@ -102,6 +103,16 @@ enum Next {
     Failed(Box<Fault>),
 }
 
+/// What native code left to the interpreter.
+enum Entered {
+    /// The current block, from that step on; or only its terminator.
+    Block(Option<usize>),
+    /// The group is gone.
+    Gone,
+    /// The warp must stop.
+    Stop(Stop),
+}
+
 /// Everything of a launch that a running warp looks at.
 pub(crate) struct World<'a> {
     /// Bound code.
@@ -112,6 +123,8 @@ pub(crate) struct World<'a> {
     pub(crate) address_size: ptx::check::module::AddressSize,
     /// The PTX text.
     pub(crate) source: &'a ptx::check::module::Source,
+    /// Native code of the kernel, if it is to be used.
+    pub(crate) native: Option<&'a dyn Native>,
 }
 
 impl World<'_> {
@@ -130,9 +143,9 @@ impl World<'_> {
 }
 
 /// Runs a warp.
-pub(crate) fn run(frame: &mut WarpFrame, world: &World<'_>, budget: Budget) -> Stop {
+pub(crate) fn run(frame: &mut WarpFrame, world: &World<'_>, budget: Budget, reached: &mut Reached) -> Stop {
     let mut run =
-        Run { frame, world, slice: budget.slice, turn: budget.turn, spent: 0, idle: 0, steps: budget.steps };
+        Run { frame, world, slice: budget.slice, turn: budget.turn, spent: 0, idle: 0, steps: budget.steps, reached };
     let _ = run.frame.view.take_activity();
     loop {
         let Some(current) = run.pick() else {
@@ -157,6 +170,7 @@ struct Run<'a> {
     /// How much of that was spent spinning.
     idle: i64,
     steps: u64,
+    reached: &'a mut Reached,
 }
 
 /// A group out of turn: how many blocks it may still run.
@@ -188,10 +202,23 @@ impl Run<'_> {
             self.frame.view.set_local_top(top);
             // One activation: block to block.
             let (block, next) = loop {
+                let mut from = Some(0);
+                if let Some(native) = world.native
+                    && extra.is_none()
+                    && self.enters(native, &current, index)
+                {
+                    match self.native(native, &mut current, index) {
+                        Entered::Block(first) => from = first,
+                        Entered::Gone => return None,
+                        Entered::Stop(stop) => return Some(stop),
+                    }
+                }
                 let Some(block) = function.blocks.get(current.block as usize) else {
                     return Some(bug(index, current.mask));
                 };
-                if let Err(stop) = self.steps(&current, block, index) {
+                if let Some(first) = from
+                    && let Err(stop) = self.steps(&current, block, index, first)
+                {
                     return Some(stop);
                 }
                 let next = self.terminator(&mut current, function, block);
@@ -248,15 +275,108 @@ impl Run<'_> {
         self.frame.push_ready_aged(current.act, current.block, current.mask, current.age);
     }
 
-    /// The steps of a block.
+    /// Whether native code takes over.
     #[inline(always)]
-    fn steps(&mut self, current: &Current, block: &Block, function: u32) -> Result<(), Stop> {
+    fn enters(&self, native: &dyn Native, current: &Current, function: u32) -> bool {
+        native.function() == function
+            && native.enters(current.block)
+            && current.limit == u32::MAX
+            && !self.frame.has_ready()
+            && self.steps >= native.most_steps(self.slice - self.spent)
+    }
+
+    /// Runs native code, and brings the frame to where it stopped.
+    fn native(&mut self, native: &dyn Native, current: &mut Current, function: u32) -> Entered {
+        let frame = &mut *self.frame;
+        let act = &mut frame.acts[current.act as usize];
+        let live = frame.state.live;
+        let mut call = NativeCall {
+            code: self.world.code,
+            function,
+            block: current.block,
+            regs: &mut act.regs,
+            warp: &mut frame.state,
+            mem: &mut frame.view,
+            frame: act.frame as u32,
+            mask: current.mask,
+            trusted: frame.trusted,
+            turns: self.slice - self.spent,
+            reached: self.reached,
+            parked: 0,
+            steps: 0,
+            lane_steps: 0,
+            fallbacks: 0,
+            fault: None,
+        };
+        let stop = native.run(&mut call);
+        let NativeCall { mask, turns, steps, lane_steps, fallbacks, fault, parked, .. } = call;
+        self.steps = self.steps.saturating_sub(steps);
+        frame.steps += steps;
+        frame.lane_steps += lane_steps;
+        frame.state.clock += steps;
+        frame.native_steps.0 += steps;
+        frame.native_steps.1 += fallbacks;
+        if let NativeStop::Declined = stop {
+            return Entered::Block(Some(0));
+        }
+        self.spent = self.slice - turns.max(0);
+        if let NativeStop::Fault { block, index } = stop {
+            let place = self.world.block(function, block);
+            let step = place.and_then(|b| b.steps.get(index as usize));
+            return Entered::Stop(match (fault, step) {
+                (Some(fault), Some(step)) => stopped(fault, function, step.span, step.loc),
+                _ => bug(function, current.mask),
+            });
+        }
+        // Native code takes lanes that exit out of the live ones.
+        let gone = live & !frame.state.live;
+        frame.state.live = live;
+        for [block, lanes] in self.reached.parked.iter().take(parked) {
+            frame.push_ready(current.act, *block, *lanes);
+        }
+        let whole = parked == 0 && mask == live & !gone;
+        if gone != 0 {
+            self.exit(current.act, gone);
+        }
+        let frame = &mut *self.frame;
+        frame.trusted = whole && gone == 0;
+        current.mask = mask;
+        current.limit = frame.limit(current.act, 0);
+        match stop {
+            NativeStop::Finished => Entered::Gone,
+            NativeStop::Yield { block } => {
+                current.block = block;
+                let activity = frame.view.take_activity();
+                let idle = native.waits(block) && !activity.changed;
+                if frame.has_ready() {
+                    // The others have their turn when the warp runs again.
+                    frame.turn = -1;
+                }
+                self.give_way(current);
+                Entered::Stop(Stop::Yielded { idle })
+            }
+            NativeStop::Terminator { block } => {
+                current.block = block;
+                Entered::Block(None)
+            }
+            NativeStop::Before { block, index } => {
+                current.block = block;
+                Entered::Block(Some(index as usize))
+            }
+            NativeStop::Declined | NativeStop::Fault { .. } => Entered::Block(Some(0)),
+        }
+    }
+
+    /// The steps of a block, from that one on.
+    #[inline(always)]
+    fn steps(&mut self, current: &Current, block: &Block, function: u32, first: usize) -> Result<(), Stop> {
         let frame = &mut *self.frame;
         let count = block.steps.len() as u64 + 1;
         if self.steps < count {
             let fault = Fault::new(FaultKind::StepLimit, current.mask.trailing_zeros() as usize);
             return Err(stopped(fault, function, block.span, block.loc));
         }
+        frame.trusted = false;
         self.steps -= count;
         frame.steps += count;
         frame.lane_steps += count * u64::from(current.mask.count_ones());
@@ -270,7 +390,7 @@ impl Run<'_> {
             mem: &mut frame.view,
             frame: act.frame as u32,
         };
-        for step in &block.steps {
+        for step in &block.steps[first.min(block.steps.len())..] {
             if let Some(guard) = step.guard {
                 exec.mask = current.mask & truths(guard, exec.regs);
                 if exec.mask == 0 {

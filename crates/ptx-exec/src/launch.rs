@@ -13,6 +13,7 @@ use crate::interp::World;
 use crate::lanes::LANES;
 use crate::layout::{Layout, used_variables};
 use crate::mem::{Class, Memory, MemoryError};
+use crate::native::Native;
 use crate::sched::{GridRun, GridTrap, Outcome, RESIDENT_BYTES, run_grid};
 use crate::texture::Descriptor;
 use crate::trap::Trap;
@@ -307,6 +308,10 @@ pub struct LaunchReport {
     pub steps: u64,
     /// The same, counted for each lane that was there.
     pub thread_instructions: u64,
+    /// How many of the steps ran in native code.
+    pub native_steps: u64,
+    /// Instructions of native code that the interpreter's steps executed.
+    pub fallback_steps: u64,
     /// What the kernel printed, in order of CTA numbers.
     pub output: Vec<u8>,
     /// How often warps triggered each event with `pmevent`.
@@ -367,6 +372,16 @@ impl Kernel {
         Self { module: Arc::clone(module), kernel, code, stack_bytes, shared }
     }
 
+    /// The bound code.
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// The kernel's number in the program.
+    pub fn id(&self) -> FuncId {
+        self.kernel
+    }
+
     /// The module.
     pub fn module(&self) -> &Arc<LoadedModule> {
         &self.module
@@ -377,11 +392,23 @@ impl Kernel {
         &self.module.program.functions[self.kernel.0 as usize]
     }
 
-    /// Runs the kernel and waits for its end.
+    /// Runs the kernel in the interpreter and waits for its end.
     ///
     /// # Errors
     /// [`LaunchError`].
     pub fn launch(&self, config: &LaunchConfig) -> Result<LaunchReport, LaunchError> {
+        self.launch_with(config, None)
+    }
+
+    /// As [`Kernel::launch`], with native code that was made for this kernel and for CTAs of this shape.
+    ///
+    /// # Errors
+    /// [`LaunchError`].
+    pub fn launch_with(
+        &self,
+        config: &LaunchConfig,
+        native: Option<&dyn Native>,
+    ) -> Result<LaunchReport, LaunchError> {
         let start = Instant::now();
         self.check(config)?;
         let memory = &self.module.memory;
@@ -396,6 +423,7 @@ impl Kernel {
                 functions: self.module.functions,
                 address_size: self.module.program.address_size,
                 source: &self.module.program.source,
+                native,
             },
             memory,
             shape: Arc::new(GridShape {
@@ -418,10 +446,13 @@ impl Kernel {
             cancel: config.cancel.as_deref(),
         };
         let began = Instant::now();
-        let Outcome { trap, error, steps, lane_steps, output, events } = run_grid(&run);
+        let Outcome { trap, error, steps, lane_steps, native_steps, fallback_steps, output, events } =
+            run_grid(&run);
         let report = LaunchReport {
             steps,
             thread_instructions: lane_steps,
+            native_steps,
+            fallback_steps,
             output,
             events,
             elapsed: began.elapsed(),

@@ -17,6 +17,7 @@ pub mod launch;
 pub mod layout;
 pub mod lift;
 pub mod mem;
+pub mod native;
 mod printf;
 mod sched;
 #[cfg(test)]

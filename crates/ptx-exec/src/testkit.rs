@@ -288,7 +288,13 @@ impl Machine {
         cancel: Option<&std::sync::atomic::AtomicBool>,
     ) -> Outcome {
         run_grid(&GridRun {
-            world: World { code, functions: 0x1000, address_size: AddressSize::Bits64, source: &self.source },
+            world: World {
+                code,
+                functions: 0x1000,
+                address_size: AddressSize::Bits64,
+                source: &self.source,
+                native: None,
+            },
             memory: &self.memory,
             shape: Arc::new(GridShape {
                 ntid: block,

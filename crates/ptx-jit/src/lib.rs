@@ -5,11 +5,16 @@
 //! LLVM is loaded when the first [`Session`] starts, not when the program does: a program that never compiles pays nothing for
 //! it, runs where there is none, and keeps LLVM's symbols out of the process that it is loaded into.
 
+mod emit;
+mod engine;
+mod frame;
 #[allow(dead_code, unused_imports, reason = "the layer is whole; the emitter uses of it what it needs")]
 mod llvm;
-#[allow(dead_code, reason = "the emitter is being built on it")]
+#[allow(dead_code, reason = "what the emitter does not track of NaN yet")]
 mod lower;
+mod machine;
+pub mod plan;
 
-pub use lower::native;
-
+pub use engine::{Compiled, Listing, compile, listing};
 pub use llvm::{Code, Cpu, Error, Session};
+pub use lower::native;

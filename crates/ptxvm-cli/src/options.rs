@@ -48,6 +48,55 @@ pub(crate) enum Engine {
     Jit,
 }
 
+impl From<Engine> for ptxvm::Engine {
+    fn from(engine: Engine) -> Self {
+        match engine {
+            Engine::Auto => ptxvm::Engine::Auto,
+            Engine::Interp => ptxvm::Engine::Interp,
+            Engine::Jit => ptxvm::Engine::Jit,
+        }
+    }
+}
+
+/// Which processor native code is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Cpu {
+    /// 16 lanes at a time.
+    Avx512,
+    /// 8 lanes at a time.
+    Avx2,
+    /// 4 lanes at a time: any processor.
+    Baseline,
+}
+
+impl From<Cpu> for ptxvm::Cpu {
+    fn from(cpu: Cpu) -> Self {
+        match cpu {
+            Cpu::Avx512 => ptxvm::Cpu::Avx512,
+            Cpu::Avx2 => ptxvm::Cpu::Avx2,
+            Cpu::Baseline => ptxvm::Cpu::Baseline,
+        }
+    }
+}
+
+/// What native code is shown as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Emit {
+    /// LLVM's intermediate language.
+    Llvm,
+    /// Assembly.
+    Asm,
+}
+
+impl From<Emit> for ptxvm::Listing {
+    fn from(emit: Emit) -> Self {
+        match emit {
+            Emit::Llvm => ptxvm::Listing::Llvm,
+            Emit::Asm => ptxvm::Listing::Asm,
+        }
+    }
+}
+
 /// Options of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckOptions {
@@ -128,6 +177,12 @@ pub(crate) struct RunOptions {
     /// Which engine executes
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) engine: Engine,
+    /// Which processor native code is made for [default: this one]
+    #[arg(long, value_enum, value_name = "CPU")]
+    pub(crate) cpu: Option<Cpu>,
+    /// Print the kernel's native code for this --block instead of running it
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) emit: Option<Emit>,
     /// OS threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) threads: Option<u32>,

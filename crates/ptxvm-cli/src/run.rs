@@ -7,16 +7,13 @@ use crate::arg::Arg;
 use crate::bind::{Bound, Given};
 use crate::launch_file::LaunchFile;
 use crate::object::{Kind, Object};
-use crate::options::{Engine, Format, RunOptions, gpu_name};
+use crate::options::{Format, RunOptions, gpu_name};
 use crate::{Exit, UsageError};
 use ptxvm::{ErrorKind, Launch, Report, Trap, Vm};
 use serde_json::{Value, json};
 
 /// Runs the kernel.
 pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
-    if options.engine == Engine::Jit {
-        return Err("`--engine jit`: this build has no JIT; use `auto` or `interp`".into());
-    }
     let file = options.launch.as_deref().map(LaunchFile::read).transpose()?.unwrap_or_default();
     let given = given(options, file.given)?;
     let gpu_name = gpu_name(options.gpu_name.as_deref())?;
@@ -28,7 +25,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
     let Some(module) = checked.module else {
         return Ok(Exit::Rejected);
     };
-    let vm = Vm::for_addresses(module.address_size)?;
+    let vm = Vm::with_cpu(module.address_size, options.cpu.map(Into::into))?;
     let module = match vm.load_module(module) {
         Ok(module) => module,
         Err(error) => match error.kind() {
@@ -42,10 +39,14 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
         },
     };
     let kernel = module.kernel_or_only(options.kernel.as_deref().or(file.kernel.as_deref()))?;
+    if let Some(what) = options.emit {
+        crate::print_out(&kernel.listing(options.block.or(file.block).unwrap_or([1; 3]), what.into())?);
+        return Ok(Exit::Done);
+    }
     let bound = Bound::new(&vm, &module, &kernel, &given)?;
     let grid = options.grid.or(file.grid).unwrap_or([1; 3]);
     let block = options.block.or(file.block).unwrap_or([1; 3]);
-    let mut launch = Launch::new(grid, block).seed(options.seed);
+    let mut launch = Launch::new(grid, block).seed(options.seed).engine(options.engine.into());
     launch.shared = options.shared.or(file.shared).unwrap_or(0);
     launch.threads = options.threads;
     launch.max_steps = options.max_steps;
@@ -128,6 +129,11 @@ impl Session<'_> {
         }
     }
 
+    /// What ran the last launch.
+    fn engine(&self) -> &'static str {
+        if self.reports.last().is_some_and(|r| r.ran.native) { "jit" } else { "interp" }
+    }
+
     fn launch_ms(&self) -> Vec<f64> {
         self.reports.iter().map(|r| r.elapsed.as_secs_f64() * 1e3).collect()
     }
@@ -135,11 +141,11 @@ impl Session<'_> {
     fn json(&self, output: &str) -> Value {
         let mut object = json!({
             "kernel": self.kernel,
-            "engine": "interp",
+            "engine": self.engine(),
             "status": if self.trap.is_some() { "trap" } else { "ok" },
             "trap": self.trap.as_ref().map(trap_json),
             "launch_ms": self.launch_ms(),
-            "compile_ms": 0.0,
+            "compile_ms": self.reports.iter().map(|r| r.ran.compiled.as_secs_f64() * 1e3).sum::<f64>(),
             "output": output,
         });
         if self.options.stats {
@@ -152,7 +158,24 @@ impl Session<'_> {
 
     fn stats(&self) -> String {
         use std::fmt::Write as _;
-        let mut text = format!("kernel {}: engine interp (this build has no JIT)\n", self.kernel);
+        let mut text = format!("kernel {}: engine {}", self.kernel, self.engine());
+        if let Some(ran) = self.reports.last().map(|r| &r.ran) {
+            if let Some(why) = &ran.why_not {
+                let _infallible = write!(text, " (not compiled: {why})");
+            }
+            if ran.native {
+                let compiled: f64 = self.reports.iter().map(|r| r.ran.compiled.as_secs_f64() * 1e3).sum();
+                let _infallible = write!(
+                    text,
+                    ", compiled in {compiled:.1} ms, {} warp instructions in native code, {} of them by the interpreter's functions",
+                    ran.native_instructions, ran.fallback_instructions
+                );
+            }
+            for (name, count) in &ran.fallbacks {
+                let _infallible = write!(text, "\n  no native code: {name} ({count})");
+            }
+        }
+        text.push('\n');
         for (index, report) in self.reports.iter().enumerate() {
             let seconds = report.elapsed.as_secs_f64();
             let rate = report.thread_instructions as f64 / seconds / 1e6;

@@ -1,6 +1,6 @@
 //! How a kernel is run, and what it did.
 
-use crate::{Buffer, Element, Error, Kernel, Object};
+use crate::{Buffer, Element, Engine, Error, Kernel, Object, Ran};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -27,6 +27,8 @@ pub struct Launch {
     pub timeout: Option<Duration>,
     /// Set to true from another thread, this stops the launch with a trap soon after.
     pub cancel: Option<Arc<AtomicBool>>,
+    /// Which engine executes.
+    pub engine: Engine,
 }
 
 impl Launch {
@@ -42,6 +44,7 @@ impl Launch {
             max_steps: None,
             timeout: None,
             cancel: None,
+            engine: Engine::Auto,
         }
     }
 
@@ -54,6 +57,12 @@ impl Launch {
     /// On that many OS threads.
     pub fn threads(mut self, threads: u32) -> Self {
         self.threads = Some(threads);
+        self
+    }
+
+    /// With that engine.
+    pub fn engine(mut self, engine: Engine) -> Self {
+        self.engine = engine;
         self
     }
 
@@ -158,12 +167,23 @@ pub struct Report {
     pub thread_instructions: u64,
     /// How often warps triggered each of the events 0 to 15 (`pmevent`, `__prof_trigger`).
     pub events: [u64; 16],
+    /// What executed it.
+    pub ran: Ran,
 }
 
-impl From<ptx_exec::launch::LaunchReport> for Report {
-    fn from(report: ptx_exec::launch::LaunchReport) -> Self {
-        let ptx_exec::launch::LaunchReport { steps, thread_instructions, output, events, elapsed, threads } =
-            report;
-        Self { output, elapsed, threads, warp_instructions: steps, thread_instructions, events }
+impl Report {
+    pub(crate) fn new(report: ptx_exec::launch::LaunchReport, ran: Ran) -> Self {
+        let ptx_exec::launch::LaunchReport {
+            steps,
+            thread_instructions,
+            native_steps,
+            fallback_steps,
+            output,
+            events,
+            elapsed,
+            threads,
+        } = report;
+        let ran = Ran { native_instructions: native_steps, fallback_instructions: fallback_steps, ..ran };
+        Self { output, elapsed, threads, warp_instructions: steps, thread_instructions, events, ran }
     }
 }

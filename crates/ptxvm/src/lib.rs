@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
+mod engine;
 mod error;
 mod forms;
 mod launch;
@@ -46,6 +47,7 @@ mod texture;
 mod vm;
 
 pub use buffer::{Buffer, Element};
+pub use engine::{Cpu, Engine, Listing, Ran};
 pub use error::{Error, ErrorKind};
 pub use forms::{Form, Support, isa};
 pub use launch::{Arg, Launch, Report};

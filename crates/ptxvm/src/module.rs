@@ -4,7 +4,8 @@
 //! says.
 
 use crate::vm::Device;
-use crate::{Descriptor, Error, ErrorKind, Launch, Report};
+use crate::engine::Natives;
+use crate::{Descriptor, Error, ErrorKind, Launch, Listing, Ran, Report};
 use ptx::check::Unresolved;
 use ptx::check::module::FuncId;
 use ptx::diag::{Code, Diagnostic};
@@ -108,7 +109,8 @@ impl Module {
         let code = code.map_err(|missing| Error::from(ErrorKind::Rejected(vec![unimplemented(&missing)])))?;
         let bound = ptx_exec::launch::Kernel::new(&self.loaded, id, code);
         let params = layout(bound.function());
-        Ok(Kernel { _device: self.device.clone(), params, bound: Arc::new(bound) })
+        let natives = Arc::new(Natives::default());
+        Ok(Kernel { device: self.device.clone(), params, bound: Arc::new(bound), natives })
     }
 }
 
@@ -159,7 +161,8 @@ fn load_error(error: LoadError) -> Error {
 pub struct Kernel {
     bound: Arc<ptx_exec::launch::Kernel>,
     params: Vec<ParamLayout>,
-    _device: Arc<Device>,
+    natives: Arc<Natives>,
+    device: Arc<Device>,
 }
 
 impl std::fmt::Debug for Kernel {
@@ -184,6 +187,14 @@ impl Kernel {
         self.bound.function().param_bytes as usize
     }
 
+    /// The native code that launches with CTAs of that shape run, as text.
+    ///
+    /// # Errors
+    /// Of the caller, where none can be made.
+    pub fn listing(&self, block: [u32; 3], what: Listing) -> Result<String, Error> {
+        self.device.jit.listing(&self.bound, block, what)
+    }
+
     pub(crate) fn launch(&self, launch: &Launch) -> Result<Report, Error> {
         let config = LaunchConfig {
             grid: launch.grid,
@@ -196,11 +207,13 @@ impl Kernel {
             timeout: launch.timeout,
             cancel: launch.cancel.clone(),
         };
-        match self.bound.launch(&config) {
-            Ok(report) => Ok(report.into()),
+        let mut ran = Ran::default();
+        let native = self.device.jit.choose(&self.bound, &self.natives, launch, &mut ran)?;
+        match self.bound.launch_with(&config, native.as_deref()) {
+            Ok(report) => Ok(Report::new(report, ran)),
             Err(LaunchError::Invalid(why)) => Err(Error::caller(why)),
             Err(LaunchError::Memory(error)) => Err(error.into()),
-            Err(LaunchError::Trap(trap, report)) => Err(ErrorKind::Trap(trap, (*report).into()).into()),
+            Err(LaunchError::Trap(trap, report)) => Err(ErrorKind::Trap(trap, Report::new(*report, ran)).into()),
         }
     }
 }

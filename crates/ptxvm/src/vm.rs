@@ -1,7 +1,8 @@
 //! A device: its memory, and the ways to put modules and arrays there.
 
+use crate::engine::Jit;
 use crate::{
-    Array, Buffer, Descriptor, Element, Error, ErrorKind, Format, Kernel, Launch, Module, Object, Report,
+    Array, Buffer, Cpu, Descriptor, Element, Error, ErrorKind, Format, Kernel, Launch, Module, Object, Report,
     Shape,
 };
 use ptx::check::CheckOptions;
@@ -15,6 +16,7 @@ const BUFFER_ALIGN: u64 = 256;
 /// What buffers and modules share and keep alive.
 pub(crate) struct Device {
     pub(crate) memory: Arc<Memory>,
+    pub(crate) jit: Jit,
 }
 
 impl std::fmt::Debug for Device {
@@ -78,7 +80,15 @@ impl Vm {
     /// # Errors
     /// Of the machine, where the system gives no such range of addresses.
     pub fn for_addresses(size: AddressSize) -> Result<Self, Error> {
-        Ok(Self { device: Arc::new(Device { memory: Memory::new(size)? }) })
+        Self::with_cpu(size, None)
+    }
+
+    /// As [`Vm::for_addresses`], with native code for that kind of processor; `None`: the best that this machine has.
+    ///
+    /// # Errors
+    /// As [`Vm::for_addresses`].
+    pub fn with_cpu(size: AddressSize, cpu: Option<Cpu>) -> Result<Self, Error> {
+        Ok(Self { device: Arc::new(Device { memory: Memory::new(size)?, jit: Jit::for_cpu(cpu) }) })
     }
 
     /// Checks a PTX text and loads it. `name` stands in diagnostics and traps.

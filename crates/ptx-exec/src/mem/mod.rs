@@ -164,6 +164,11 @@ struct Extent {
 }
 
 impl Memory {
+    /// How many allocations were freed: what was looked up before holds only while this does not change.
+    pub fn frees(&self) -> u64 {
+        self.frees.load(Ordering::Acquire)
+    }
+
     /// Reserves the range.
     ///
     /// # Errors

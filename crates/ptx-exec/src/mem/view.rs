@@ -10,6 +10,7 @@
 use super::target::{Addresses, Bounds, Cells, Shape, Target, shape};
 use super::{Class, Extent, Memory};
 use crate::lanes::{LANES, Lane, LaneMask, lanes_of};
+use crate::native::{Reach, Windows};
 use crate::trap::{Fault, FaultAccess, FaultKind};
 use ptx::isa::Space;
 use std::sync::Arc;
@@ -153,6 +154,28 @@ impl View {
             Space::Param => self.params.start,
             Space::Generic | Space::Global | Space::Const | Space::Reg | Space::Sreg | Space::Tex => 0,
         }
+    }
+
+    /// Where its windows are.
+    pub fn windows(&self) -> Windows {
+        let Local { start, stride, top } = self.local;
+        Windows {
+            shared: (self.shared.start, self.shared.bytes),
+            params: (self.params.start, self.params.bytes),
+            local: (start, stride, top),
+        }
+    }
+
+    /// The allocation around a global, constant or generic address, if an instruction of that space may make such accesses to all of
+    /// it. It holds as long as [`Memory::frees`] does not change.
+    pub fn reach(&mut self, space: Space, address: u64, write: bool) -> Option<Reach> {
+        let extent = self.extent(address)?;
+        permits(space, extent.class, write).then_some((extent.start, extent.bytes))
+    }
+
+    /// Notes that native code may have written what others see.
+    pub fn note_native_writes(&mut self) {
+        self.note(false, true);
     }
 
     /// Prose about where an address of a space is: its nearest allocation, or the bounds of its window.

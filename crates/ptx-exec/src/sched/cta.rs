@@ -9,6 +9,7 @@ use crate::bound::Function;
 use crate::frame::{Wait, WarpFrame};
 use crate::interp::{self, Budget, Stop, Stopped, World};
 use crate::mem::Window;
+use crate::native::Reached;
 use crate::trap::{Fault, FaultKind};
 use crate::warp::EventCounts;
 
@@ -71,6 +72,8 @@ pub(super) trait Limits {
     fn spend(&self, steps: u64, lane_steps: u64);
     /// Accounts for triggered events.
     fn count(&self, events: &EventCounts);
+    /// Accounts for steps in native code, and for those of the interpreter among them.
+    fn spend_native(&self, steps: u64, fallbacks: u64);
     /// Whether the time is up.
     fn late(&self) -> bool;
 }
@@ -129,12 +132,12 @@ impl Cta {
     }
 
     /// Runs the warps in turn until the CTA must stop.
-    pub(super) fn run(&mut self, world: &World<'_>, limits: &impl Limits) -> CtaStop {
+    pub(super) fn run(&mut self, world: &World<'_>, limits: &impl Limits, reached: &mut Reached) -> CtaStop {
         let mut idle_rounds = 0;
         for _ in 0..LONG_ROUNDS {
             let mut order = std::mem::take(&mut self.order);
             self.seed.order(&mut order, self.warps.len() as u32);
-            let round = self.round(&order, world, limits);
+            let round = self.round(&order, world, limits, reached);
             self.order = order;
             match round {
                 Ok(Round { ran: false, .. }) if self.live == 0 => return CtaStop::Finished,
@@ -151,7 +154,13 @@ impl Cta {
     }
 
     /// Gives each runnable warp a slice.
-    fn round(&mut self, order: &[u32], world: &World<'_>, limits: &impl Limits) -> Result<Round, CtaStop> {
+    fn round(
+        &mut self,
+        order: &[u32],
+        world: &World<'_>,
+        limits: &impl Limits,
+        reached: &mut Reached,
+    ) -> Result<Round, CtaStop> {
         let mut round = Round { ran: false, idle: true };
         for id in order {
             let index = *id as usize;
@@ -163,10 +172,13 @@ impl Cta {
             let (slice, turn) = self.seed.budget();
             let warp = &mut self.warps[index];
             let (before, lanes_before) = (warp.steps, warp.lane_steps);
-            let mut stop = interp::run(warp, world, Budget { slice, turn, steps });
+            let mut stop = interp::run(warp, world, Budget { slice, turn, steps }, reached);
             limits.spend(warp.steps - before, warp.lane_steps - lanes_before);
             if let Some(events) = warp.state.events.take() {
                 limits.count(&events);
+            }
+            if let (steps @ 1.., fallbacks) = std::mem::take(&mut warp.native_steps) {
+                limits.spend_native(steps, fallbacks);
             }
             if self.output.len() < OUTPUT_BYTES {
                 self.output.append(&mut warp.output);

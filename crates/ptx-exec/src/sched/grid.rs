@@ -13,6 +13,7 @@ use crate::frame::{WarpFrame, register_bytes};
 use crate::interp::{Stopped, World};
 use crate::lanes::LANES;
 use crate::mem::{Memory, MemoryError, View};
+use crate::native::Reached;
 use crate::warp::{EventCounts, GridShape, WarpState};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -75,6 +76,10 @@ pub(crate) struct Outcome {
     pub(crate) steps: u64,
     /// Steps of lanes.
     pub(crate) lane_steps: u64,
+    /// Steps in native code.
+    pub(crate) native_steps: u64,
+    /// Steps of the interpreter for native code.
+    pub(crate) fallback_steps: u64,
     /// Printed text.
     pub(crate) output: Vec<u8>,
     /// Events triggered by `pmevent`.
@@ -89,6 +94,8 @@ struct Shared<'a> {
     stop: AtomicBool,
     steps: AtomicU64,
     lane_steps: AtomicU64,
+    native_steps: AtomicU64,
+    fallback_steps: AtomicU64,
     found: Mutex<Found>,
 }
 
@@ -122,6 +129,11 @@ impl Limits for Shared<'_> {
         }
     }
 
+    fn spend_native(&self, steps: u64, fallbacks: u64) {
+        self.native_steps.fetch_add(steps, Ordering::Relaxed);
+        self.fallback_steps.fetch_add(fallbacks, Ordering::Relaxed);
+    }
+
     fn late(&self) -> bool {
         self.run.deadline.is_some_and(|deadline| Instant::now() >= deadline)
             || self.run.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
@@ -138,6 +150,8 @@ pub(crate) fn run_grid(run: &GridRun<'_>) -> Outcome {
         stop: AtomicBool::new(false),
         steps: AtomicU64::new(0),
         lane_steps: AtomicU64::new(0),
+        native_steps: AtomicU64::new(0),
+        fallback_steps: AtomicU64::new(0),
         found: Mutex::new(Found::default()),
     };
     // Threads for which there is no memory would only wait.
@@ -167,6 +181,8 @@ pub(crate) fn run_grid(run: &GridRun<'_>) -> Outcome {
         error: found.error,
         steps: shared.steps.into_inner(),
         lane_steps: shared.lane_steps.into_inner(),
+        native_steps: shared.native_steps.into_inner(),
+        fallback_steps: shared.fallback_steps.into_inner(),
         output: output.into_iter().flat_map(|(_, text)| text).collect(),
         events: found.events,
     }
@@ -183,6 +199,7 @@ impl Shared<'_> {
         let limit = (RESIDENT_BYTES / self.cta_bytes(function) / u64::from(threads)).max(RESIDENT_LEAST);
         let mut resident: VecDeque<Cta> = VecDeque::new();
         let mut spare: Vec<Cta> = Vec::new();
+        let mut reached = Reached::default();
         let mut prefer_new = true;
         // CTAs in a row that only waited.
         let mut idle = 0;
@@ -195,7 +212,7 @@ impl Shared<'_> {
             };
             prefer_new = fresh.is_none();
             let Some(mut cta) = fresh.or_else(|| resident.pop_front()) else { break };
-            match cta.run(&self.run.world, self) {
+            match cta.run(&self.run.world, self, &mut reached) {
                 CtaStop::Finished => {
                     self.keep_output(&mut cta);
                     spare.push(cta);

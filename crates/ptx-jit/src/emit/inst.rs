@@ -1,0 +1,347 @@
+//! Instructions that compute in each lane alone.
+
+use super::{Emit, Rep};
+use crate::frame::Frame;
+use crate::llvm::Value;
+use crate::lower::{self, Lower, Operand};
+use crate::plan::{Class, Kind, Name, Op, Site};
+use ptx::ir::{Addr, Base, Dst, Inst, RegClass, Src};
+use ptx::isa::{Space, Sreg};
+use std::mem::offset_of;
+
+/// Which lanes an operand is wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lanes {
+    /// The first lane of a chunk, as a scalar.
+    First(u32),
+    /// A chunk, as a vector.
+    Chunk(u32),
+}
+
+impl Emit<'_> {
+    pub(super) fn inst(&mut self, site: Site, op: &Op) {
+        let Some(inst) = site.inst(self.job.function) else { return };
+        use ptx::isa::Op as O;
+        let done = match inst.op {
+            O::Ld | O::LdNc | O::Ldu => self.ld(site, inst, op),
+            O::St => self.st(site, inst, op),
+            O::ShflSync => self.shfl(inst, op),
+            O::VoteSync => self.vote(inst, op),
+            O::BarWarpSync => true,
+            O::Activemask => {
+                let mask = self.scalar(op.uses[0]);
+                self.define(op.defs[0], mask);
+                true
+            }
+            O::Cvta | O::CvtaTo => self.cvta(inst, op),
+            _ => false,
+        };
+        if !done && !self.lowered(inst, op) {
+            self.fallback(site, inst, op);
+        }
+    }
+
+    /// A scalar as the value of a name, whatever its class.
+    pub(super) fn define(&mut self, name: Name, value: Value) {
+        let rep = match self.class(name) {
+            Class::Uniform(_) | Class::Bottom => Rep::Scalar(value),
+            Class::Pattern(pattern) => {
+                let count = if pattern.by_chunk { self.chunks() } else { 1 };
+                Rep::Bases(vec![value; count as usize])
+            }
+            Class::Varying => {
+                let vector = self.b.splat(value, self.width);
+                Rep::Chunks(vec![vector; self.chunks() as usize])
+            }
+        };
+        self.reps[name.0 as usize] = Some(rep);
+    }
+
+    /// Emits native code for an instruction on values alone, if there is any.
+    fn lowered(&mut self, inst: &Inst, op: &Op) -> bool {
+        if op.defs.is_empty() {
+            return false;
+        }
+        // The carry flags are the last that is read and the last that is written.
+        let flags = |name: &&Name| self.kind(**name) == Kind::Mask;
+        let carry_in = op.uses[1..].last().filter(flags).map(|name| self.scalar(*name));
+        let carry_out = op.defs.last().filter(flags).copied();
+        if carry_out.is_some() && op.defs.len() == 1 {
+            return false;
+        }
+        let mut carries = Vec::new();
+        let shape = match self.class(op.defs[0]) {
+            Class::Uniform(_) | Class::Bottom => vec![Lanes::First(0)],
+            Class::Pattern(pattern) => {
+                let count = if pattern.by_chunk { self.chunks() } else { 1 };
+                (0..count).map(Lanes::First).collect()
+            }
+            Class::Varying => (0..self.chunks()).map(Lanes::Chunk).collect(),
+        };
+        let scalar = matches!(shape[0], Lanes::First(_));
+        let mut results: Vec<Vec<Value>> = vec![Vec::new(); op.defs.len()];
+        for lanes in &shape {
+            let Some(operands) = self.operands(inst, op, *lanes) else { return false };
+            let count = if scalar { 1 } else { self.width };
+            let flags = match (carry_in, lanes) {
+                (Some(mask), Lanes::Chunk(chunk)) => Some(self.mask_chunk(mask, *chunk)),
+                (Some(_), Lanes::First(_)) => return false,
+                (None, _) => None,
+            };
+            let mut cx =
+                Lower { b: &self.b, env: self.env, lanes: count, carry_in: flags, carry_out: None };
+            let Some(values) = lower::lower(&mut cx, inst, count, &operands) else { return false };
+            if carry_out.is_some() {
+                match (cx.carry_out, lanes) {
+                    (Some(flags), Lanes::Chunk(_)) => carries.push(flags),
+                    _ => return false,
+                }
+            }
+            let kept = inst.dsts.iter().zip(values).filter(|(dst, _)| !matches!(dst, Dst::Sink));
+            for (result, (_, value)) in results.iter_mut().zip(kept) {
+                result.push(value);
+            }
+        }
+        if let Some(def) = carry_out {
+            let mask = self.mask_of(&carries);
+            self.reps[def.0 as usize] = Some(Rep::Scalar(mask));
+        }
+        for (def, values) in op.defs.iter().zip(results) {
+            if Some(*def) == carry_out {
+                continue;
+            }
+            let rep = match self.class(*def) {
+                Class::Uniform(_) | Class::Bottom => Rep::Scalar(values[0]),
+                Class::Pattern(_) => Rep::Bases(values),
+                Class::Varying => Rep::Chunks(values),
+            };
+            self.reps[def.0 as usize] = Some(rep);
+        }
+        true
+    }
+
+    /// The operands of an instruction, in those lanes.
+    pub(super) fn operands(&mut self, inst: &Inst, op: &Op, lanes: Lanes) -> Option<Vec<Operand>> {
+        let mut next = 1;
+        let mut all = Vec::new();
+        for src in &inst.srcs {
+            all.push(self.operand(src, op, &mut next, lanes, inst)?);
+        }
+        Some(all)
+    }
+
+    fn name(&mut self, name: Name, lanes: Lanes) -> Option<Value> {
+        match lanes {
+            Lanes::First(chunk) => self.base(name, chunk),
+            Lanes::Chunk(chunk) => Some(self.chunk(name, chunk)),
+        }
+    }
+
+    pub(super) fn spread(&self, value: Value, lanes: Lanes) -> Value {
+        match lanes {
+            Lanes::First(_) => value,
+            Lanes::Chunk(_) => self.b.splat(value, self.width),
+        }
+    }
+
+    fn register(&mut self, op: &Op, next: &mut usize, lanes: Lanes) -> Option<Value> {
+        let name = op.uses[*next];
+        *next += 1;
+        self.name(name, lanes)
+    }
+
+    /// One operand; `next` counts the registers.
+    pub(super) fn operand(
+        &mut self,
+        src: &Src,
+        op: &Op,
+        next: &mut usize,
+        lanes: Lanes,
+        inst: &Inst,
+    ) -> Option<Operand> {
+        Some(match src {
+            Src::Absent => Operand::Absent,
+            Src::Imm(bits) => Operand::Imm(*bits),
+            Src::Reg(_) => Operand::Value(self.register(op, next, lanes)?),
+            Src::Not(_) => Operand::Value(self.register(op, next, lanes)?),
+            Src::Video(video) => match &video.value {
+                Src::Reg(_) => Operand::Value(self.register(op, next, lanes)?),
+                Src::Imm(bits) => Operand::Imm(*bits),
+                Src::Absent | Src::Not(_) | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => return None,
+            },
+            Src::Sreg(sreg, axis) => {
+                let value = self.sreg(*sreg, usize::from(*axis), lanes)?;
+                self.as_word(value, inst)
+            }
+            Src::Addr(addr) => {
+                if let Base::Reg(_) = addr.base {
+                    return None;
+                }
+                if addr.index.is_some() {
+                    return None;
+                }
+                let value = self.symbol(addr)?;
+                let value = self.spread(value, lanes);
+                self.as_word(value, inst)
+            }
+        })
+    }
+
+    /// A 32- or 64-bit value as wide as the destination.
+    fn as_word(&self, value: Value, inst: &Inst) -> Operand {
+        let class = inst.dsts.first().and_then(Dst::reg).map_or(RegClass::R64, |reg| reg.class);
+        let bits = match class {
+            RegClass::R16 => 16,
+            RegClass::R32 | RegClass::Pred => 32,
+            RegClass::R64 => 64,
+        };
+        let have = value.ty().element_bits();
+        let ty = self.b.like(value.ty(), self.int(bits));
+        let value = if have > bits {
+            self.b.trunc(value, ty)
+        } else if have < bits {
+            self.b.zext(value, ty)
+        } else {
+            value
+        };
+        Operand::Value(value)
+    }
+
+    /// The address of what an operand names, 64 bits wide.
+    pub(super) fn symbol(&self, addr: &Addr) -> Option<Value> {
+        let offset = addr.offset as u64;
+        Some(match addr.base {
+            Base::Absolute | Base::KernelParam => self.c64(offset),
+            Base::Var(var) => self.c64(self.job.layout.variable(var).wrapping_add(offset)),
+            Base::Func(func) => self.c64(self.job.layout.function(func).wrapping_add(offset)),
+            Base::Frame => {
+                let frame = self.load64(offset_of!(Frame, offset));
+                self.b.add(frame, self.c64(offset))
+            }
+            Base::Reg(_) => return None,
+        })
+    }
+
+    /// A special register that does not move, as a 32- or 64-bit value.
+    fn sreg(&mut self, sreg: Sreg, axis: usize, lanes: Lanes) -> Option<Value> {
+        let field = match sreg {
+            Sreg::Tid if axis < 3 => return self.tid(axis, lanes),
+            Sreg::Tid | Sreg::Ntid | Sreg::Ctaid | Sreg::Nctaid if axis > 2 => {
+                return Some(self.spread(self.c32(0), lanes));
+            }
+            Sreg::Ntid => return Some(self.spread(self.c32(self.job.shape.ntid[axis]), lanes)),
+            Sreg::Ctaid => offset_of!(Frame, ctaid) + 4 * axis,
+            Sreg::Nctaid => offset_of!(Frame, nctaid) + 4 * axis,
+            Sreg::Warpid => offset_of!(Frame, warp),
+            Sreg::Nwarpid => offset_of!(Frame, warp) + 4,
+            Sreg::Smid => offset_of!(Frame, warp) + 8,
+            Sreg::Nsmid => offset_of!(Frame, warp) + 12,
+            Sreg::TotalSmemSize => offset_of!(Frame, smem),
+            Sreg::DynamicSmemSize => offset_of!(Frame, smem) + 4,
+            Sreg::Pm(_) | Sreg::Pm64(_) => return Some(self.spread(self.c32(0), lanes)),
+            Sreg::Gridid => {
+                let value = self.load64(offset_of!(Frame, gridid));
+                return Some(self.spread(value, lanes));
+            }
+            Sreg::Laneid => return Some(self.by_lane(lanes, |lane| lane)),
+            Sreg::LanemaskEq => return Some(self.by_lane(lanes, |lane| 1 << lane)),
+            Sreg::LanemaskLe => return Some(self.by_lane(lanes, |lane| ((2u64 << lane) - 1) as u32)),
+            Sreg::LanemaskLt => return Some(self.by_lane(lanes, |lane| (1 << lane) - 1)),
+            Sreg::LanemaskGe => return Some(self.by_lane(lanes, |lane| u32::MAX << lane)),
+            Sreg::LanemaskGt => {
+                return Some(self.by_lane(lanes, |lane| (u64::from(u32::MAX) << (lane + 1)) as u32));
+            }
+            Sreg::Tid
+            | Sreg::Envreg(_)
+            | Sreg::Clock
+            | Sreg::ClockHi
+            | Sreg::Clock64
+            | Sreg::Globaltimer
+            | Sreg::GlobaltimerLo
+            | Sreg::GlobaltimerHi => return None,
+        };
+        let value = self.load32(field);
+        Some(self.spread(value, lanes))
+    }
+
+    fn by_lane(&self, lanes: Lanes, f: impl Fn(u32) -> u32) -> Value {
+        match lanes {
+            Lanes::First(chunk) => self.c32(f(chunk * self.width)),
+            Lanes::Chunk(chunk) => {
+                let values: Vec<u64> =
+                    (0..self.width).map(|lane| u64::from(f(chunk * self.width + lane))).collect();
+                self.b.const_ints(self.int(32), &values)
+            }
+        }
+    }
+
+    fn tid(&mut self, axis: usize, lanes: Lanes) -> Option<Value> {
+        let tid = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, tid)), 8);
+        let axis = axis as u64 * 128;
+        let start = |chunk: u32| axis + u64::from(chunk * self.width * 4);
+        Some(match lanes {
+            Lanes::First(chunk) => self.b.load(self.int(32), self.b.offset(tid, start(chunk)), 4),
+            Lanes::Chunk(chunk) => {
+                let ty = self.b.vec(self.int(32), self.width);
+                self.b.load(ty, self.b.offset(tid, start(chunk)), 4 * self.width)
+            }
+        })
+    }
+
+    /// `cvta`: addresses of a space and generic ones differ by where the space's window lies.
+    fn cvta(&mut self, inst: &Inst, op: &Op) -> bool {
+        let Kind::Reg(RegClass::R64) = self.kind(op.defs[0]) else { return false };
+        let to_space = inst.op == ptx::isa::Op::CvtaTo;
+        if inst.mods.space() == Space::Local {
+            return self.cvta_local(inst, op, to_space);
+        }
+        let origin = match inst.mods.space() {
+            Space::Global | Space::Const => self.c64(0),
+            Space::Shared => self.shared[0],
+            Space::Param => self.params,
+            _ => return false,
+        };
+        let shape: Vec<Lanes> = match self.class(op.defs[0]) {
+            Class::Uniform(_) | Class::Bottom => vec![Lanes::First(0)],
+            Class::Pattern(p) if p.by_chunk => (0..self.chunks()).map(Lanes::First).collect(),
+            Class::Pattern(_) => vec![Lanes::First(0)],
+            Class::Varying => (0..self.chunks()).map(Lanes::Chunk).collect(),
+        };
+        let mut values = Vec::new();
+        for lanes in shape {
+            let Some(operands) = self.operands(inst, op, lanes) else { return false };
+            let value = match operands.first() {
+                Some(Operand::Value(value)) if value.ty().element_bits() == 64 => *value,
+                Some(Operand::Imm(bits)) => self.spread(self.c64(*bits), lanes),
+                _ => return false,
+            };
+            let origin = self.spread(origin, lanes);
+            values.push(if to_space { self.b.sub(value, origin) } else { self.b.add(value, origin) });
+        }
+        let rep = match self.class(op.defs[0]) {
+            Class::Uniform(_) | Class::Bottom => Rep::Scalar(values[0]),
+            Class::Pattern(_) => Rep::Bases(values),
+            Class::Varying => Rep::Chunks(values),
+        };
+        self.reps[op.defs[0].0 as usize] = Some(rep);
+        true
+    }
+
+    /// The same for local memory, of which each lane has its own.
+    fn cvta_local(&mut self, inst: &Inst, op: &Op, to_space: bool) -> bool {
+        let (origin, stride) =
+            (self.load64(offset_of!(Frame, local)), self.load64(offset_of!(Frame, local) + 8));
+        let mut values = Vec::new();
+        for c in 0..self.chunks() {
+            let Some(operands) = self.operands(inst, op, Lanes::Chunk(c)) else { return false };
+            let Some(Operand::Value(value)) = operands.first() else { return false };
+            if value.ty().element_bits() != 64 {
+                return false;
+            }
+            let own = self.strided(origin, stride, c);
+            values.push(if to_space { self.b.sub(*value, own) } else { self.b.add(*value, own) });
+        }
+        self.reps[op.defs[0].0 as usize] = Some(Rep::Chunks(values));
+        true
+    }
+}

@@ -1,0 +1,473 @@
+//! From a plan to LLVM code.
+//!
+//! Every 32-lane value is a scalar, or one scalar for all lanes or each chunk beside a constant pattern, or a vector for each chunk, as its
+//! class says ([`Rep`]). Instructions are lowered on one chunk at a time; what has no lowering is executed by the interpreter's own step.
+//!
+//! Invariants: nodes are emitted in reverse postorder, so values exist before they are used; registers of lanes that this call does not
+//! own (others wait in the same frame) are never written; inactive lanes hold anything but poison.
+
+mod exit;
+mod fallback;
+mod inst;
+pub(crate) mod memory;
+mod sync;
+mod value;
+
+use crate::frame::Frame;
+use crate::lower::Env;
+use crate::llvm::{Block, Builder, Extensions, Flush, Function, Likely, Module, Type, Value};
+use crate::plan::{Class, Cond, Kind, Name, NodeId, Op, OpKind, Plan, Shape, Site, Term};
+use ptx::ir::RegClass;
+use ptx_exec::layout::Layout;
+use std::collections::HashMap;
+use std::mem::offset_of;
+
+/// Lanes.
+const LANES: u32 = 32;
+
+/// How a value is held.
+#[derive(Clone, Debug)]
+enum Rep {
+    /// The same in all lanes.
+    Scalar(Value),
+    /// The value of the first lane, or of the first lane of each chunk.
+    Bases(Vec<Value>),
+    /// A vector for each chunk.
+    Chunks(Vec<Value>),
+}
+
+/// Addresses of the host's functions that native code calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Callbacks {
+    /// `step(user, block, index, mask) -> 1`, or 0 with a fault.
+    pub(crate) step: usize,
+    /// `reach(user, site, space, write, address, span) -> 1` if the access may be made; the site's window is renewed.
+    pub(crate) reach: usize,
+}
+
+/// What an emitted function says of itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Emitted {
+    /// How many windows it needs.
+    pub(crate) windows: u32,
+    /// Instructions without native code, by name.
+    pub(crate) fallbacks: std::collections::BTreeMap<String, u32>,
+}
+
+/// What is compiled.
+#[derive(Clone, Copy)]
+pub(crate) struct Job<'a> {
+    /// The function.
+    pub(crate) function: &'a ptx::ir::Function,
+    /// Where variables and functions are.
+    pub(crate) layout: &'a Layout,
+    /// The program.
+    pub(crate) program: &'a ptx::ir::Program,
+    /// The plan.
+    pub(crate) plan: &'a Plan,
+    /// What it was made for.
+    pub(crate) shape: Shape,
+    /// The host's functions.
+    pub(crate) callbacks: Callbacks,
+    /// Whether subnormal numbers are flushed by the machine while the function runs.
+    pub(crate) flush: bool,
+    /// What the processor has beyond its level.
+    pub(crate) extensions: Extensions,
+}
+
+struct Emit<'a> {
+    job: Job<'a>,
+    b: Builder<'a>,
+    env: Env,
+    function: Function,
+    width: u32,
+    /// By name.
+    reps: Vec<Option<Rep>>,
+    /// By node: where it begins and ends.
+    starts: Vec<Option<Block>>,
+    /// Phis to be given what comes in: node, phi index, LLVM values.
+    phis: HashMap<(u32, usize), Rep>,
+    /// What comes into nodes that are not emitted yet.
+    pending: HashMap<u32, Vec<(Block, Vec<Rep>)>>,
+    /// Vectors made of scalars: value and chunk, in the current block.
+    vectors: HashMap<(Name, u32), Value>,
+    vectors_of: Option<Block>,
+    /// Values that are loaded once, at the start.
+    frame: Value,
+    regs: [Value; 4],
+    /// Lanes that this call owns.
+    own: Value,
+    params: Value,
+    shared: [Value; 2],
+    /// Whether the node that is emitted runs all lanes.
+    full: bool,
+    scratch: Option<Value>,
+    /// The number of each site's window.
+    windows: HashMap<Site, u32>,
+    head: Block,
+    out: Emitted,
+}
+
+/// Emits a function of that name into the module.
+pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
+    let b = Builder::new(module);
+    let ty = b.fn_type(Some(b.int(64)), &[b.ptr()]);
+    let function = module.function(name, ty, if job.flush { Flush::Always } else { Flush::Never });
+    let head = b.append_block(function, "head");
+    b.position_at_end(head);
+    let frame = b.param(function, 0);
+    let zero = b.zero(b.int(64));
+    let mut emit = Emit {
+        job,
+        function,
+        env: Env {
+            cpu: module.cpu(),
+            extensions: job.extensions,
+            flush: if job.flush { Flush::Always } else { Flush::Never },
+            sm: u32::from(job.program.target.sm.number),
+        },
+        width: job.shape.chunk,
+        reps: vec![None; job.plan.kinds.len()],
+        starts: vec![None; job.plan.nodes.len()],
+        phis: HashMap::new(),
+        pending: HashMap::new(),
+        vectors: HashMap::new(),
+        vectors_of: None,
+        frame,
+        regs: [frame; 4],
+        own: zero,
+        params: zero,
+        shared: [zero; 2],
+        full: false,
+        scratch: None,
+        windows: HashMap::new(),
+        head,
+        out: Emitted::default(),
+        b,
+    };
+    emit.start();
+    emit.nodes();
+    emit.out
+}
+
+impl Emit<'_> {
+    fn int(&self, bits: u32) -> Type {
+        self.b.int(bits)
+    }
+
+    fn c32(&self, value: u32) -> Value {
+        self.b.const_int(self.int(32), u64::from(value))
+    }
+
+    fn c64(&self, value: u64) -> Value {
+        self.b.const_int(self.int(64), value)
+    }
+
+    fn chunks(&self) -> u32 {
+        LANES / self.width
+    }
+
+    /// A field of the frame.
+    fn field(&self, offset: usize) -> Value {
+        self.b.offset(self.frame, offset as u64)
+    }
+
+    fn load32(&self, offset: usize) -> Value {
+        self.b.load(self.int(32), self.field(offset), 4)
+    }
+
+    fn load64(&self, offset: usize) -> Value {
+        self.b.load(self.int(64), self.field(offset), 8)
+    }
+
+    fn store_field(&self, offset: usize, value: Value) {
+        let bytes = value.ty().element_bits() / 8;
+        self.b.store(value, self.field(offset), bytes);
+    }
+
+    fn class(&self, name: Name) -> &Class {
+        &self.job.plan.classes[name.0 as usize]
+    }
+
+    fn kind(&self, name: Name) -> Kind {
+        self.job.plan.kinds[name.0 as usize]
+    }
+
+    /// The scalar type of a value.
+    fn scalar_type(&self, kind: Kind) -> Type {
+        self.int(match kind {
+            Kind::Reg(RegClass::Pred) => 1,
+            Kind::Reg(RegClass::R16) => 16,
+            Kind::Reg(RegClass::R32) | Kind::Mask => 32,
+            Kind::Reg(RegClass::R64) | Kind::Count => 64,
+        })
+    }
+
+    fn start(&mut self) {
+        let load = |emit: &Self, offset| emit.b.load(emit.b.ptr(), emit.field(offset), 8);
+        self.regs = [
+            load(self, offset_of!(Frame, pred)),
+            load(self, offset_of!(Frame, r16)),
+            load(self, offset_of!(Frame, r32)),
+            load(self, offset_of!(Frame, r64)),
+        ];
+        self.own = self.load32(offset_of!(Frame, mask));
+        self.params = self.load64(offset_of!(Frame, params));
+        self.shared = [self.load64(offset_of!(Frame, shared)), self.load64(offset_of!(Frame, shared) + 8)];
+        let zeros = self.job.plan.zeros.clone();
+        for zero in zeros {
+            let value = self.b.zero(self.scalar_type(self.kind(zero)));
+            self.reps[zero.0 as usize] = Some(Rep::Scalar(value));
+        }
+        // A place for values that go through memory; its block must dominate all.
+        let place = self.b.alloca(self.b.vec(self.int(64), 64), 64);
+        self.scratch = Some(place);
+    }
+
+    fn nodes(&mut self) {
+        let order = self.order();
+        for node in &order {
+            let block = self.b.append_block(self.function, "");
+            self.starts[node.0 as usize] = Some(block);
+        }
+        // Which block is entered decides where it begins.
+        self.b.position_at_end(self.head);
+        let block = self.load32(offset_of!(Frame, block));
+        let unknown = self.b.append_block(self.function, "unknown");
+        let mut cases = Vec::new();
+        for entry in &self.job.plan.entries {
+            let checked = self.b.append_block(self.function, "entry");
+            cases.push((u64::from(entry.block), checked));
+        }
+        self.b.switch(block, unknown, &cases);
+        self.b.position_at_end(unknown);
+        self.declined();
+        for (entry, (_, checked)) in self.job.plan.entries.clone().iter().zip(cases) {
+            self.b.position_at_end(checked);
+            self.entry(entry);
+        }
+        for node in order {
+            self.node(node);
+        }
+    }
+
+    /// Nodes that can be reached, in reverse postorder.
+    fn order(&self) -> Vec<NodeId> {
+        let nodes = &self.job.plan.nodes;
+        let mut seen = vec![false; nodes.len()];
+        let mut order = Vec::new();
+        for entry in &self.job.plan.entries {
+            if std::mem::replace(&mut seen[entry.node.0 as usize], true) {
+                continue;
+            }
+            let mut stack = vec![(entry.node, nodes[entry.node.0 as usize].term.successors(), 0)];
+            while let Some((node, successors, at)) = stack.last_mut() {
+                match successors.get(*at) {
+                    Some(next) => {
+                        *at += 1;
+                        let next = *next;
+                        if !std::mem::replace(&mut seen[next.0 as usize], true) {
+                            stack.push((next, nodes[next.0 as usize].term.successors(), 0));
+                        }
+                    }
+                    None => {
+                        order.push(*node);
+                        stack.pop();
+                    }
+                }
+            }
+        }
+        order.reverse();
+        order
+    }
+
+    fn at(&self, node: NodeId) -> Block {
+        self.starts[node.0 as usize].expect("every node that is reached has a block")
+    }
+
+    fn node(&mut self, id: NodeId) {
+        let plan = self.job.plan;
+        let node = &plan.nodes[id.0 as usize];
+        self.b.position_at_end(self.at(id));
+        self.full = node.full;
+        for (index, phi) in node.phis.iter().enumerate() {
+            let rep = self.phi(phi.def);
+            self.reps[phi.def.0 as usize] = Some(rep.clone());
+            self.phis.insert((id.0, index), rep);
+        }
+        // What came in from nodes that were emitted before this one.
+        if let Some(pending) = self.pending.remove(&id.0) {
+            for (block, values) in pending {
+                self.arrive(id, block, &values);
+            }
+        }
+        for op in &node.ops {
+            self.op(op);
+        }
+        self.end(id, &node.term);
+    }
+
+    fn phi(&mut self, name: Name) -> Rep {
+        let scalar = self.scalar_type(self.kind(name));
+        match self.class(name) {
+            Class::Uniform(_) | Class::Bottom => Rep::Scalar(self.b.phi(scalar)),
+            Class::Pattern(pattern) => {
+                let count = if pattern.by_chunk { self.chunks() } else { 1 };
+                Rep::Bases((0..count).map(|_| self.b.phi(scalar)).collect())
+            }
+            Class::Varying => {
+                let ty = self.b.vec(scalar, self.width);
+                Rep::Chunks((0..self.chunks()).map(|_| self.b.phi(ty)).collect())
+            }
+        }
+    }
+
+    /// Gives the phis of a node what comes from a block.
+    fn arrive(&mut self, node: NodeId, from: Block, values: &[Rep]) {
+        for (index, value) in values.iter().enumerate() {
+            let Some(phi) = self.phis.get(&(node.0, index)) else { continue };
+            let pairs: Vec<(Value, Value)> = match (phi, value) {
+                (Rep::Scalar(phi), Rep::Scalar(value)) => vec![(*phi, *value)],
+                (Rep::Bases(phi), Rep::Bases(value)) | (Rep::Chunks(phi), Rep::Chunks(value)) => {
+                    phi.iter().copied().zip(value.iter().copied()).collect()
+                }
+                _ => unreachable!("ptxvm bug: a phi of two shapes"),
+            };
+            for (phi, value) in pairs {
+                self.b.add_incoming(phi, value, from);
+            }
+        }
+    }
+
+    /// Hands the values that a successor's phis want over, before the terminator is emitted.
+    fn hand_over(&mut self, from: NodeId, to: NodeId) {
+        let plan = self.job.plan;
+        let target = &plan.nodes[to.0 as usize];
+        if target.phis.is_empty() {
+            return;
+        }
+        let Some(place) = target.preds.iter().position(|p| *p == from) else { return };
+        let values: Vec<Rep> =
+            target.phis.iter().map(|phi| self.coerce(phi.from[place], phi.def)).collect();
+        let block = self.b.current_block();
+        if self.phis.contains_key(&(to.0, 0)) {
+            self.arrive(to, block, &values);
+        } else {
+            self.pending.entry(to.0).or_default().push((block, values));
+        }
+    }
+
+    fn end(&mut self, id: NodeId, term: &Term) {
+        if let Term::Exit(exit) = term {
+            self.exit(exit);
+            return;
+        }
+        let condition = match term {
+            Term::If { cond, .. } => Some(self.condition(cond)),
+            _ => None,
+        };
+        // The same successor twice has two edges of one block.
+        for to in term.successors() {
+            self.hand_over(id, to);
+        }
+        match term {
+            Term::Goto(to) => self.b.br(self.at(*to)),
+            Term::If { then, els, likely, .. } => {
+                let likely = match likely {
+                    Some(true) => Likely::Yes,
+                    Some(false) => Likely::No,
+                    None => Likely::Unknown,
+                };
+                let condition = condition.expect("an If has a condition");
+                self.b.cond_br(condition, self.at(*then), self.at(*els), likely);
+            }
+            Term::Switch { value, targets, beyond } => {
+                let value = self.scalar(*value);
+                let cases: Vec<(u64, Block)> =
+                    targets.iter().enumerate().map(|(i, to)| (i as u64, self.at(*to))).collect();
+                self.b.switch(value, self.at(*beyond), &cases);
+            }
+            Term::Exit(_) => {}
+        }
+    }
+
+    fn condition(&mut self, cond: &Cond) -> Value {
+        use crate::llvm::IntPred;
+        match cond {
+            Cond::Pred { value, negated } => {
+                let value = self.scalar(*value);
+                if *negated { self.b.not(value) } else { value }
+            }
+            Cond::Empty(mask) => {
+                let mask = self.scalar(*mask);
+                self.b.icmp(IntPred::Eq, mask, self.c32(0))
+            }
+            Cond::Equal(a, b) => {
+                let (a, b) = (self.scalar(*a), self.scalar(*b));
+                self.b.icmp(IntPred::Eq, a, b)
+            }
+            Cond::Full(mask) => {
+                let mask = self.scalar(*mask);
+                self.b.icmp(IntPred::Eq, mask, self.c32(u32::MAX))
+            }
+            Cond::Negative(number) => {
+                let number = self.scalar(*number);
+                self.b.icmp(IntPred::Slt, number, self.c64(0))
+            }
+            Cond::Together { site, members, mask, live } => self.together(*site, *members, *mask, *live),
+        }
+    }
+
+    fn op(&mut self, op: &Op) {
+        use std::mem::offset_of;
+        let scalar = match &op.kind {
+            OpKind::Inst(site) => return self.inst(*site, op),
+            OpKind::Guard(site, exit) => return self.guard(*site, exit, &op.uses),
+            OpKind::SelectMask => {
+                let mask = self.scalar(op.uses[0]);
+                return self.select_mask(mask, op);
+            }
+            OpKind::SelectPred { negated } => return self.select_pred(*negated, op),
+            OpKind::Load(reg) => {
+                let rep = self.load_reg(*reg, op.defs[0], self.own);
+                self.reps[op.defs[0].0 as usize] = Some(rep);
+                return;
+            }
+            OpKind::Mask(mask) => self.c32(*mask),
+            OpKind::EntryMask => self.own,
+            OpKind::EntryLive => self.load32(offset_of!(Frame, live)),
+            OpKind::EntryCarry => {
+                let carry = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, carry)), 8);
+                self.b.load(self.int(32), carry, 4)
+            }
+            OpKind::EntryTurns => self.load64(offset_of!(Frame, turns)),
+            OpKind::Count(number) => self.c64(*number),
+            OpKind::Truths { negated } => self.truths(op.uses[0], *negated),
+            OpKind::And => {
+                let (a, b) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
+                self.b.and(a, b)
+            }
+            OpKind::AndNot => {
+                let (a, b) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
+                let b = self.b.not(b);
+                self.b.and(a, b)
+            }
+            OpKind::Or => {
+                let (a, b) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
+                self.b.or(a, b)
+            }
+            OpKind::Add(number) => {
+                let a = self.scalar(op.uses[0]);
+                self.b.add(a, self.c64(*number as u64))
+            }
+            OpKind::AddLanes(number) => {
+                let (a, mask) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
+                let count = self.b.intrinsic("llvm.ctpop", &[self.int(32)], &[mask]);
+                let count = self.b.zext(count, self.int(64));
+                let count = self.b.mul(count, self.c64(*number));
+                self.b.add(a, count)
+            }
+        };
+        self.reps[op.defs[0].0 as usize] = Some(Rep::Scalar(scalar));
+    }
+}

@@ -1,0 +1,231 @@
+//! Instructions in which the lanes of a warp look at each other.
+
+use super::inst::Lanes;
+use super::{Emit, LANES, Rep};
+use crate::llvm::{IntPred, Value};
+use crate::lower::Operand;
+use crate::plan::{Name, Op, Site};
+use ptx::ir::{Dst, Inst, Src};
+use ptx::isa::{ShflMode, VoteMode};
+use ptx_sem::shfl_source;
+
+impl Emit<'_> {
+    /// Whether the running lanes are all the live members of a warp-synchronous instruction.
+    pub(super) fn together(&mut self, site: Site, members: Option<Name>, mask: Name, live: Name) -> Value {
+        let (mask, live) = (self.scalar(mask), self.scalar(live));
+        let members = match members {
+            Some(name) if self.is_scalar(name) => self.scalar(name),
+            Some(name) => {
+                // All lanes that run must name the same members.
+                let first = self.first_lane(name, mask);
+                let mut same = self.c32(0);
+                let chunks: Vec<Value> = (0..self.chunks())
+                    .map(|c| {
+                        let (have, want) = (self.chunk(name, c), self.b.splat(first, self.width));
+                        self.b.icmp(IntPred::Eq, have, want)
+                    })
+                    .collect();
+                let equal = self.mask_of(&chunks);
+                same = self.b.or(same, equal);
+                let differ = self.b.not(same);
+                let differ = self.b.and(differ, mask);
+                let differ = self.b.icmp(IntPred::Ne, differ, self.c32(0));
+                // No lane is a member then, which is never right.
+                self.b.select(differ, self.c32(0), first)
+            }
+            None => {
+                let inst = site.inst(self.job.function);
+                match inst.and_then(|inst| inst.srcs.last()) {
+                    Some(Src::Imm(bits)) => self.c32(*bits as u32),
+                    _ => self.c32(0),
+                }
+            }
+        };
+        let both = self.b.and(members, live);
+        let outside = self.b.not(members);
+        let outside = self.b.and(mask, outside);
+        let all = self.b.icmp(IntPred::Eq, both, mask);
+        let none = self.b.icmp(IntPred::Eq, outside, self.c32(0));
+        self.b.and(all, none)
+    }
+
+    /// The value of the lowest lane that runs.
+    fn first_lane(&mut self, name: Name, mask: Value) -> Value {
+        let lane = self.lowest(mask);
+        let place = self.scratch.expect("made at the start");
+        let mut bytes = 0;
+        for c in 0..self.chunks() {
+            let chunk = self.chunk(name, c);
+            bytes = chunk.ty().element_bits() / 8;
+            self.b.store(chunk, self.b.offset(place, u64::from(c * self.width * bytes)), bytes);
+        }
+        let offset = self.b.mul(lane, self.c32(bytes));
+        let offset = self.b.zext(offset, self.int(64));
+        self.b.load(self.int(8 * bytes), self.b.gep(place, offset), bytes)
+    }
+
+    pub(super) fn vote(&mut self, inst: &Inst, op: &Op) -> bool {
+        let mask = self.scalar(op.uses[0]);
+        let holds = match &inst.srcs[0] {
+            Src::Reg(_) => self.truths(op.uses[1], false),
+            Src::Not(_) => self.truths(op.uses[1], true),
+            Src::Imm(bits) => self.c32(if bits & 1 != 0 { u32::MAX } else { 0 }),
+            Src::Absent | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => {
+                unreachable!("ptxvm bug: `vote` of something else")
+            }
+        };
+        let holds = self.b.and(holds, mask);
+        let Some(def) = op.defs.first() else { return true };
+        let all = self.b.icmp(IntPred::Eq, holds, mask);
+        let none = self.b.icmp(IntPred::Eq, holds, self.c32(0));
+        let result = match inst.mods.vote_mode() {
+            Some(VoteMode::All) => all,
+            Some(VoteMode::Any) => self.b.not(none),
+            Some(VoteMode::Uni) => self.b.or(all, none),
+            Some(VoteMode::Ballot) | None => holds,
+        };
+        self.define(*def, result);
+        true
+    }
+
+    pub(super) fn shfl(&mut self, inst: &Inst, op: &Op) -> bool {
+        let mode = match inst.mods.shfl_mode() {
+            Some(ShflMode::Up) => ptx_sem::ShflMode::Up,
+            Some(ShflMode::Down) => ptx_sem::ShflMode::Down,
+            Some(ShflMode::Bfly) => ptx_sem::ShflMode::Bfly,
+            Some(ShflMode::Idx) | None => ptx_sem::ShflMode::Idx,
+        };
+        let mask = self.scalar(op.uses[0]);
+        let mut sources: [Vec<Operand>; 3] = Default::default();
+        for c in 0..self.chunks() {
+            let operands = self.operands(inst, op, Lanes::Chunk(c)).expect("`shfl` has plain operands");
+            for (list, operand) in sources.iter_mut().zip(operands) {
+                list.push(operand);
+            }
+        }
+        let [a, b, c] = sources;
+        let vector = |emit: &Self, operand: &Operand| match operand {
+            Operand::Value(value) => *value,
+            Operand::Imm(bits) => emit.b.const_splat(emit.b.vec(emit.int(32), emit.width), *bits),
+            Operand::Absent => emit.b.zero(emit.b.vec(emit.int(32), emit.width)),
+        };
+        let own: Vec<Value> = a.iter().map(|a| vector(self, a)).collect();
+        let (taken, valid) = match (&b[0], &c[0]) {
+            (Operand::Imm(b), Operand::Imm(c)) => {
+                let table: Vec<(u32, bool)> =
+                    (0..LANES).map(|lane| shfl_source(mode, lane, *b as u32, *c as u32)).collect();
+                self.fixed(&own, mask, &table)
+            }
+            _ => {
+                let b: Vec<Value> = b.iter().map(|b| vector(self, b)).collect();
+                let c: Vec<Value> = c.iter().map(|c| vector(self, c)).collect();
+                self.computed(&own, mask, mode, &b, &c)
+            }
+        };
+        let results = [taken, valid];
+        let mut defs = op.defs.iter();
+        for (dst, result) in inst.dsts.iter().zip(results) {
+            if let Dst::Reg(_) = dst
+                && let Some(def) = defs.next()
+            {
+                self.reps[def.0 as usize] = Some(Rep::Chunks(result));
+            }
+        }
+        true
+    }
+
+    /// Each lane takes from a lane that is known.
+    fn fixed(&mut self, own: &[Value], mask: Value, table: &[(u32, bool)]) -> (Vec<Value>, Vec<Value>) {
+        let mut whole = own[0];
+        let mut level: Vec<Value> = own.to_vec();
+        while level.len() > 1 {
+            level = level.chunks(2).map(|pair| self.b.concat(pair[0], pair[1])).collect();
+            whole = level[0];
+        }
+        let (mut taken, mut valid) = (Vec::new(), Vec::new());
+        for (at, own) in own.iter().enumerate() {
+            let start = at * self.width as usize;
+            let part = &table[start..start + self.width as usize];
+            let indices: Vec<i32> = part.iter().map(|(lane, _)| *lane as i32).collect();
+            let from = self.b.permute(whole, &indices);
+            let value = if self.full {
+                from
+            } else {
+                // A lane that does not run has nothing to give.
+                let all = self.b.bitcast(mask, self.b.vec(self.int(1), LANES));
+                let runs = self.b.permute(all, &indices);
+                self.b.select(runs, from, *own)
+            };
+            taken.push(value);
+            let bits: Vec<u64> = part.iter().map(|(_, valid)| u64::from(*valid)).collect();
+            valid.push(self.b.const_ints(self.int(1), &bits));
+        }
+        (taken, valid)
+    }
+
+    /// Each lane takes from a lane that is computed.
+    fn computed(
+        &mut self,
+        own: &[Value],
+        mask: Value,
+        mode: ptx_sem::ShflMode,
+        b: &[Value],
+        c: &[Value],
+    ) -> (Vec<Value>, Vec<Value>) {
+        let ty = self.b.vec(self.int(32), self.width);
+        let splat = |emit: &Self, value: u64| emit.b.const_splat(ty, value);
+        let place = self.scratch.expect("made at the start");
+        for (at, own) in own.iter().enumerate() {
+            self.b.store(*own, self.b.offset(place, at as u64 * u64::from(self.width) * 4), 4);
+        }
+        let (mut taken, mut valid) = (Vec::new(), Vec::new());
+        for (at, own) in own.iter().enumerate() {
+            let lanes: Vec<u64> = (0..self.width).map(|l| u64::from(at as u32 * self.width + l)).collect();
+            let lane = self.b.const_ints(self.int(32), &lanes);
+            let low = splat(self, 31);
+            let bval = self.b.and(b[at], low);
+            let segment = self.b.lshr(c[at], splat(self, 8));
+            let segment = self.b.and(segment, low);
+            let outside = self.b.not(segment);
+            let least = self.b.and(lane, segment);
+            let clamp = self.b.and(c[at], low);
+            let clamp = self.b.and(clamp, outside);
+            let most = self.b.or(least, clamp);
+            let (source, ok) = match mode {
+                ptx_sem::ShflMode::Up => {
+                    let first = self.b.add(bval, most);
+                    (self.b.sub(lane, bval), self.b.icmp(IntPred::Uge, lane, first))
+                }
+                ptx_sem::ShflMode::Down => {
+                    let source = self.b.add(lane, bval);
+                    (source, self.b.icmp(IntPred::Ule, source, most))
+                }
+                ptx_sem::ShflMode::Bfly => {
+                    let source = self.b.xor(lane, bval);
+                    (source, self.b.icmp(IntPred::Ule, source, most))
+                }
+                ptx_sem::ShflMode::Idx => {
+                    let inner = self.b.and(bval, outside);
+                    let source = self.b.or(least, inner);
+                    (source, self.b.icmp(IntPred::Ule, source, most))
+                }
+            };
+            let source = self.b.select(ok, source, lane);
+            let source = self.b.and(source, low);
+            let offsets = self.b.shl(source, splat(self, 2));
+            let places = self.b.gep(place, offsets);
+            let all = self.b.ones(self.bits_type());
+            let from = self.b.gather(places, 4, all, *own);
+            let value = if self.full {
+                from
+            } else {
+                let shifted = self.b.lshr(self.b.splat(mask, self.width), source);
+                let runs = self.b.trunc(shifted, self.bits_type());
+                self.b.select(runs, from, *own)
+            };
+            taken.push(value);
+            valid.push(ok);
+        }
+        (taken, valid)
+    }
+}

@@ -1,0 +1,305 @@
+//! Values of 32 lanes in their different shapes.
+
+use super::{Emit, LANES, Rep};
+use crate::llvm::{IntPred, Type, Value};
+use crate::plan::{Class, Kind, Name, Op, Pattern};
+use ptx::ir::{Reg, RegClass};
+
+impl Emit<'_> {
+    fn rep(&self, name: Name) -> &Rep {
+        self.reps[name.0 as usize].as_ref().expect("ptxvm bug: a value is used before it is made")
+    }
+
+    /// A value that is the same in all lanes.
+    pub(super) fn scalar(&self, name: Name) -> Value {
+        match self.rep(name) {
+            Rep::Scalar(value) => *value,
+            Rep::Bases(_) | Rep::Chunks(_) => unreachable!("ptxvm bug: a uniform value is not a scalar"),
+        }
+    }
+
+    pub(super) fn is_scalar(&self, name: Name) -> bool {
+        matches!(self.rep(name), Rep::Scalar(_))
+    }
+
+    /// The pattern of a value that has one for each chunk or for all.
+    pub(super) fn pattern(&self, name: Name) -> Option<Pattern> {
+        match self.class(name) {
+            Class::Pattern(pattern) => Some((**pattern).clone()),
+            Class::Bottom | Class::Uniform(_) | Class::Varying => None,
+        }
+    }
+
+    /// The scalar of the first lane of a chunk, of a value that is a scalar or a pattern.
+    pub(super) fn base(&mut self, name: Name, chunk: u32) -> Option<Value> {
+        match self.rep(name).clone() {
+            Rep::Scalar(value) => Some(value),
+            Rep::Bases(bases) => {
+                let pattern = self.pattern(name)?;
+                if pattern.by_chunk {
+                    return Some(bases[chunk as usize]);
+                }
+                let offset = pattern.lanes[(chunk * self.width) as usize];
+                let base = bases[0];
+                Some(if offset == 0 { base } else { self.b.add(base, self.offset_of(base, offset)) })
+            }
+            Rep::Chunks(_) => None,
+        }
+    }
+
+    fn offset_of(&self, like: Value, offset: i32) -> Value {
+        self.b.const_int(like.ty(), i64::from(offset) as u64)
+    }
+
+    /// The vector of a chunk.
+    pub(super) fn chunk(&mut self, name: Name, chunk: u32) -> Value {
+        if let Rep::Chunks(chunks) = self.rep(name) {
+            return chunks[chunk as usize];
+        }
+        let block = self.b.current_block();
+        if self.vectors_of != Some(block) {
+            self.vectors.clear();
+            self.vectors_of = Some(block);
+        }
+        if let Some(vector) = self.vectors.get(&(name, chunk)) {
+            return *vector;
+        }
+        let base = self.base(name, chunk).expect("a value that is no vector has a base");
+        let mut vector = self.b.splat(base, self.width);
+        if let Some(pattern) = self.pattern(name) {
+            vector = self.add_lanes(vector, &pattern, chunk);
+        }
+        self.vectors.insert((name, chunk), vector);
+        vector
+    }
+
+    /// Adds the constants of a chunk's lanes, from its first lane on.
+    fn add_lanes(&self, vector: Value, pattern: &Pattern, chunk: u32) -> Value {
+        let lanes = self.relative(pattern, chunk);
+        if lanes.iter().all(|lane| *lane == 0) {
+            return vector;
+        }
+        let values: Vec<u64> = lanes.iter().map(|lane| i64::from(*lane) as u64).collect();
+        let constants = self.b.const_ints(vector.ty().element(), &values);
+        self.b.add(vector, constants)
+    }
+
+    /// What the lanes of a chunk add to its first lane.
+    pub(super) fn relative(&self, pattern: &Pattern, chunk: u32) -> Vec<i32> {
+        let start = (chunk * self.width) as usize;
+        let lanes = &pattern.lanes[start..start + self.width as usize];
+        lanes.iter().map(|lane| lane - lanes[0]).collect()
+    }
+
+    /// The chunk's lanes of a mask, as one bit for each.
+    pub(super) fn mask_chunk(&self, mask: Value, chunk: u32) -> Value {
+        let shifted = match chunk {
+            0 => mask,
+            _ => self.b.lshr(mask, self.c32(chunk * self.width)),
+        };
+        let bits = if self.width == LANES { shifted } else { self.b.trunc(shifted, self.int(self.width)) };
+        self.b.bitcast(bits, self.bits_type())
+    }
+
+    pub(super) fn bits_type(&self) -> Type {
+        self.b.vec(self.int(1), self.width)
+    }
+
+    /// A mask of one bit for each lane, from chunks.
+    pub(super) fn mask_of(&self, chunks: &[Value]) -> Value {
+        let mut mask = self.c32(0);
+        for (at, chunk) in chunks.iter().enumerate() {
+            let bits = self.b.bitcast(*chunk, self.int(self.width));
+            let bits = self.b.zext(bits, self.int(32));
+            let shift = self.c32(at as u32 * self.width);
+            let bits = if at == 0 { bits } else { self.b.shl(bits, shift) };
+            mask = if at == 0 { bits } else { self.b.or(mask, bits) };
+        }
+        mask
+    }
+
+    /// Lanes where a predicate (negated if so) is true.
+    pub(super) fn truths(&mut self, pred: Name, negated: bool) -> Value {
+        let mask = if self.is_scalar(pred) {
+            let all = self.scalar(pred);
+            self.b.sext(all, self.int(32))
+        } else {
+            let chunks: Vec<Value> = (0..self.chunks()).map(|c| self.chunk(pred, c)).collect();
+            self.mask_of(&chunks)
+        };
+        if negated { self.b.not(mask) } else { mask }
+    }
+
+    /// A value in the shape of another name's class.
+    pub(super) fn coerce(&mut self, name: Name, like: Name) -> Rep {
+        match self.class(like).clone() {
+            Class::Uniform(_) | Class::Bottom => Rep::Scalar(self.scalar(name)),
+            Class::Pattern(pattern) => {
+                let count = if pattern.by_chunk { self.chunks() } else { 1 };
+                let base = |emit: &mut Self, c| emit.base(name, c).expect("ptxvm bug: a pattern has bases");
+                Rep::Bases((0..count).map(|c| base(self, c)).collect())
+            }
+            Class::Varying => Rep::Chunks((0..self.chunks()).map(|c| self.chunk(name, c)).collect()),
+        }
+    }
+
+    pub(super) fn select_mask(&mut self, mask: Value, op: &Op) {
+        let def = op.defs[0];
+        let rep = if self.kind(def) == Kind::Mask {
+            let (a, b) = (self.scalar(op.uses[1]), self.scalar(op.uses[2]));
+            let kept = self.b.not(mask);
+            let (a, b) = (self.b.and(a, mask), self.b.and(b, kept));
+            Rep::Scalar(self.b.or(a, b))
+        } else {
+            let chunks = (0..self.chunks()).map(|c| {
+                let bits = self.mask_chunk(mask, c);
+                let (a, b) = (self.chunk(op.uses[1], c), self.chunk(op.uses[2], c));
+                self.b.select(bits, a, b)
+            });
+            Rep::Chunks(chunks.collect())
+        };
+        self.reps[def.0 as usize] = Some(rep);
+    }
+
+    pub(super) fn select_pred(&mut self, negated: bool, op: &Op) {
+        let (pred, def) = (op.uses[0], op.defs[0]);
+        let (mut a, mut b) = (op.uses[1], op.uses[2]);
+        if negated {
+            (a, b) = (b, a);
+        }
+        let rep = if self.is_scalar(pred) {
+            let pred = self.scalar(pred);
+            let pick = |emit: &Self, (a, b): (&Value, &Value)| emit.b.select(pred, *a, *b);
+            match (self.coerce(a, def), self.coerce(b, def)) {
+                (Rep::Scalar(a), Rep::Scalar(b)) => Rep::Scalar(pick(self, (&a, &b))),
+                (Rep::Bases(a), Rep::Bases(b)) => Rep::Bases(a.iter().zip(&b).map(|x| pick(self, x)).collect()),
+                (Rep::Chunks(a), Rep::Chunks(b)) => {
+                    Rep::Chunks(a.iter().zip(&b).map(|x| pick(self, x)).collect())
+                }
+                _ => unreachable!("ptxvm bug: one class, two shapes"),
+            }
+        } else {
+            let chunks = (0..self.chunks()).map(|c| {
+                let bits = self.chunk(pred, c);
+                let (a, b) = (self.chunk(a, c), self.chunk(b, c));
+                self.b.select(bits, a, b)
+            });
+            Rep::Chunks(chunks.collect())
+        };
+        self.reps[def.0 as usize] = Some(rep);
+    }
+
+    /// Where a register's lanes lie in the frame.
+    pub(super) fn place(&self, reg: Reg) -> (Value, u32) {
+        let (file, bits) = match reg.class {
+            RegClass::Pred => (0, 1),
+            RegClass::R16 => (1, 16),
+            RegClass::R32 => (2, 32),
+            RegClass::R64 => (3, 64),
+        };
+        let bytes = if bits == 1 { 4 } else { LANES * bits / 8 };
+        (self.b.offset(self.regs[file], u64::from(reg.index) * u64::from(bytes)), bits)
+    }
+
+    /// The lanes of a chunk in the frame.
+    fn place_chunk(&self, reg: Reg, chunk: u32) -> Value {
+        let (place, bits) = self.place(reg);
+        self.b.offset(place, u64::from(chunk * self.width * bits / 8))
+    }
+
+    /// A chunk of a register in the frame.
+    pub(super) fn load_chunk(&self, reg: Reg, chunk: u32) -> Value {
+        let (place, bits) = self.place(reg);
+        if bits == 1 {
+            let mask = self.b.load(self.int(32), place, 4);
+            return self.mask_chunk(mask, chunk);
+        }
+        let ty = self.b.vec(self.int(bits), self.width);
+        self.b.load(ty, self.place_chunk(reg, chunk), self.width * bits / 8)
+    }
+
+    /// One lane of a register in the frame.
+    pub(super) fn load_lane(&self, reg: Reg, lane: Value) -> Value {
+        let (place, bits) = self.place(reg);
+        if bits == 1 {
+            let mask = self.b.load(self.int(32), place, 4);
+            let bit = self.b.lshr(mask, lane);
+            return self.b.trunc(bit, self.int(1));
+        }
+        let lane = self.b.zext(lane, self.int(64));
+        let offset = self.b.mul(lane, self.c64(u64::from(bits / 8)));
+        self.b.load(self.int(bits), self.b.gep(place, offset), bits / 8)
+    }
+
+    /// The lowest lane of a mask that is not empty, below 32 in any case.
+    pub(super) fn lowest(&self, mask: Value) -> Value {
+        let zero = self.b.const_int(self.int(1), 0);
+        let count = self.b.intrinsic("llvm.cttz", &[self.int(32)], &[mask, zero]);
+        self.b.and(count, self.c32(31))
+    }
+
+    /// A register as the class of the name wants it, as seen in those lanes.
+    pub(super) fn load_reg(&mut self, reg: Reg, name: Name, lanes: Value) -> Rep {
+        match self.class(name).clone() {
+            Class::Varying => Rep::Chunks((0..self.chunks()).map(|c| self.load_chunk(reg, c)).collect()),
+            Class::Uniform(_) | Class::Bottom => {
+                let lane = self.lowest(lanes);
+                Rep::Scalar(self.load_lane(reg, lane))
+            }
+            Class::Pattern(pattern) => {
+                let count = if pattern.by_chunk { self.chunks() } else { 1 };
+                let values: Vec<u64> = pattern.lanes.iter().map(|l| i64::from(*l) as u64).collect();
+                let bases = (0..count).map(|c| {
+                    // The first lane that runs, less what it adds.
+                    let mask = if pattern.by_chunk {
+                        let bits = (u64::from(u32::MAX) >> (LANES - self.width)) << (c * self.width);
+                        self.b.and(lanes, self.c32(bits as u32))
+                    } else {
+                        lanes
+                    };
+                    let lane = self.lowest(mask);
+                    let value = self.load_lane(reg, lane);
+                    let table = self.b.const_ints(value.ty(), &values);
+                    let added = self.b.extract_at(table, lane);
+                    self.b.sub(value, added)
+                });
+                Rep::Bases(bases.collect())
+            }
+        }
+    }
+
+    /// Writes a value to its register in the frame, in the lanes of `mask`; `None`: in all.
+    pub(super) fn store_reg(&mut self, reg: Reg, name: Name, mask: Option<Value>) {
+        let (place, bits) = self.place(reg);
+        if bits == 1 {
+            let new = self.truths(name, false);
+            let new = match mask {
+                None => new,
+                Some(mask) => {
+                    let old = self.b.load(self.int(32), place, 4);
+                    let kept = self.b.not(mask);
+                    let (old, new) = (self.b.and(old, kept), self.b.and(new, mask));
+                    self.b.or(old, new)
+                }
+            };
+            return self.b.store(new, place, 4);
+        }
+        let align = self.width * bits / 8;
+        for c in 0..self.chunks() {
+            let at = self.place_chunk(reg, c);
+            let mut new = self.chunk(name, c);
+            if let Some(mask) = mask {
+                let old = self.b.load(new.ty(), at, align);
+                let lanes = self.mask_chunk(mask, c);
+                new = self.b.select(lanes, new, old);
+            }
+            self.b.store(new, at, align);
+        }
+    }
+
+    /// Whether any bit of a vector of bits is set.
+    pub(super) fn any(&self, bits: Value) -> Value {
+        let word = self.b.bitcast(bits, self.int(self.width));
+        self.b.icmp(IntPred::Ne, word, self.b.zero(self.int(self.width)))
+    }
+}

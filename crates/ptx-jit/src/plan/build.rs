@@ -1,0 +1,636 @@
+//! The graph of a plan, over variables that are assigned many times.
+//!
+//! Invariant: every edge between masked copies goes through [`Builder::edge`], which lets parked lanes of lower blocks go first.
+
+use super::park::Parking;
+use super::{Cond, Entry, Exit, Kind, Machine, Name, Node, NodeId, Op, OpKind, Parked, Plan, Shape, Site, Term, Why};
+use ptx::analysis::bits::BitSet;
+use ptx::analysis::cfg;
+use ptx::analysis::liveness::Liveness;
+use ptx::ir::{Function, Guard, Inst, Reg, RegClass, Terminator};
+use std::collections::{BTreeSet, HashMap};
+
+/// What the last plan of the function showed, and this one assumes. Refined until it holds.
+#[derive(Clone, Debug)]
+pub(super) struct Facts {
+    /// By block: lanes may part at its terminator.
+    pub(super) divergent: Vec<bool>,
+    /// Conversions that are exact only if checked.
+    pub(super) guards: BTreeSet<Site>,
+}
+
+impl Facts {
+    pub(super) fn new(function: &Function) -> Self {
+        Self { divergent: vec![false; function.blocks.len()], guards: BTreeSet::new() }
+    }
+
+    /// Takes in what the plan shows; whether that was new.
+    pub(super) fn refine(&mut self, plan: &Plan, function: &Function) -> bool {
+        let mut changed = false;
+        for node in &plan.nodes {
+            let value = match (&node.term, function.blocks[node.block as usize].term.clone()) {
+                (Term::If { cond: Cond::Pred { value, .. }, .. }, Terminator::Branch { .. }) => *value,
+                (Term::Switch { value, .. }, _) => *value,
+                _ => continue,
+            };
+            let uniform = plan.classes[value.0 as usize].is_uniform();
+            let block = node.block as usize;
+            if !uniform && !self.divergent[block] {
+                self.divergent[block] = true;
+                changed = true;
+            }
+        }
+        for site in super::classes::unchecked(plan, function) {
+            changed |= self.guards.insert(site);
+        }
+        changed
+    }
+}
+
+/// Price of a turn of a loop that waits for others, or may; of any other it is 1.
+const WATCHING: i64 = 64;
+
+/// Variables besides registers, in the order of their names behind those of the registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Var {
+    Carry,
+    Mask,
+    Live,
+    FullSteps,
+    MaskedSteps,
+    LaneSteps,
+    Turns,
+}
+
+const VARS: u32 = 7;
+
+struct Builder<'a, M: Machine> {
+    function: &'a Function,
+    machine: &'a M,
+    facts: &'a Facts,
+    live: Liveness,
+    parking: Parking,
+    /// Uses the carry flags.
+    carries: bool,
+    /// By block: price of the back edge to it.
+    price: Vec<i64>,
+    nodes: Vec<Node>,
+    kinds: Vec<Kind>,
+    bodies: HashMap<(u32, bool), NodeId>,
+    work: Vec<(u32, bool, NodeId)>,
+    captured: HashMap<(u32, u32), Name>,
+    entries: BTreeSet<u32>,
+}
+
+pub(super) fn build(function: &Function, shape: Shape, machine: &impl Machine, facts: &Facts) -> Plan {
+    let graph = cfg::graph(function);
+    let live = Liveness::new(function, &graph);
+    let mut entries = BTreeSet::from([0]);
+    for (at, block) in function.blocks.iter().enumerate() {
+        match &block.term {
+            Terminator::Call(call) => {
+                entries.insert(call.next.0);
+            }
+            Terminator::Barrier { next, .. } | Terminator::WarpSync { next, .. } => {
+                entries.insert(next.0);
+            }
+            _ => {}
+        }
+        entries.extend(block.term.successors().iter().map(|to| to.0).filter(|to| *to as usize <= at));
+    }
+    // Entered with nobody parked, in fewer lanes than all: where lanes may be missing.
+    let starts: Vec<u32> = entries.iter().copied().collect();
+    let parking = Parking::new(function, facts, &live, &starts);
+    let registers = live.registers;
+    let mut kinds: Vec<Kind> = (0..registers.len()).map(|n| Kind::Reg(registers.reg(n).class)).collect();
+    kinds.extend([Kind::Mask, Kind::Mask, Kind::Mask, Kind::Count, Kind::Count, Kind::Count, Kind::Count]);
+    kinds.extend(function.blocks.iter().map(|_| Kind::Mask));
+    let carries = |inst: &Inst| {
+        let (reads, writes) = machine.carry(inst);
+        reads || writes
+    };
+    let carries = function.blocks.iter().any(|b| b.insts.iter().any(carries));
+    let mut builder = Builder {
+        function,
+        machine,
+        facts,
+        price: prices(function, machine),
+        live,
+        parking,
+        carries,
+        nodes: Vec::new(),
+        kinds,
+        bodies: HashMap::new(),
+        work: Vec::new(),
+        captured: HashMap::new(),
+        entries: entries.clone(),
+    };
+    let mut found = Vec::new();
+    for &block in &entries {
+        found.push(builder.entry(block, shape));
+        builder.drain();
+    }
+    let mut plan = Plan { nodes: builder.nodes, kinds: builder.kinds, classes: Vec::new(), entries: found, zeros: Vec::new() };
+    link(&mut plan);
+    plan
+}
+
+/// Fills in predecessors.
+fn link(plan: &mut Plan) {
+    for node in &mut plan.nodes {
+        node.preds.clear();
+    }
+    for from in 0..plan.nodes.len() {
+        for to in plan.nodes[from].term.successors() {
+            plan.nodes[to.0 as usize].preds.push(NodeId(from as u32));
+        }
+    }
+}
+
+/// By block: the price of a turn of the loop with that header.
+fn prices(function: &Function, machine: &impl Machine) -> Vec<i64> {
+    let mut watching = vec![0u32; function.blocks.len() + 1];
+    for (at, block) in function.blocks.iter().enumerate() {
+        let watches = block.insts.iter().any(|inst| machine.watches(inst));
+        watching[at + 1] = watching[at] + u32::from(watches);
+    }
+    let mut price = vec![1; function.blocks.len()];
+    for (at, block) in function.blocks.iter().enumerate() {
+        for to in block.term.successors() {
+            let to = to.0 as usize;
+            if to <= at && watching[at + 1] > watching[to] {
+                price[to] = WATCHING;
+            }
+        }
+    }
+    price
+}
+
+impl<M: Machine> Builder<'_, M> {
+    fn reg(&self, reg: Reg) -> Name {
+        Name(self.live.registers.number(reg) as u32)
+    }
+
+    fn var(&self, var: Var) -> Name {
+        Name(self.live.registers.len() as u32 + var as u32)
+    }
+
+    fn parked(&self, block: u32) -> Name {
+        Name(self.live.registers.len() as u32 + VARS + block)
+    }
+
+    fn temp(&mut self, kind: Kind) -> Name {
+        self.kinds.push(kind);
+        Name(self.kinds.len() as u32 - 1)
+    }
+
+    /// The variable that holds a register for lanes parked at a block.
+    fn cap(&mut self, block: u32, register: u32) -> Name {
+        if let Some(name) = self.captured.get(&(block, register)) {
+            return *name;
+        }
+        let kind = self.kinds[register as usize];
+        let name = self.temp(kind);
+        self.captured.insert((block, register), name);
+        name
+    }
+
+    fn node(&mut self, block: u32, full: bool) -> NodeId {
+        let (preds, phis, ops) = (Vec::new(), Vec::new(), Vec::new());
+        self.nodes.push(Node { block, full, preds, phis, ops, term: Term::Goto(NodeId(0)) });
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    fn op(&mut self, node: NodeId, kind: OpKind, uses: &[Name], defs: &[Name]) {
+        self.nodes[node.0 as usize].ops.push(Op { kind, uses: uses.to_vec(), defs: defs.to_vec() });
+    }
+
+    /// A copy is a select of the same value, which renaming removes.
+    fn copy(&mut self, node: NodeId, to: Name, from: Name) {
+        let mask = self.var(Var::Mask);
+        self.op(node, OpKind::SelectMask, &[mask, from, from], &[to]);
+    }
+
+    fn end(&mut self, node: NodeId, term: Term) {
+        self.nodes[node.0 as usize].term = term;
+    }
+
+    fn body(&mut self, block: u32, full: bool) -> NodeId {
+        if let Some(node) = self.bodies.get(&(block, full)) {
+            return *node;
+        }
+        let node = self.node(block, full);
+        self.bodies.insert((block, full), node);
+        self.work.push((block, full, node));
+        node
+    }
+
+    fn drain(&mut self) {
+        while let Some((block, full, node)) = self.work.pop() {
+            self.block(block, full, node);
+        }
+    }
+
+    fn entry(&mut self, block: u32, shape: Shape) -> Entry {
+        let node = self.node(block, true);
+        let live: Vec<usize> = self.live.live_in[block as usize].iter().collect();
+        let mut relies = Vec::new();
+        for number in live {
+            let reg = self.live.registers.reg(number);
+            if block == 0 && self.function.kind == ptx::check::module::FunctionKind::Entry && !self.loops_to(0) {
+                // Read before it is written: anything will do, and zero is what the interpreter has.
+                continue;
+            }
+            let name = Name(number as u32);
+            self.op(node, OpKind::Load(reg), &[], &[name]);
+            relies.push((reg, name));
+        }
+        for (var, kind) in [
+            (Var::Mask, OpKind::EntryMask),
+            (Var::Live, OpKind::EntryLive),
+            (Var::FullSteps, OpKind::Count(0)),
+            (Var::MaskedSteps, OpKind::Count(0)),
+            (Var::LaneSteps, OpKind::Count(0)),
+            (Var::Turns, OpKind::EntryTurns),
+        ] {
+            let name = self.var(var);
+            self.op(node, kind, &[], &[name]);
+        }
+        if self.carries {
+            let name = self.var(Var::Carry);
+            self.op(node, OpKind::EntryCarry, &[], &[name]);
+        }
+        let mask = self.var(Var::Mask);
+        // Lanes can be missing where a warp starts with fewer, or where they part.
+        let parting = self.facts.divergent.contains(&true);
+        let masked = if shape.whole_warps() && (block == 0 || !parting) {
+            let none = BitSet::new(self.live.registers.len());
+            self.exit_node(block, true, Why::Declined, &none, &BitSet::new(self.function.blocks.len()))
+        } else {
+            self.body(block, false)
+        };
+        if shape.ntid.iter().product::<u32>() >= 32 {
+            let full = self.body(block, true);
+            self.end(node, Term::If { cond: Cond::Full(mask), then: full, els: masked, likely: Some(true) });
+        } else {
+            self.end(node, Term::Goto(masked));
+        }
+        Entry { block, node, relies }
+    }
+
+    fn loops_to(&self, block: usize) -> bool {
+        self.function.blocks.iter().any(|b| b.term.successors().iter().any(|to| to.0 as usize == block))
+    }
+
+    /// Where lanes may be parked while that masked copy runs.
+    fn may(&self, block: u32) -> BitSet {
+        self.parking.may[block as usize].clone().unwrap_or_else(|| BitSet::new(self.function.blocks.len()))
+    }
+
+    fn exit(&mut self, why: Why, live: &BitSet, parked: &BitSet) -> Exit {
+        let registers = self.live.registers;
+        let regs = live.iter().map(|n| (registers.reg(n), Name(n as u32))).collect();
+        let mut groups = Vec::new();
+        for p in parked.iter() {
+            let mut regs = Vec::new();
+            for n in self.live.live_in[p].clone().iter() {
+                let captured = self.parking.captured[p].contains(n);
+                let name = if captured { self.cap(p as u32, n as u32) } else { Name(n as u32) };
+                regs.push((registers.reg(n), name));
+            }
+            groups.push(Parked { block: p as u32, mask: self.parked(p as u32), regs });
+        }
+        Exit {
+            why,
+            mask: self.var(Var::Mask),
+            live: self.var(Var::Live),
+            carry: self.carries.then(|| self.var(Var::Carry)),
+            regs,
+            parked: groups,
+            full_steps: self.var(Var::FullSteps),
+            masked_steps: self.var(Var::MaskedSteps),
+            lane_steps: self.var(Var::LaneSteps),
+            turns: self.var(Var::Turns),
+        }
+    }
+
+    fn exit_node(&mut self, block: u32, full: bool, why: Why, live: &BitSet, parked: &BitSet) -> NodeId {
+        let node = self.node(block, full);
+        let exit = self.exit(why, live, parked);
+        self.end(node, Term::Exit(Box::new(exit)));
+        node
+    }
+
+    /// The content of a block's copy.
+    fn block(&mut self, block: u32, full: bool, node: NodeId) {
+        let function = self.function;
+        let content = &function.blocks[block as usize];
+        let may = if full { BitSet::new(function.blocks.len()) } else { self.may(block) };
+        let mask = self.var(Var::Mask);
+        if full {
+            self.op(node, OpKind::Mask(u32::MAX), &[], &[mask]);
+        }
+        for (index, inst) in content.insts.iter().enumerate() {
+            let site = Site { block, index: index as u32 };
+            if self.facts.guards.contains(&site) {
+                let live = self.live.before(function, block as usize, index);
+                let exit = self.exit(Why::Before(site), &live, &may);
+                let mut uses = Vec::new();
+                inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| uses.push(self.reg(reg))));
+                self.op(node, OpKind::Guard(site, Box::new(exit)), &uses, &[]);
+            }
+            self.inst(node, site, inst, inst.guard, mask);
+        }
+        let steps = content.insts.len() as u64 + 1;
+        let (full_steps, masked, lanes) =
+            (self.var(Var::FullSteps), self.var(Var::MaskedSteps), self.var(Var::LaneSteps));
+        let stops = super::stops(&content.term)
+            || matches!(&content.term, Terminator::WarpSync { inst, .. } if !self.machine.does_sync(inst))
+            || matches!(&content.term, Terminator::Switch { .. } if self.facts.divergent[block as usize]);
+        if full {
+            self.op(node, OpKind::Add(steps as i64), &[full_steps], &[full_steps]);
+        } else {
+            self.op(node, OpKind::Add(steps as i64), &[masked], &[masked]);
+            self.op(node, OpKind::AddLanes(steps), &[lanes, mask], &[lanes]);
+        }
+        if stops {
+            let live = self.live.before(function, block as usize, content.insts.len());
+            let exit = self.exit(Why::Terminator { block }, &live, &may);
+            self.end(node, Term::Exit(Box::new(exit)));
+            return;
+        }
+        match &content.term {
+            Terminator::Goto(to, _) => {
+                let to = self.edge(block, full, to.0, &may);
+                self.end(node, Term::Goto(to));
+            }
+            Terminator::Branch { cond, then, els, .. } if then == els => {
+                let _ = cond;
+                let to = self.edge(block, full, then.0, &may);
+                self.end(node, Term::Goto(to));
+            }
+            Terminator::Branch { cond, then, els, .. } => {
+                let value = self.reg(cond.pred);
+                if self.facts.divergent[block as usize] {
+                    self.divergent(node, block, full, *cond, (then.0, els.0), &may);
+                    return;
+                }
+                let then = self.edge(block, full, then.0, &may);
+                let els = self.edge(block, full, els.0, &may);
+                let cond = Cond::Pred { value, negated: cond.negated };
+                self.end(node, Term::If { cond, then, els, likely: None });
+            }
+            Terminator::Switch { targets, inst } => {
+                let live = self.live.before(function, block as usize, content.insts.len());
+                let mut seen: HashMap<u32, NodeId> = HashMap::new();
+                let mut nodes = Vec::new();
+                for to in targets {
+                    let target = match seen.get(&to.0) {
+                        Some(node) => *node,
+                        None => self.edge(block, full, to.0, &may),
+                    };
+                    seen.insert(to.0, target);
+                    nodes.push(target);
+                }
+                // Uncounted: the interpreter carries the terminator out again.
+                let beyond = self.exit_node(block, full, Why::Terminator { block }, &live, &may);
+                let mut value = None;
+                inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| value = Some(reg)));
+                match value {
+                    Some(reg) if !nodes.is_empty() => {
+                        let value = self.reg(reg);
+                        self.end(node, Term::Switch { value, targets: nodes, beyond });
+                    }
+                    _ => self.end(node, Term::Goto(beyond)),
+                }
+            }
+            Terminator::WarpSync { inst, next } => {
+                let live = self.live.before(function, block as usize, content.insts.len());
+                let beyond = self.exit_node(block, full, Why::Terminator { block }, &live, &may);
+                let done = self.node(block, full);
+                let site = Site { block, index: content.insts.len() as u32 };
+                self.inst(done, site, inst, None, mask);
+                let to = self.edge(block, full, next.0, &may);
+                self.end(done, Term::Goto(to));
+                let members = members(inst).map(|reg| self.reg(reg));
+                let cond = Cond::Together { site, members, mask, live: self.var(Var::Live) };
+                self.end(node, Term::If { cond, then: done, els: beyond, likely: Some(true) });
+            }
+            Terminator::Ret(_) | Terminator::Exit(_) => {
+                let live = self.var(Var::Live);
+                self.op(node, OpKind::AndNot, &[live, mask], &[live]);
+                self.leave(node, block, &may);
+            }
+            Terminator::Call(_) | Terminator::Barrier { .. } => {}
+        }
+    }
+
+    /// The running lanes are gone: the lowest parked ones go on.
+    fn leave(&mut self, node: NodeId, block: u32, may: &BitSet) {
+        let mut from = node;
+        let mut all: Vec<usize> = may.iter().collect();
+        all.sort_unstable();
+        let mask = self.var(Var::Mask);
+        for p in all {
+            let resume = self.node(block, false);
+            self.resume(resume, p as u32);
+            let next = self.node(block, false);
+            let cond = Cond::Empty(self.parked(p as u32));
+            self.end(from, Term::If { cond, then: next, els: resume, likely: None });
+            from = next;
+        }
+        let none = BitSet::new(self.live.registers.len());
+        self.op(from, OpKind::Mask(0), &[], &[mask]);
+        let exit = self.exit(Why::Finished, &none, &BitSet::new(self.function.blocks.len()));
+        self.end(from, Term::Exit(Box::new(exit)));
+    }
+
+    /// An instruction without its control flow.
+    fn inst(&mut self, node: NodeId, site: Site, inst: &Inst, guard: Option<Guard>, mask: Name) {
+        let mut uses = vec![mask];
+        if let Some(guard) = guard
+            && !self.machine.is_pure(inst)
+        {
+            let truths = self.temp(Kind::Mask);
+            let pred = self.reg(guard.pred);
+            self.op(node, OpKind::Truths { negated: guard.negated }, &[pred], &[truths]);
+            let both = self.temp(Kind::Mask);
+            self.op(node, OpKind::And, &[mask, truths], &[both]);
+            uses[0] = both;
+        }
+        inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| uses.push(self.reg(reg))));
+        let (reads, writes) = self.machine.carry(inst);
+        let carry = self.var(Var::Carry);
+        if reads {
+            uses.push(carry);
+        }
+        let mut places = Vec::new();
+        inst.for_each_def(&mut |reg| places.push(self.reg(reg)));
+        if writes {
+            places.push(carry);
+        }
+        let Some(guard) = guard else {
+            if writes {
+                // Lanes that don't run keep their flag.
+                let new = self.temp(Kind::Mask);
+                let mut defs = places.clone();
+                *defs.last_mut().expect("the carry is the last") = new;
+                self.op(node, OpKind::Inst(site), &uses, &defs);
+                self.op(node, OpKind::SelectMask, &[mask, new, carry], &[carry]);
+            } else {
+                self.op(node, OpKind::Inst(site), &uses, &places);
+            }
+            return;
+        };
+        let defs: Vec<Name> = places.iter().map(|p| self.temp(self.kinds[p.0 as usize])).collect();
+        self.op(node, OpKind::Inst(site), &uses, &defs);
+        let pred = self.reg(guard.pred);
+        // The guard may be what is written.
+        let mut kept = pred;
+        if places.contains(&pred) && places.len() > 1 {
+            kept = self.temp(Kind::Reg(RegClass::Pred));
+            self.copy(node, kept, pred);
+        }
+        for (place, def) in places.iter().zip(&defs) {
+            if *place == carry && writes {
+                let (truths, lanes) = (self.temp(Kind::Mask), self.temp(Kind::Mask));
+                self.op(node, OpKind::Truths { negated: guard.negated }, &[kept], &[truths]);
+                self.op(node, OpKind::And, &[mask, truths], &[lanes]);
+                self.op(node, OpKind::SelectMask, &[lanes, *def, carry], &[carry]);
+            } else {
+                let kind = OpKind::SelectPred { negated: guard.negated };
+                self.op(node, kind, &[kept, *def, *place], &[*place]);
+            }
+        }
+    }
+
+    /// A branch at which lanes may part.
+    fn divergent(
+        &mut self,
+        node: NodeId,
+        block: u32,
+        full: bool,
+        cond: Guard,
+        (then, els): (u32, u32),
+        may: &BitSet,
+    ) {
+        let (mask, pred) = (self.var(Var::Mask), self.reg(cond.pred));
+        let (low, high) = (then.min(els), then.max(els));
+        // The lanes that go to the lower block.
+        let negated = cond.negated != (low != then);
+        let (truths, lower) = (self.temp(Kind::Mask), self.temp(Kind::Mask));
+        self.op(node, OpKind::Truths { negated }, &[pred], &[truths]);
+        self.op(node, OpKind::And, &[mask, truths], &[lower]);
+        let to_low = self.edge(block, full, low, may);
+        let to_high = self.edge(block, full, high, may);
+        let some = self.node(block, full);
+        let part = self.node(block, false);
+        let cond = Cond::Equal(lower, mask);
+        self.end(node, Term::If { cond, then: to_low, els: some, likely: None });
+        self.end(some, Term::If { cond: Cond::Empty(lower), then: to_high, els: part, likely: None });
+        let rest = self.temp(Kind::Mask);
+        self.op(part, OpKind::AndNot, &[mask, lower], &[rest]);
+        let merge = may.contains(high as usize);
+        self.park(part, high, rest, merge);
+        self.copy(part, mask, lower);
+        let mut with = may.clone();
+        with.insert(high as usize);
+        let to = self.edge(block, false, low, &with);
+        self.end(part, Term::Goto(to));
+    }
+
+    /// Parks lanes; `merge`: others may be parked there.
+    fn park(&mut self, node: NodeId, block: u32, lanes: Name, merge: bool) {
+        for n in self.parking.captured[block as usize].clone().iter() {
+            let (cap, reg) = (self.cap(block, n as u32), Name(n as u32));
+            if merge {
+                self.op(node, OpKind::SelectMask, &[lanes, reg, cap], &[cap]);
+            } else {
+                self.copy(node, cap, reg);
+            }
+        }
+        let parked = self.parked(block);
+        if merge {
+            self.op(node, OpKind::Or, &[parked, lanes], &[parked]);
+        } else {
+            self.copy(node, parked, lanes);
+        }
+    }
+
+    /// The lanes parked at a block go on, and no others.
+    fn resume(&mut self, node: NodeId, block: u32) {
+        for n in self.parking.captured[block as usize].clone().iter() {
+            let cap = self.cap(block, n as u32);
+            self.copy(node, Name(n as u32), cap);
+        }
+        let (mask, parked) = (self.var(Var::Mask), self.parked(block));
+        self.copy(node, mask, parked);
+        self.op(node, OpKind::Mask(0), &[], &[parked]);
+        let to = self.body(block, false);
+        self.end(node, Term::Goto(to));
+    }
+
+    /// A node that goes from a block to another, with lanes parked at some of `may`.
+    fn edge(&mut self, from: u32, full: bool, to: u32, may: &BitSet) -> NodeId {
+        if to <= from {
+            return self.turn(from, full, to, may);
+        }
+        if full {
+            return self.body(to, true);
+        }
+        let mask = self.var(Var::Mask);
+        let mut lower: Vec<usize> = may.iter().filter(|p| *p < to as usize).collect();
+        lower.sort_unstable();
+        let merge = may.contains(to as usize);
+        if lower.is_empty() && !merge {
+            return self.body(to, false);
+        }
+        let first = self.node(from, false);
+        let mut at = first;
+        for p in lower {
+            let resume = self.node(from, false);
+            self.park(resume, to, mask, merge);
+            self.resume(resume, p as u32);
+            let next = self.node(from, false);
+            let cond = Cond::Empty(self.parked(p as u32));
+            self.end(at, Term::If { cond, then: next, els: resume, likely: None });
+            at = next;
+        }
+        if !merge {
+            let to = self.body(to, false);
+            self.end(at, Term::Goto(to));
+            return first;
+        }
+        let parked = self.parked(to);
+        for n in self.parking.captured[to as usize].clone().iter() {
+            let (cap, reg) = (self.cap(to, n as u32), Name(n as u32));
+            self.op(at, OpKind::SelectMask, &[parked, cap, reg], &[reg]);
+        }
+        self.op(at, OpKind::Or, &[mask, parked], &[mask]);
+        self.op(at, OpKind::Mask(0), &[], &[parked]);
+        let (all, some) = (self.body(to, true), self.body(to, false));
+        self.end(at, Term::If { cond: Cond::Full(mask), then: all, els: some, likely: None });
+        first
+    }
+
+    /// A back edge: a turn of a loop.
+    fn turn(&mut self, from: u32, full: bool, to: u32, may: &BitSet) -> NodeId {
+        let node = self.node(from, full);
+        let turns = self.var(Var::Turns);
+        self.op(node, OpKind::Add(-self.price[to as usize]), &[turns], &[turns]);
+        debug_assert!(self.entries.contains(&to));
+        let live = self.live.live_in[to as usize].clone();
+        let stop = self.exit_node(from, full, Why::Yield { block: to }, &live, may);
+        let on = self.body(to, full);
+        self.end(node, Term::If { cond: Cond::Negative(turns), then: stop, els: on, likely: Some(false) });
+        node
+    }
+}
+
+/// The register of the member mask of a warp-synchronous instruction: the last source of all of them.
+fn members(inst: &Inst) -> Option<Reg> {
+    match inst.srcs.last() {
+        Some(ptx::ir::Src::Reg(reg)) => Some(*reg),
+        _ => None,
+    }
+}

@@ -1,0 +1,602 @@
+//! How the value of each lane depends on the lane.
+//!
+//! A **uniform** value is one scalar. A **pattern** is a scalar (or one for each chunk of lanes) plus a constant of each lane: thread
+//! numbers, and the addresses made of them. Everything else is **varying**.
+//!
+//! Invariants: classes hold in every lane, running or not, for the value as native code computes it. Sums of patterns are exact modulo
+//! the width of the value; where a value is widened, [`unchecked`] names the place, and a guard there makes it exact.
+
+use super::{Kind, Machine, Name, OpKind, Plan, Shape, Site, Why};
+use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
+use ptx::isa::{Half, Op, Space, Sreg, Ty};
+use std::collections::HashMap;
+
+/// Lanes.
+const LANES: usize = 32;
+/// Patterns stay below this, so that sums and products of few never overflow.
+const LIMIT: i64 = 1 << 24;
+/// Trailing zeros of zero.
+const ALIGNED: u8 = 63;
+
+/// How a value depends on the lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Not known yet.
+    Bottom,
+    /// The same in all lanes, and which, where it is known.
+    Uniform(Option<u64>),
+    /// A scalar or one for each chunk, plus a constant of each lane.
+    Pattern(Box<Pattern>),
+    /// Anything.
+    Varying,
+}
+
+/// A constant of each lane, beside a scalar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Whether each chunk has a scalar of its own.
+    pub by_chunk: bool,
+    /// Trailing bits that are zero in every scalar.
+    pub align: u8,
+    /// What the lane adds. The first lane (of each chunk) adds nothing.
+    pub lanes: [i32; LANES],
+}
+
+impl Class {
+    /// Whether all lanes have the same value.
+    pub fn is_uniform(&self) -> bool {
+        matches!(self, Class::Uniform(_) | Class::Bottom)
+    }
+
+    /// The least class that covers both.
+    fn join(&self, other: &Class, chunk: usize) -> Class {
+        match (self, other) {
+            (Class::Bottom, c) | (c, Class::Bottom) => c.clone(),
+            (Class::Uniform(a), Class::Uniform(b)) => Class::Uniform(if a == b { *a } else { None }),
+            (Class::Varying, _) | (_, Class::Varying) => Class::Varying,
+            (a, b) => {
+                let (Some(a), Some(b)) = (a.pattern(), b.pattern()) else { return Class::Varying };
+                let align = a.align.min(b.align);
+                if a.by_chunk == b.by_chunk && a.lanes == b.lanes {
+                    return Pattern { align, ..a }.class();
+                }
+                let (a, b) = (a.by_chunks(chunk), b.by_chunks(chunk));
+                if a.lanes == b.lanes {
+                    Pattern { align: a.align.min(b.align), ..a }.class()
+                } else {
+                    Class::Varying
+                }
+            }
+        }
+    }
+
+    /// As a pattern, if it is one.
+    pub fn pattern(&self) -> Option<Pattern> {
+        match self {
+            Class::Uniform(value) => {
+                let align = value.map_or(0, |v| (v.trailing_zeros() as u8).min(ALIGNED));
+                Some(Pattern { by_chunk: false, align, lanes: [0; LANES] })
+            }
+            Class::Pattern(pattern) => Some((**pattern).clone()),
+            Class::Bottom | Class::Varying => None,
+        }
+    }
+}
+
+impl Pattern {
+    fn class(self) -> Class {
+        if self.lanes.iter().any(|lane| i64::from(*lane).abs() >= LIMIT) {
+            Class::Varying
+        } else if !self.by_chunk && self.lanes == [0; LANES] {
+            Class::Uniform(None)
+        } else {
+            Class::Pattern(Box::new(self))
+        }
+    }
+
+    /// With a scalar for each chunk.
+    pub fn by_chunks(&self, chunk: usize) -> Pattern {
+        if self.by_chunk {
+            return self.clone();
+        }
+        let start = |lane: usize| self.lanes[lane / chunk * chunk];
+        let lanes = std::array::from_fn(|lane| self.lanes[lane] - start(lane));
+        let offsets = (0..LANES).step_by(chunk).map(|lane| self.lanes[lane].trailing_zeros().min(63) as u8);
+        let align = offsets.zip((0..LANES).step_by(chunk)).fold(self.align, |align, (tz, lane)| {
+            if self.lanes[lane] == 0 { align } else { align.min(tz) }
+        });
+        Pattern { by_chunk: true, align, lanes }
+    }
+
+    /// Whether the lanes of a chunk have the same value.
+    pub fn same_in_chunk(&self, chunk: usize) -> bool {
+        self.by_chunks(chunk).lanes == [0; LANES]
+    }
+
+    /// Whether every lane's constant has only bits that are zero in the scalars.
+    fn disjoint(&self) -> bool {
+        let bits = u32::from(self.align).min(30);
+        self.lanes.iter().all(|lane| *lane >= 0 && *lane < 1 << bits)
+    }
+
+    fn map(&self, align: u8, f: impl Fn(i64) -> i64) -> Class {
+        let mut lanes = [0; LANES];
+        for (to, from) in lanes.iter_mut().zip(self.lanes) {
+            let value = f(i64::from(from));
+            if value.abs() >= LIMIT {
+                return Class::Varying;
+            }
+            *to = value as i32;
+        }
+        Pattern { align, lanes, by_chunk: self.by_chunk }.class()
+    }
+}
+
+struct Classifier<'a, M: Machine> {
+    function: &'a Function,
+    machine: &'a M,
+    shape: Shape,
+    chunk: usize,
+    classes: Vec<Class>,
+    /// Values that a register may have where the plan is entered at the block.
+    resumed: HashMap<(u32, Reg), Vec<Option<Name>>>,
+}
+
+/// Finds the class of every value.
+pub(super) fn classify(plan: &mut Plan, function: &Function, shape: Shape, machine: &impl Machine) {
+    let chunk = shape.chunk as usize;
+    let mut all = Classifier {
+        function,
+        machine,
+        shape,
+        chunk,
+        classes: vec![Class::Bottom; plan.kinds.len()],
+        resumed: resumed(plan, function),
+    };
+    for zero in &plan.zeros {
+        all.classes[zero.0 as usize] = Class::Uniform(Some(0));
+    }
+    loop {
+        let mut changed = false;
+        for node in &plan.nodes {
+            for phi in &node.phis {
+                let mut class = all.classes[phi.def.0 as usize].clone();
+                for from in &phi.from {
+                    class = class.join(&all.classes[from.0 as usize], chunk);
+                }
+                changed |= all.set(phi.def, class);
+            }
+            let block = node.block;
+            for op in &node.ops {
+                changed |= all.op(op, block, plan);
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    plan.classes = all.classes;
+}
+
+/// Which values of each register the stops that lead to a block leave. `None`: one that the plan does not know.
+fn resumed(plan: &Plan, function: &Function) -> HashMap<(u32, Reg), Vec<Option<Name>>> {
+    let mut resumed: HashMap<(u32, Reg), Vec<Option<Name>>> = HashMap::new();
+    for node in &plan.nodes {
+        let super::Term::Exit(exit) = &node.term else { continue };
+        let (blocks, written) = match exit.why {
+            Why::Yield { block } => (vec![block], Vec::new()),
+            Why::Terminator { block } => {
+                let term = &function.blocks[block as usize].term;
+                let mut written = Vec::new();
+                term.for_each_def(&mut |reg| written.push(reg));
+                (term.successors().iter().map(|b| b.0).collect(), written)
+            }
+            Why::Finished | Why::Before(_) | Why::Declined => continue,
+        };
+        for block in blocks {
+            for (reg, name) in &exit.regs {
+                if !written.contains(reg) {
+                    resumed.entry((block, *reg)).or_default().push(Some(*name));
+                }
+            }
+            for reg in &written {
+                resumed.entry((block, *reg)).or_default().push(None);
+            }
+        }
+    }
+    resumed
+}
+
+impl<M: Machine> Classifier<'_, M> {
+    fn set(&mut self, name: Name, class: Class) -> bool {
+        let old = &mut self.classes[name.0 as usize];
+        let new = old.join(&class, self.chunk);
+        let changed = *old != new;
+        *old = new;
+        changed
+    }
+
+    fn class(&self, name: Name) -> &Class {
+        &self.classes[name.0 as usize]
+    }
+
+    fn op(&mut self, op: &super::Op, _block: u32, plan: &Plan) -> bool {
+        match &op.kind {
+            OpKind::Inst(site) => {
+                let Some(inst) = site.inst(self.function) else { return false };
+                let classes = self.inst(inst, op, plan);
+                let mut changed = false;
+                for (def, class) in op.defs.iter().zip(classes) {
+                    let mask = plan.kinds[def.0 as usize] == Kind::Mask;
+                    let class = if mask { Class::Uniform(None) } else { class };
+                    changed |= self.set(*def, class);
+                }
+                changed
+            }
+            OpKind::SelectMask if plan.kinds[op.defs[0].0 as usize] == Kind::Mask => {
+                self.set(op.defs[0], Class::Uniform(None))
+            }
+            OpKind::SelectMask => {
+                let bottom = op.uses[1..].iter().any(|u| *self.class(*u) == Class::Bottom);
+                self.set(op.defs[0], if bottom { Class::Bottom } else { Class::Varying })
+            }
+            OpKind::SelectPred { .. } => {
+                let (p, a, b) = (self.class(op.uses[0]), self.class(op.uses[1]), self.class(op.uses[2]));
+                let class = match p {
+                    Class::Bottom => Class::Bottom,
+                    Class::Uniform(_) => a.join(b, self.chunk),
+                    Class::Pattern(_) | Class::Varying => Class::Varying,
+                };
+                self.set(op.defs[0], class)
+            }
+            OpKind::Load(reg) => {
+                // The node that loads belongs to the block that is entered.
+                let block = plan.nodes.iter().find(|n| n.ops.iter().any(|o| o.defs.first() == op.defs.first()));
+                let block = block.map_or(0, |n| n.block);
+                let mut class = Class::Bottom;
+                match self.resumed.get(&(block, *reg)) {
+                    None => class = Class::Varying,
+                    Some(all) => {
+                        for value in all {
+                            let next = match value {
+                                Some(name) => self.class(*name).clone(),
+                                None => Class::Varying,
+                            };
+                            // A constant is not checked at entry.
+                            let next = match next {
+                                Class::Uniform(_) => Class::Uniform(None),
+                                Class::Pattern(p) => Pattern { align: 0, ..*p }.class(),
+                                other => other,
+                            };
+                            class = class.join(&next, self.chunk);
+                        }
+                    }
+                }
+                self.set(op.defs[0], class)
+            }
+            OpKind::Mask(_)
+            | OpKind::EntryMask
+            | OpKind::EntryLive
+            | OpKind::EntryCarry
+            | OpKind::EntryTurns
+            | OpKind::Count(_)
+            | OpKind::Truths { .. }
+            | OpKind::And
+            | OpKind::AndNot
+            | OpKind::Or
+            | OpKind::Add(_)
+            | OpKind::AddLanes(_) => self.set(op.defs[0], Class::Uniform(None)),
+            OpKind::Guard(..) => false,
+        }
+    }
+
+    /// The class of each source, in the order of the instruction's.
+    fn sources(&self, inst: &Inst, op: &super::Op) -> Vec<Class> {
+        let mut next = op.uses[1..].iter();
+        let mut take = || next.next().map_or(Class::Varying, |name| self.class(*name).clone());
+        let one = |src: &Src, take: &mut dyn FnMut() -> Class| match src {
+            Src::Absent => Class::Uniform(None),
+            Src::Reg(_) => take(),
+            Src::Not(_) => match take() {
+                Class::Uniform(_) => Class::Uniform(None),
+                other => other,
+            },
+            Src::Imm(bits) => Class::Uniform(Some(*bits)),
+            Src::Sreg(sreg, axis) => self.sreg(*sreg, *axis),
+            Src::Addr(Addr { base: Base::Reg(_), offset, .. }) => match take() {
+                Class::Uniform(_) => Class::Uniform(None),
+                Class::Pattern(p) => {
+                    let align = if *offset == 0 { p.align } else { p.align.min(offset.trailing_zeros() as u8) };
+                    Pattern { align, ..*p }.class()
+                }
+                other => other,
+            },
+            Src::Addr(Addr { index: Some(_), .. }) => match take() {
+                Class::Uniform(_) => Class::Uniform(None),
+                Class::Bottom => Class::Bottom,
+                Class::Pattern(_) | Class::Varying => Class::Varying,
+            },
+            Src::Addr(_) => Class::Uniform(None),
+            Src::Video(video) => match &video.value {
+                Src::Reg(_) => match take() {
+                    Class::Pattern(p) if !p.same_in_chunk(self.chunk) => Class::Varying,
+                    other => other,
+                },
+                _ => Class::Uniform(None),
+            },
+        };
+        inst.srcs.iter().map(|src| one(src, &mut take)).collect()
+    }
+
+    fn sreg(&self, sreg: Sreg, axis: u8) -> Class {
+        let [nx, ny, nz] = self.shape.ntid;
+        let lanes = |f: &dyn Fn(u32) -> u32| -> [i32; LANES] { std::array::from_fn(|l| f(l as u32) as i32) };
+        match sreg {
+            Sreg::Ntid => Class::Uniform(self.shape.ntid.get(usize::from(axis)).map(|n| u64::from(*n))),
+            Sreg::Ctaid
+            | Sreg::Nctaid
+            | Sreg::Warpid
+            | Sreg::Nwarpid
+            | Sreg::Smid
+            | Sreg::Nsmid
+            | Sreg::Gridid
+            | Sreg::Envreg(_)
+            | Sreg::TotalSmemSize
+            | Sreg::DynamicSmemSize
+            | Sreg::Pm(_)
+            | Sreg::Pm64(_) => Class::Uniform(None),
+            Sreg::Laneid => {
+                Pattern { by_chunk: false, align: ALIGNED, lanes: lanes(&|l| l) }.class()
+            }
+            Sreg::Tid if axis > 2 => Class::Uniform(Some(0)),
+            Sreg::Tid => {
+                // The number of a lane in each dimension, if it is the same sum in every warp (or in every chunk).
+                let threads = nx * ny * nz;
+                let warps = threads.div_ceil(32);
+                let tid = |t: u32| [t % nx, t / nx % ny, t / nx / ny][usize::from(axis)] as i32;
+                for (by_chunk, step) in [(false, LANES), (true, self.chunk)] {
+                    let relative = |start: u32| -> Vec<i32> {
+                        (0..step as u32).map(|l| tid(start + l) - tid(start)).collect()
+                    };
+                    let first = relative(0);
+                    let starts: Vec<u32> = (0..warps * 32).step_by(step).collect();
+                    if starts.iter().all(|s| relative(*s) == first) {
+                        let align = starts.iter().map(|s| tid(*s).trailing_zeros().min(ALIGNED.into()) as u8);
+                        let zero = |s: &u32| tid(*s) == 0;
+                        let align = starts
+                            .iter()
+                            .zip(align)
+                            .filter(|(s, _)| !zero(s))
+                            .map(|(_, a)| a)
+                            .min()
+                            .unwrap_or(ALIGNED);
+                        let lanes = std::array::from_fn(|l| first[l % step]);
+                        return Pattern { by_chunk, align, lanes }.class();
+                    }
+                }
+                Class::Varying
+            }
+            Sreg::LanemaskEq
+            | Sreg::LanemaskLe
+            | Sreg::LanemaskLt
+            | Sreg::LanemaskGe
+            | Sreg::LanemaskGt
+            | Sreg::Clock
+            | Sreg::ClockHi
+            | Sreg::Clock64
+            | Sreg::Globaltimer
+            | Sreg::GlobaltimerLo
+            | Sreg::GlobaltimerHi => Class::Varying,
+        }
+    }
+
+    fn inst(&self, inst: &Inst, op: &super::Op, plan: &Plan) -> Vec<Class> {
+        let sources = self.sources(inst, op);
+        let count = op.defs.len();
+        if sources.contains(&Class::Bottom) {
+            return vec![Class::Bottom; count];
+        }
+        let (reads_carry, _) = self.machine.carry(inst);
+        let uniform = sources.iter().all(Class::is_uniform) && !reads_carry;
+        if matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu) {
+            let local = match inst.srcs.first() {
+                Some(Src::Addr(Addr { base: Base::Frame, .. })) => true,
+                _ => inst.mods.space() == Space::Local,
+            };
+            return vec![if uniform && !local { Class::Uniform(None) } else { Class::Varying }; count];
+        }
+        if matches!(inst.op, Op::VoteSync | Op::Activemask) {
+            return vec![Class::Uniform(None); count];
+        }
+        // Each lane has local memory of its own.
+        let own = matches!(inst.op, Op::Cvta | Op::CvtaTo) && inst.mods.space() == Space::Local;
+        if !self.machine.is_pure(inst) || reads_carry || own {
+            return vec![Class::Varying; count];
+        }
+        if uniform {
+            let value = match (inst.op, sources.first()) {
+                (Op::Mov, Some(Class::Uniform(value))) => *value,
+                _ => None,
+            };
+            return vec![Class::Uniform(value); count];
+        }
+        if count == 1
+            && let Some(class) = self.affine(inst, &sources)
+            && let Kind::Reg(RegClass::R32 | RegClass::R64 | RegClass::R16) = plan.kinds[op.defs[0].0 as usize]
+        {
+            return vec![class];
+        }
+        let same = |class: &Class| class.pattern().is_some_and(|p| p.same_in_chunk(self.chunk));
+        let words = op.defs.iter().all(|d| plan.kinds[d.0 as usize] != Kind::Reg(RegClass::Pred));
+        let plain = inst.dsts.iter().all(|d| matches!(d, Dst::Reg(_) | Dst::Sink));
+        if sources.iter().all(same) && words && plain {
+            let pattern = Pattern { by_chunk: true, align: 0, lanes: [0; LANES] };
+            return vec![Class::Pattern(Box::new(pattern)); count];
+        }
+        vec![Class::Varying; count]
+    }
+
+    /// The pattern that the instruction makes of patterns; `None`: none.
+    fn affine(&self, inst: &Inst, sources: &[Class]) -> Option<Class> {
+        let found = match inst.op {
+            Op::Mov if sources.len() == 1 => sources[0].clone(),
+            Op::Cvta | Op::CvtaTo => match inst.mods.space() {
+                Space::Global | Space::Const => sources[0].clone(),
+                Space::Shared | Space::Param => {
+                    let p = sources[0].pattern()?;
+                    Pattern { align: 0, ..p }.class()
+                }
+                _ => return None,
+            },
+            Op::Add if is_int(inst.mods.ty()) && !inst.mods.has(ptx::isa::Word::Sat) => {
+                self.sum(&sources[0], &sources[1], 1)?
+            }
+            Op::Sub if is_int(inst.mods.ty()) && !inst.mods.has(ptx::isa::Word::Sat) => {
+                self.sum(&sources[0], &sources[1], -1)?
+            }
+            Op::Mul if is_int(inst.mods.ty()) && inst.mods.half() == Some(Half::Lo) => {
+                self.product(&sources[0], &sources[1], inst.mods.ty())?
+            }
+            Op::Mul if is_int(inst.mods.ty()) && inst.mods.half() == Some(Half::Wide) => {
+                self.product(&sources[0], &sources[1], inst.mods.ty())?
+            }
+            Op::Mad
+                if is_int(inst.mods.ty())
+                    && matches!(inst.mods.half(), Some(Half::Lo | Half::Wide))
+                    && !inst.mods.has(ptx::isa::Word::Sat) =>
+            {
+                let product = self.product(&sources[0], &sources[1], inst.mods.ty())?;
+                self.sum(&product, &sources[2], 1)?
+            }
+            Op::Shl => {
+                let Class::Uniform(Some(k)) = sources[1] else { return None };
+                if k > 20 {
+                    return None;
+                }
+                let p = sources[0].pattern()?;
+                p.map((p.align + k as u8).min(ALIGNED), |lane| lane << k)
+            }
+            Op::Shr => {
+                let Class::Uniform(Some(k)) = sources[1] else { return None };
+                let p = sources[0].pattern()?;
+                if k >= u64::from(inst.mods.ty().bits()) || !p.disjoint() {
+                    return None;
+                }
+                let k = k.min(40) as u8;
+                p.map(p.align.saturating_sub(k), |lane| if k > p.align { 0 } else { lane >> k })
+            }
+            Op::And => {
+                let (p, mask) = with_constant(sources)?;
+                if !p.disjoint() {
+                    return None;
+                }
+                let above = p.align >= ALIGNED || mask >> p.align == 0;
+                p.map(if above { ALIGNED } else { p.align }, |lane| lane & mask as i64)
+            }
+            Op::Or => {
+                let (p, bits) = with_constant(sources)?;
+                let fits = p.disjoint()
+                    && (p.align >= 32 || bits < 1 << p.align)
+                    && p.lanes.iter().all(|lane| *lane as u64 & bits == 0);
+                if !fits {
+                    return None;
+                }
+                p.map(p.align.min(bits.trailing_zeros().min(63) as u8), |lane| lane)
+            }
+            Op::Cvt => {
+                let (d, a) = (inst.mods.dtype(), inst.mods.atype());
+                if !is_int(d) || !is_int(a) || inst.mods.has(ptx::isa::Word::Sat) || a.bits() < 16 || d.bits() < 16 {
+                    return None;
+                }
+                let p = sources[0].pattern()?;
+                p.clone().class()
+            }
+            _ => return None,
+        };
+        match found {
+            Class::Varying | Class::Bottom => None,
+            found => Some(found),
+        }
+    }
+
+    fn sum(&self, a: &Class, b: &Class, sign: i32) -> Option<Class> {
+        let (a, b) = (a.pattern()?, b.pattern()?);
+        let (a, b) =
+            if a.by_chunk == b.by_chunk { (a, b) } else { (a.by_chunks(self.chunk), b.by_chunks(self.chunk)) };
+        let lanes = std::array::from_fn(|lane| a.lanes[lane] + sign * b.lanes[lane]);
+        Some(Pattern { by_chunk: a.by_chunk, align: a.align.min(b.align), lanes }.class())
+    }
+
+    fn product(&self, a: &Class, b: &Class, ty: Ty) -> Option<Class> {
+        let by = |p: Pattern, k: u64| {
+            let shift = 64 - ty.bits();
+            let k = ((k << shift) as i64) >> shift;
+            if k.abs() >= LIMIT {
+                return None;
+            }
+            let align = if k == 0 { ALIGNED } else { (p.align + k.trailing_zeros() as u8).min(ALIGNED) };
+            Some(p.map(align, |lane| lane.saturating_mul(k)))
+        };
+        match (a, b) {
+            (Class::Uniform(Some(k)), other) | (other, Class::Uniform(Some(k))) => by(other.pattern()?, *k),
+            _ => {
+                let (a, b) = (a.pattern()?, b.pattern()?);
+                let same = a.same_in_chunk(self.chunk) && b.same_in_chunk(self.chunk);
+                same.then(|| Class::Pattern(Box::new(Pattern { by_chunk: true, align: 0, lanes: [0; LANES] })))
+            }
+        }
+    }
+}
+
+fn is_int(ty: Ty) -> bool {
+    use Ty::{B8, B16, B32, B64, S8, S16, S32, S64, U8, U16, U32, U64};
+    [B8, B16, B32, B64, S8, S16, S32, S64, U8, U16, U32, U64].contains(&ty)
+}
+
+/// A pattern and the constant beside it.
+fn with_constant(sources: &[Class]) -> Option<(Pattern, u64)> {
+    match (sources.first()?, sources.get(1)?) {
+        (a, Class::Uniform(Some(k))) | (Class::Uniform(Some(k)), a) => Some((a.pattern()?, *k)),
+        _ => None,
+    }
+}
+
+/// The type that an instruction widens its first two sources from, if it does; and to how many bits.
+pub fn widens(inst: &Inst) -> Option<(Ty, u32)> {
+    match inst.op {
+        Op::Mul | Op::Mad if inst.mods.half() == Some(Half::Wide) => {
+            Some((inst.mods.ty(), 2 * inst.mods.ty().bits()))
+        }
+        Op::Cvt => {
+            let (d, a) = (inst.mods.dtype(), inst.mods.atype());
+            (is_int(d) && is_int(a) && d.bits() > a.bits()).then_some((a, d.bits()))
+        }
+        _ => None,
+    }
+}
+
+/// Instructions that widen a pattern, of which nothing says that no lane wraps around.
+pub(super) fn unchecked(plan: &Plan, function: &Function) -> Vec<Site> {
+    let mut sites = Vec::new();
+    for node in &plan.nodes {
+        for op in &node.ops {
+            let OpKind::Inst(site) = op.kind else { continue };
+            let Some(inst) = site.inst(function) else { continue };
+            if widens(inst).is_none() {
+                continue;
+            }
+            let result = op.defs.first().map(|d| &plan.classes[d.0 as usize]);
+            if !matches!(result, Some(Class::Pattern(_))) {
+                continue;
+            }
+            let wraps = |name: &Name| match &plan.classes[name.0 as usize] {
+                Class::Pattern(p) => p.lanes != [0; LANES],
+                _ => false,
+            };
+            if op.uses[1..].iter().take(2).any(wraps) {
+                sites.push(site);
+            }
+        }
+    }
+    sites
+}

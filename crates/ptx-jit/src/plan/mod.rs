@@ -1,0 +1,408 @@
+//! A function as native code will execute it, before any native code exists.
+//!
+//! A **plan** is a graph of nodes in static single assignment form. It executes one warp: all lanes of the running group move along one
+//! edge together, and lanes that part at a divergent branch are **parked** at the block they are to go to, as a mask, until that
+//! block is the lowest with lanes (the interpreter's convergence policy, decided statically where it can be). Each block may have two
+//! copies: a **full** one, in which all 32 lanes run and nobody is parked, and a **masked** one.
+//!
+//! A register that others may write while lanes are parked is **captured** when they park, and blended back when they go on; so
+//! nothing else needs a mask: ordinary instructions compute in all lanes, and what inactive lanes compute is never seen.
+//!
+//! Where a plan stops, it says where each live register is, so that the warp frame is complete and anyone can go on from there.
+//!
+//! What it does not do: no LLVM, no instruction selection, no addresses.
+
+mod build;
+pub mod classes;
+mod park;
+mod ssa;
+#[cfg(test)]
+mod tests;
+
+pub use classes::{Class, Pattern};
+
+use ptx::ir::{Function, Inst, Reg, RegClass, Terminator};
+
+/// Index of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+/// A value: assigned once, in one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name(pub u32);
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A register's value in all lanes.
+    Reg(RegClass),
+    /// A set of lanes, the same for all of them: a 32-bit word.
+    Mask,
+    /// A 64-bit number, the same for all lanes.
+    Count,
+}
+
+/// One operation of a node.
+#[derive(Clone, Debug)]
+pub struct Op {
+    /// What it does.
+    pub kind: OpKind,
+    /// What it reads, in the order that the kind says.
+    pub uses: Vec<Name>,
+    /// What it writes.
+    pub defs: Vec<Name>,
+}
+
+/// What an operation does.
+#[derive(Clone, Debug)]
+pub enum OpKind {
+    /// The instruction, guard aside. Uses: the lanes that execute it, the registers of its sources in their order, and the carry mask
+    /// if it reads that. Defs: the registers of its destinations in their order, and the carry mask if it writes that.
+    Inst(Site),
+    /// Lanes of the mask from the first, the others from the second. Uses: mask, first, second.
+    SelectMask,
+    /// Lanes where the predicate (negated if so) is true from the first. Uses: predicate, first, second.
+    SelectPred {
+        /// `@!p`
+        negated: bool,
+    },
+    /// The register, from the warp frame.
+    Load(Reg),
+    /// A constant mask.
+    Mask(u32),
+    /// The lanes that the caller runs.
+    EntryMask,
+    /// The lanes of the warp that have not exited, as the caller says.
+    EntryLive,
+    /// The carry flags in the warp's state.
+    EntryCarry,
+    /// How many turns of loops may be taken.
+    EntryTurns,
+    /// A constant number.
+    Count(u64),
+    /// Lanes where the predicate (negated if so) is true; lanes that don't run are anything. Uses: predicate.
+    Truths {
+        /// `@!p`
+        negated: bool,
+    },
+    /// Uses: two masks.
+    And,
+    /// Lanes of the first that are not in the second.
+    AndNot,
+    /// Uses: two masks.
+    Or,
+    /// Adds the constant to the number.
+    Add(i64),
+    /// Adds the constant for each lane of a mask. Uses: number, mask.
+    AddLanes(u64),
+    /// Leaves unless the conversion of an affine value at the site is exact in every lane. Uses: those of the exit.
+    Guard(Site, Box<Exit>),
+}
+
+/// An instruction of the function: a block, and the instruction in it; the terminator's stands behind the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Site {
+    /// The block.
+    pub block: u32,
+    /// The instruction.
+    pub index: u32,
+}
+
+impl Site {
+    /// The instruction.
+    pub fn inst(self, function: &Function) -> Option<&Inst> {
+        let block = function.blocks.get(self.block as usize)?;
+        match block.insts.get(self.index as usize) {
+            Some(inst) => Some(inst),
+            None => block.term.inst(),
+        }
+    }
+}
+
+/// A condition that is the same for all lanes.
+#[derive(Clone, Copy, Debug)]
+pub enum Cond {
+    /// A uniform predicate.
+    Pred {
+        /// The predicate.
+        value: Name,
+        /// Whether it is negated.
+        negated: bool,
+    },
+    /// The mask is empty.
+    Empty(Name),
+    /// The masks are equal.
+    Equal(Name, Name),
+    /// The mask has all 32 lanes.
+    Full(Name),
+    /// The number is negative.
+    Negative(Name),
+    /// A warp-synchronous instruction in these lanes, out of the live ones, can be done at once: the lanes all name themselves as
+    /// members, and no other that lives.
+    Together {
+        /// Where.
+        site: Site,
+        /// The register of the member mask, if it is one.
+        members: Option<Name>,
+        /// Lanes.
+        mask: Name,
+        /// Live lanes.
+        live: Name,
+    },
+}
+
+/// How a node ends.
+#[derive(Clone, Debug)]
+pub enum Term {
+    /// Goes on there.
+    Goto(NodeId),
+    /// Two ways.
+    If {
+        /// Condition.
+        cond: Cond,
+        /// Where it holds.
+        then: NodeId,
+        /// Where it does not.
+        els: NodeId,
+        /// Whether it will nearly always hold, or nearly never.
+        likely: Option<bool>,
+    },
+    /// `brx.idx` with an index that is the same for all lanes.
+    Switch {
+        /// The index.
+        value: Name,
+        /// Targets by index.
+        targets: Vec<NodeId>,
+        /// Where the index is beyond them.
+        beyond: NodeId,
+    },
+    /// Stops.
+    Exit(Box<Exit>),
+}
+
+/// Why a plan stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Why {
+    /// No lane is left.
+    Finished,
+    /// Before the block; it has taken its turns.
+    Yield {
+        /// The block.
+        block: u32,
+    },
+    /// Before the terminator of the block.
+    Terminator {
+        /// The block.
+        block: u32,
+    },
+    /// Before the instruction.
+    Before(Site),
+    /// Before the block that it was to start at: nothing has happened.
+    Declined,
+}
+
+/// The state where a plan stops.
+#[derive(Clone, Debug)]
+pub struct Exit {
+    /// Why.
+    pub why: Why,
+    /// The running lanes.
+    pub mask: Name,
+    /// The lanes of the warp that have not exited.
+    pub live: Name,
+    /// The carry flags, if the function uses them.
+    pub carry: Option<Name>,
+    /// Live registers of the running lanes.
+    pub regs: Vec<(Reg, Name)>,
+    /// Parked lanes.
+    pub parked: Vec<Parked>,
+    /// Instructions executed with all lanes.
+    pub full_steps: Name,
+    /// Instructions executed masked.
+    pub masked_steps: Name,
+    /// The same, counted for each lane.
+    pub lane_steps: Name,
+    /// Turns of loops that are left.
+    pub turns: Name,
+}
+
+/// Parked lanes.
+#[derive(Clone, Debug)]
+pub struct Parked {
+    /// Where they go on.
+    pub block: u32,
+    /// Which; perhaps none.
+    pub mask: Name,
+    /// Their live registers.
+    pub regs: Vec<(Reg, Name)>,
+}
+
+impl Exit {
+    /// Calls `f` with each value that is read.
+    pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Name)) {
+        f(&mut self.mask);
+        f(&mut self.live);
+        self.carry.iter_mut().for_each(&mut *f);
+        self.regs.iter_mut().for_each(|(_, name)| f(name));
+        for parked in &mut self.parked {
+            f(&mut parked.mask);
+            parked.regs.iter_mut().for_each(|(_, name)| f(name));
+        }
+        f(&mut self.full_steps);
+        f(&mut self.masked_steps);
+        f(&mut self.lane_steps);
+        f(&mut self.turns);
+    }
+}
+
+impl Term {
+    /// Calls `f` with each value that is read.
+    pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Name)) {
+        match self {
+            Term::Goto(_) => {}
+            Term::If { cond, .. } => match cond {
+                Cond::Pred { value, .. } => f(value),
+                Cond::Empty(a) | Cond::Full(a) | Cond::Negative(a) => f(a),
+                Cond::Equal(a, b) => {
+                    f(a);
+                    f(b);
+                }
+                Cond::Together { members, mask, live, site: _ } => {
+                    members.iter_mut().for_each(&mut *f);
+                    f(mask);
+                    f(live);
+                }
+            },
+            Term::Switch { value, .. } => f(value),
+            Term::Exit(exit) => exit.for_each_use(f),
+        }
+    }
+
+    /// Where it goes on; a node that stands twice comes twice.
+    pub fn successors(&self) -> Vec<NodeId> {
+        match self {
+            Term::Goto(to) => vec![*to],
+            Term::If { then, els, .. } => vec![*then, *els],
+            Term::Switch { targets, beyond, .. } => targets.iter().copied().chain([*beyond]).collect(),
+            Term::Exit(_) => Vec::new(),
+        }
+    }
+}
+
+impl Op {
+    /// Calls `f` with each value that is read.
+    pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Name)) {
+        self.uses.iter_mut().for_each(&mut *f);
+        if let OpKind::Guard(_, exit) = &mut self.kind {
+            exit.for_each_use(f);
+        }
+    }
+}
+
+/// A value that depends on where the node was entered from.
+#[derive(Clone, Debug)]
+pub struct Phi {
+    /// The value.
+    pub def: Name,
+    /// By predecessor.
+    pub from: Vec<Name>,
+}
+
+/// A straight piece of a plan.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Block that it belongs to.
+    pub block: u32,
+    /// Whether all lanes run and nobody is parked.
+    pub full: bool,
+    /// Predecessors; one that comes in twice stands twice.
+    pub preds: Vec<NodeId>,
+    /// Values that depend on the predecessor.
+    pub phis: Vec<Phi>,
+    /// Operations in order.
+    pub ops: Vec<Op>,
+    /// How it ends.
+    pub term: Term,
+}
+
+/// Where a plan can be entered.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The block that is to be run.
+    pub block: u32,
+    /// The node that loads the registers.
+    pub node: NodeId,
+    /// What must hold of the frame, unless the plan itself left it so: the class that is relied on.
+    pub relies: Vec<(Reg, Name)>,
+}
+
+/// A function as native code will execute it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Nodes.
+    pub nodes: Vec<Node>,
+    /// What each value is.
+    pub kinds: Vec<Kind>,
+    /// What is known of each value.
+    pub classes: Vec<Class>,
+    /// Entries, by ascending block.
+    pub entries: Vec<Entry>,
+    /// Values that are zero.
+    pub zeros: Vec<Name>,
+}
+
+/// What the plan is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Threads of a CTA in each dimension.
+    pub ntid: [u32; 3],
+    /// Lanes of a chunk: 4, 8 or 16.
+    pub chunk: u32,
+}
+
+impl Shape {
+    /// Whether every warp of a CTA starts with 32 lanes.
+    pub fn whole_warps(&self) -> bool {
+        self.ntid.iter().product::<u32>().is_multiple_of(32)
+    }
+}
+
+/// What one instruction is to the planner.
+pub trait Machine {
+    /// Whether a warp-synchronous terminator has native code.
+    fn does_sync(&self, inst: &Inst) -> bool;
+    /// Whether the instruction's result depends on nothing but its operands, lane by lane.
+    fn is_pure(&self, inst: &Inst) -> bool;
+    /// Whether the instruction reads and writes the carry flags.
+    fn carry(&self, inst: &Inst) -> (bool, bool);
+    /// Whether a loop around the instruction may wait for others.
+    fn watches(&self, inst: &Inst) -> bool;
+}
+
+impl Plan {
+    /// Plans a function.
+    pub fn new(function: &Function, shape: Shape, machine: &impl Machine) -> Self {
+        let mut facts = build::Facts::new(function);
+        loop {
+            let mut plan = build::build(function, shape, machine, &facts);
+            ssa::rename(&mut plan, function, machine);
+            classes::classify(&mut plan, function, shape, machine);
+            if !facts.refine(&plan, function) {
+                return plan;
+            }
+        }
+    }
+}
+
+/// Whether a terminator is one that the plan carries out or one at which it stops.
+fn stops(term: &Terminator) -> bool {
+    match term {
+        Terminator::Call(_) | Terminator::Barrier { .. } => true,
+        Terminator::WarpSync { .. }
+        | Terminator::Goto(..)
+        | Terminator::Branch { .. }
+        | Terminator::Switch { .. }
+        | Terminator::Ret(_)
+        | Terminator::Exit(_) => false,
+    }
+}

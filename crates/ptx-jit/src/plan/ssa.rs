@@ -1,0 +1,264 @@
+//! From variables to values: every name is assigned once, phis where paths meet.
+//!
+//! Invariant: afterwards a value's definition dominates its uses; copies and selects between equal values are gone, and so is what
+//! nothing needs. A variable that is read where nothing was written is a zero ([`Plan::zeros`](super::Plan::zeros)).
+
+use super::{Kind, Machine, Name, NodeId, Op, OpKind, Phi, Plan};
+use ptx::ir::Function;
+use std::collections::HashMap;
+
+struct Renamer<'a> {
+    plan: &'a mut Plan,
+    kinds: Vec<Kind>,
+    /// By node: the variables that are assigned, in order.
+    assigned: Vec<Vec<Name>>,
+    /// By node: variable to its last value in it.
+    last: Vec<HashMap<Name, Name>>,
+    /// By node: variable to its value at the start.
+    start: Vec<HashMap<Name, Name>>,
+    queue: Vec<(NodeId, Name, Name)>,
+    zeros: HashMap<Kind, Name>,
+}
+
+pub(super) fn rename(plan: &mut Plan, function: &Function, machine: &impl Machine) {
+    let count = plan.nodes.len();
+    let mut renamer = Renamer {
+        plan,
+        kinds: Vec::new(),
+        assigned: vec![Vec::new(); count],
+        last: vec![HashMap::new(); count],
+        start: vec![HashMap::new(); count],
+        queue: Vec::new(),
+        zeros: HashMap::new(),
+    };
+    renamer.define();
+    renamer.uses();
+    renamer.fill();
+    let Renamer { kinds, zeros, .. } = renamer;
+    let zeros: Vec<Name> = zeros.into_values().collect();
+    plan.kinds = kinds;
+    plan.zeros = zeros;
+    simplify(plan);
+    sweep(plan, function, machine);
+}
+
+impl Renamer<'_> {
+    fn value(&mut self, kind: Kind) -> Name {
+        self.kinds.push(kind);
+        Name(self.kinds.len() as u32 - 1)
+    }
+
+    /// Gives every assignment a name of its own; uses keep the variables' names until [`Renamer::uses`].
+    fn define(&mut self) {
+        for node in 0..self.plan.nodes.len() {
+            let mut ops = std::mem::take(&mut self.plan.nodes[node].ops);
+            for op in &mut ops {
+                for def in &mut op.defs {
+                    let variable = *def;
+                    let value = self.value(self.plan.kinds[variable.0 as usize]);
+                    self.last[node].insert(variable, value);
+                    self.assigned[node].push(variable);
+                    *def = value;
+                }
+            }
+            self.plan.nodes[node].ops = ops;
+        }
+    }
+
+    fn uses(&mut self) {
+        for node in 0..self.plan.nodes.len() {
+            let mut here: HashMap<Name, Name> = HashMap::new();
+            let mut ops = std::mem::take(&mut self.plan.nodes[node].ops);
+            let variables = std::mem::take(&mut self.assigned[node]);
+            let mut at = 0;
+            for op in &mut ops {
+                op.for_each_use(&mut |name| *name = self.read(node, &here, *name));
+                for def in &op.defs {
+                    here.insert(variables[at], *def);
+                    at += 1;
+                }
+            }
+            self.plan.nodes[node].ops = ops;
+            let mut term = self.plan.nodes[node].term.clone();
+            term.for_each_use(&mut |name| *name = self.read(node, &here, *name));
+            self.plan.nodes[node].term = term;
+        }
+    }
+
+    fn read(&mut self, node: usize, here: &HashMap<Name, Name>, variable: Name) -> Name {
+        match here.get(&variable) {
+            Some(value) => *value,
+            None => self.at_start(node, variable),
+        }
+    }
+
+    fn at_end(&mut self, node: usize, variable: Name) -> Name {
+        match self.last[node].get(&variable) {
+            Some(value) => *value,
+            None => self.at_start(node, variable),
+        }
+    }
+
+    fn at_start(&mut self, node: usize, variable: Name) -> Name {
+        let mut chain = Vec::new();
+        let mut at = node;
+        let value = loop {
+            if let Some(value) = self.start[at].get(&variable) {
+                break *value;
+            }
+            chain.push(at);
+            match self.plan.nodes[at].preds.as_slice() {
+                [] => {
+                    let kind = self.plan.kinds[variable.0 as usize];
+                    let known = self.zeros.get(&kind).copied();
+                    let zero = known.unwrap_or_else(|| self.value(kind));
+                    self.zeros.insert(kind, zero);
+                    break zero;
+                }
+                [one] => {
+                    at = one.0 as usize;
+                    if let Some(value) = self.last[at].get(&variable) {
+                        break *value;
+                    }
+                }
+                _ => {
+                    let value = self.value(self.plan.kinds[variable.0 as usize]);
+                    self.queue.push((NodeId(at as u32), variable, value));
+                    break value;
+                }
+            }
+        };
+        for node in chain {
+            self.start[node].insert(variable, value);
+        }
+        value
+    }
+
+    fn fill(&mut self) {
+        while let Some((node, variable, def)) = self.queue.pop() {
+            let preds = self.plan.nodes[node.0 as usize].preds.clone();
+            let from = preds.iter().map(|p| self.at_end(p.0 as usize, variable)).collect();
+            self.plan.nodes[node.0 as usize].phis.push(Phi { def, from });
+        }
+    }
+}
+
+/// Replaces phis and selects that choose between equal values by the value.
+fn simplify(plan: &mut Plan) {
+    let mut stands: Vec<Name> = (0..plan.kinds.len() as u32).map(Name).collect();
+    fn find(stands: &mut [Name], name: Name) -> Name {
+        let mut at = name;
+        while stands[at.0 as usize] != at {
+            let next = stands[at.0 as usize];
+            stands[at.0 as usize] = stands[next.0 as usize];
+            at = next;
+        }
+        at
+    }
+    loop {
+        let mut changed = false;
+        for node in &mut plan.nodes {
+            node.phis.retain_mut(|phi| {
+                let mut only = None;
+                for from in &mut phi.from {
+                    *from = find(&mut stands, *from);
+                    if *from == phi.def {
+                        continue;
+                    }
+                    match only {
+                        None => only = Some(*from),
+                        Some(one) if one == *from => {}
+                        Some(_) => return true,
+                    }
+                }
+                match only {
+                    Some(one) => {
+                        stands[phi.def.0 as usize] = one;
+                        changed = true;
+                        false
+                    }
+                    None => true,
+                }
+            });
+            node.ops.retain_mut(|op| {
+                let (OpKind::SelectMask | OpKind::SelectPred { .. }) = op.kind else { return true };
+                let (a, b) = (find(&mut stands, op.uses[1]), find(&mut stands, op.uses[2]));
+                if a != b {
+                    return true;
+                }
+                stands[op.defs[0].0 as usize] = a;
+                changed = true;
+                false
+            });
+        }
+        if !changed {
+            break;
+        }
+    }
+    for node in &mut plan.nodes {
+        for phi in &mut node.phis {
+            phi.from.iter_mut().for_each(|name| *name = find(&mut stands, *name));
+        }
+        for op in &mut node.ops {
+            op.for_each_use(&mut |name| *name = find(&mut stands, *name));
+        }
+        node.term.for_each_use(&mut |name| *name = find(&mut stands, *name));
+    }
+}
+
+/// Removes what nothing needs.
+fn sweep(plan: &mut Plan, function: &Function, machine: &impl Machine) {
+    #[derive(Clone, Copy)]
+    enum Def {
+        Op(usize, usize),
+        Phi(usize, usize),
+    }
+    let mut def: Vec<Option<Def>> = vec![None; plan.kinds.len()];
+    for (n, node) in plan.nodes.iter().enumerate() {
+        for (i, phi) in node.phis.iter().enumerate() {
+            def[phi.def.0 as usize] = Some(Def::Phi(n, i));
+        }
+        for (i, op) in node.ops.iter().enumerate() {
+            for d in &op.defs {
+                def[d.0 as usize] = Some(Def::Op(n, i));
+            }
+        }
+    }
+    let needed_itself = |op: &Op| match &op.kind {
+        OpKind::Inst(site) => !site.inst(function).is_some_and(|inst| machine.is_pure(inst)),
+        OpKind::Guard(..) => true,
+        _ => false,
+    };
+    let mut needed = vec![false; plan.kinds.len()];
+    let mut work: Vec<Name> = Vec::new();
+    for node in &mut plan.nodes {
+        for op in &mut node.ops {
+            if needed_itself(op) {
+                op.for_each_use(&mut |name| work.push(*name));
+            }
+        }
+        node.term.for_each_use(&mut |name| work.push(*name));
+    }
+    while let Some(name) = work.pop() {
+        if std::mem::replace(&mut needed[name.0 as usize], true) {
+            continue;
+        }
+        match def[name.0 as usize] {
+            Some(Def::Phi(n, i)) => work.extend(&plan.nodes[n].phis[i].from),
+            Some(Def::Op(n, i)) => plan.nodes[n].ops[i].for_each_use(&mut |name| work.push(*name)),
+            None => {}
+        }
+    }
+    for node in &mut plan.nodes {
+        node.phis.retain(|phi| needed[phi.def.0 as usize]);
+        node.ops.retain(|op| needed_itself(op) || op.defs.iter().any(|d| needed[d.0 as usize]));
+    }
+    for entry in &mut plan.entries {
+        let node = &plan.nodes[entry.node.0 as usize];
+        let load = |op: &Op| match op.kind {
+            OpKind::Load(reg) => Some((reg, op.defs[0])),
+            _ => None,
+        };
+        entry.relies = node.ops.iter().filter_map(load).collect();
+    }
+}
