@@ -144,8 +144,16 @@ impl World<'_> {
 
 /// Runs a warp.
 pub(crate) fn run(frame: &mut WarpFrame, world: &World<'_>, budget: Budget, reached: &mut Reached) -> Stop {
-    let mut run =
-        Run { frame, world, slice: budget.slice, turn: budget.turn, spent: 0, idle: 0, steps: budget.steps, reached };
+    let mut run = Run {
+        frame,
+        world,
+        slice: budget.slice,
+        turn: budget.turn,
+        spent: 0,
+        idle: 0,
+        steps: budget.steps,
+        reached,
+    };
     let _ = run.frame.view.take_activity();
     loop {
         let Some(current) = run.pick() else {

@@ -72,14 +72,8 @@ impl NativeCall<'_> {
         let step = function.and_then(|f| f.blocks.get(block as usize)?.steps.get(index as usize));
         let Some(step) = step else { return false };
         self.fallbacks += 1;
-        let mut exec = Exec {
-            mask,
-            group: mask,
-            regs: self.regs,
-            warp: self.warp,
-            mem: self.mem,
-            frame: self.frame,
-        };
+        let mut exec =
+            Exec { mask, group: mask, regs: self.regs, warp: self.warp, mem: self.mem, frame: self.frame };
         match (step.run)(&mut exec) {
             Ok(()) => true,
             Err(fault) => {

@@ -92,12 +92,7 @@ pub fn compile(session: &Session, kernel: &Kernel, ntid: [u32; 3]) -> Result<Arc
 ///
 /// # Errors
 /// As [`compile`].
-pub fn listing(
-    session: &Session,
-    kernel: &Kernel,
-    ntid: [u32; 3],
-    what: Listing,
-) -> Result<String, Error> {
+pub fn listing(session: &Session, kernel: &Kernel, ntid: [u32; 3], what: Listing) -> Result<String, Error> {
     let (module, ..) = translate(session, kernel, ntid)?;
     match what {
         Listing::Llvm => Ok(module.emit_ir()),
@@ -120,7 +115,16 @@ fn translate(
     let layout = kernel.module().layout(kernel.id());
     let callbacks = Callbacks { step: step as *const () as usize, reach: reach as *const () as usize };
     let program = kernel.module().program();
-    let job = Job { function, layout: &layout, program, plan: &plan, shape, callbacks, flush: false, extensions: session.extensions() };
+    let job = Job {
+        function,
+        layout: &layout,
+        program,
+        plan: &plan,
+        shape,
+        callbacks,
+        flush: false,
+        extensions: session.extensions(),
+    };
     let emitted = emit::emit(&module, "kernel", job);
     if cfg!(debug_assertions) || std::env::var_os("PTXVM_VERIFY").is_some() {
         module.verify().map_err(Error::new)?;

@@ -64,10 +64,13 @@ mod jit {
         session: OnceLock<Result<Session, String>>,
     }
 
+    /// Native code, or why there is none.
+    type Made = Result<Arc<Compiled>, String>;
+
     /// The native code of a kernel, by the shape of its CTAs.
     #[derive(Default)]
     pub(crate) struct Natives {
-        by_shape: Mutex<HashMap<[u32; 3], Result<Arc<Compiled>, String>>>,
+        by_shape: Mutex<HashMap<[u32; 3], Made>>,
     }
 
     fn target(cpu: Option<Cpu>) -> ptx_jit::Cpu {

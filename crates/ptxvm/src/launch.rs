@@ -166,9 +166,9 @@ pub struct Report {
     /// The same, counted for each lane that was active.
     pub thread_instructions: u64,
     /// How often warps triggered each of the events 0 to 15 (`pmevent`, `__prof_trigger`).
-    pub events: [u64; 16],
+    pub events: Box<[u64; 16]>,
     /// What executed it.
-    pub ran: Ran,
+    pub ran: Box<Ran>,
 }
 
 impl Report {
@@ -183,7 +183,16 @@ impl Report {
             elapsed,
             threads,
         } = report;
-        let ran = Ran { native_instructions: native_steps, fallback_instructions: fallback_steps, ..ran };
-        Self { output, elapsed, threads, warp_instructions: steps, thread_instructions, events, ran }
+        let ran =
+            Box::new(Ran { native_instructions: native_steps, fallback_instructions: fallback_steps, ..ran });
+        Self {
+            output,
+            elapsed,
+            threads,
+            warp_instructions: steps,
+            thread_instructions,
+            events: Box::new(events),
+            ran,
+        }
     }
 }

@@ -3,8 +3,8 @@
 //! Invariant: a [`Module`] is fully implemented and its variables are placed; binding a kernel of it cannot fail for what the text
 //! says.
 
-use crate::vm::Device;
 use crate::engine::Natives;
+use crate::vm::Device;
 use crate::{Descriptor, Error, ErrorKind, Launch, Listing, Ran, Report};
 use ptx::check::Unresolved;
 use ptx::check::module::FuncId;
@@ -213,7 +213,9 @@ impl Kernel {
             Ok(report) => Ok(Report::new(report, ran)),
             Err(LaunchError::Invalid(why)) => Err(Error::caller(why)),
             Err(LaunchError::Memory(error)) => Err(error.into()),
-            Err(LaunchError::Trap(trap, report)) => Err(ErrorKind::Trap(trap, Report::new(*report, ran)).into()),
+            Err(LaunchError::Trap(trap, report)) => {
+                Err(ErrorKind::Trap(trap, Report::new(*report, ran)).into())
+            }
         }
     }
 }

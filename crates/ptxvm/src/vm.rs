@@ -2,8 +2,8 @@
 
 use crate::engine::Jit;
 use crate::{
-    Array, Buffer, Cpu, Descriptor, Element, Error, ErrorKind, Format, Kernel, Launch, Module, Object, Report,
-    Shape,
+    Array, Buffer, Cpu, Descriptor, Element, Error, ErrorKind, Format, Kernel, Launch, Module, Object,
+    Report, Shape,
 };
 use ptx::check::CheckOptions;
 use ptx::check::module::AddressSize;

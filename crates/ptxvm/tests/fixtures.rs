@@ -1,18 +1,29 @@
 //! Runs every case of `tests/fixtures/cases`: a launch as data, with expectations that numpy computed or a trap that must come.
 //!
-//! Each case runs on its main PTX and on its variants (-O0, -g, ...), under several numbers of OS threads and schedule seeds.
-//! Results must not depend on any of these.
+//! Each case runs on its main PTX and on its variants (-O0, -g, ...), under several numbers of OS threads and schedule seeds, in the
+//! interpreter and in native code. Results must not depend on any of these.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use ptxvm::{Buffer, ErrorKind, Launch, Vm};
+use ptxvm::{Buffer, Engine, ErrorKind, Launch, Vm};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// OS threads and schedule seed.
-type Schedule = (u32, u64);
+/// OS threads, schedule seed, engine.
+type Schedule = (u32, u64, Engine);
 
-const MAIN_SCHEDULES: [Schedule; 4] = [(1, 0), (2, 1), (4, 2), (1, 12345)];
-const VARIANT_SCHEDULES: [Schedule; 1] = [(2, 3)];
+const MAIN_SCHEDULES: &[Schedule] = &[
+    (1, 0, Engine::Interp),
+    (2, 1, Engine::Interp),
+    (4, 2, Engine::Interp),
+    (1, 12345, Engine::Interp),
+    #[cfg(feature = "jit")]
+    (2, 4, Engine::Jit),
+];
+const VARIANT_SCHEDULES: &[Schedule] = &[
+    (2, 3, Engine::Interp),
+    #[cfg(feature = "jit")]
+    (2, 5, Engine::Jit),
+];
 
 fn main() {
     let args = Arguments::from_args();
@@ -27,18 +38,19 @@ fn main() {
         let text = std::fs::read_to_string(file).expect("case");
         let case: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         let name = file.file_stem().expect("stem").to_string_lossy().into_owned();
-        let mut sources = vec![(string(&case["ptx"]), &MAIN_SCHEDULES[..])];
+        let mut sources = vec![(string(&case["ptx"]), MAIN_SCHEDULES)];
         for variant in case["variants"].as_array().into_iter().flatten() {
-            sources.push((string(variant), &VARIANT_SCHEDULES[..]));
+            sources.push((string(variant), VARIANT_SCHEDULES));
         }
         for (ptx, schedules) in sources {
             for schedule in schedules {
                 let (case, root, ptx, schedule) = (case.clone(), root.clone(), ptx.clone(), *schedule);
                 let title = format!(
-                    "{name} {} threads={} seed={}",
+                    "{name} {} threads={} seed={} {:?}",
                     ptx.trim_start_matches("kernels/"),
                     schedule.0,
-                    schedule.1
+                    schedule.1,
+                    schedule.2
                 );
                 trials.push(Trial::test(title, move || {
                     run(&root, &case, &ptx, schedule).map_err(Failed::from)
@@ -71,7 +83,7 @@ fn extent(value: &Value) -> [u32; 3] {
     [0, 1, 2].map(|i| value[i].as_u64().unwrap_or(1) as u32)
 }
 
-fn run(root: &Path, case: &Value, ptx: &str, (threads, seed): Schedule) -> Result<(), String> {
+fn run(root: &Path, case: &Value, ptx: &str, (threads, seed, engine): Schedule) -> Result<(), String> {
     let text = std::fs::read_to_string(root.join(ptx)).map_err(|e| format!("{ptx}: {e}"))?;
     let checked = ptxvm::check(ptx, &text, &ptxvm::CheckOptions::default());
     let report = |d: &ptxvm::Diagnostic| ptxvm::render(d, &checked.source, false);
@@ -137,7 +149,7 @@ fn run(root: &Path, case: &Value, ptx: &str, (threads, seed): Schedule) -> Resul
         params[slot.offset..slot.offset + slot.bytes].copy_from_slice(bytes);
     }
 
-    let mut launch = Launch::new(extent(&case["grid"]), extent(&case["block"])).seed(seed);
+    let mut launch = Launch::new(extent(&case["grid"]), extent(&case["block"])).seed(seed).engine(engine);
     launch.shared = case["shared"].as_u64().unwrap_or(0) as u32;
     launch.threads = Some(threads);
     launch.max_steps = case["max_steps"].as_u64();

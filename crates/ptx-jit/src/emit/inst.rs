@@ -88,8 +88,7 @@ impl Emit<'_> {
                 (Some(_), Lanes::First(_)) => return false,
                 (None, _) => None,
             };
-            let mut cx =
-                Lower { b: &self.b, env: self.env, lanes: count, carry_in: flags, carry_out: None };
+            let mut cx = Lower { b: &self.b, env: self.env, lanes: count, carry_in: flags, carry_out: None };
             let Some(values) = lower::lower(&mut cx, inst, count, &operands) else { return false };
             if carry_out.is_some() {
                 match (cx.carry_out, lanes) {

@@ -270,14 +270,7 @@ impl Emit<'_> {
     }
 
     /// Renews the window of the site, and leaves the access to the interpreter.
-    fn slow(
-        &mut self,
-        site: Site,
-        inst: &Inst,
-        op: &Op,
-        access: Access,
-        addresses: &Addresses,
-    ) -> Vec<Rep> {
+    fn slow(&mut self, site: Site, inst: &Inst, op: &Op, access: Access, addresses: &Addresses) -> Vec<Rep> {
         if !matches!(access.space, Space::Shared | Space::Local) {
             let (first, low, span) = match addresses {
                 Addresses::Same(address) => (*address, 0, access.bytes()),
@@ -323,7 +316,8 @@ impl Emit<'_> {
     /// largest chunk where each has its own base.
     fn span(&self, pattern: &Pattern, access: Access) -> (i32, u32) {
         let lanes = &pattern.lanes;
-        let (low, high) = (lanes.iter().min().copied().unwrap_or(0), lanes.iter().max().copied().unwrap_or(0));
+        let (low, high) =
+            (lanes.iter().min().copied().unwrap_or(0), lanes.iter().max().copied().unwrap_or(0));
         (low, (high - low) as u32 + access.bytes())
     }
 
@@ -338,7 +332,8 @@ impl Emit<'_> {
         let (start, delta, limit) = self.bounds(site, access, addresses)?;
         let bytes = u64::from(access.bytes());
         let check = |emit: &Self, address: Value, low: i32| {
-            let lowest = if low == 0 { address } else { emit.b.add(address, emit.c64(i64::from(low) as u64)) };
+            let lowest =
+                if low == 0 { address } else { emit.b.add(address, emit.c64(i64::from(low) as u64)) };
             let from = emit.b.sub(lowest, start);
             let inside = emit.b.icmp(IntPred::Ult, from, limit);
             if bytes == 1 {
@@ -412,8 +407,10 @@ impl Emit<'_> {
                         Some(others) => self.b.or(others, wrong),
                     });
                     places.push(if access.space == Space::Local {
-                        let (origin, stride) =
-                            (self.load64(offset_of!(Frame, local)), self.load64(offset_of!(Frame, local) + 8));
+                        let (origin, stride) = (
+                            self.load64(offset_of!(Frame, local)),
+                            self.load64(offset_of!(Frame, local) + 8),
+                        );
                         let own = self.strided(origin, stride, c);
                         self.b.add(own, *chunk)
                     } else {
@@ -475,7 +472,8 @@ impl Emit<'_> {
                 let number = u64::from(self.window(site));
                 let windows = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, windows)), 8);
                 let window = self.b.offset(windows, number * size_of::<Window>() as u64);
-                let field = |offset: usize| self.b.load(self.int(64), self.b.offset(window, offset as u64), 8);
+                let field =
+                    |offset: usize| self.b.load(self.int(64), self.b.offset(window, offset as u64), 8);
                 (field(offset_of!(Window, start)), zero, field(offset_of!(Window, limit)))
             }
             Space::Param | Space::Reg | Space::Sreg | Space::Tex => return None,
@@ -563,8 +561,11 @@ impl Emit<'_> {
 
     fn gathered(&self, chunk: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
         let ty = self.b.vec(self.int(access.bits), self.width);
-        let lanes =
-            if self.whole(op) { self.b.ones(self.bits_type()) } else { self.mask_chunk(self.scalar(op.uses[0]), c) };
+        let lanes = if self.whole(op) {
+            self.b.ones(self.bits_type())
+        } else {
+            self.mask_chunk(self.scalar(op.uses[0]), c)
+        };
         let pointers = self.b.int_to_ptr(chunk);
         let load = |at: u32| {
             let offset = self.c64(u64::from(at * access.bits / 8));
@@ -644,8 +645,11 @@ impl Emit<'_> {
     }
 
     fn scattered(&self, chunk: Value, c: u32, access: Access, op: &Op, values: &[Value]) {
-        let lanes =
-            if self.whole(op) { self.b.ones(self.bits_type()) } else { self.mask_chunk(self.scalar(op.uses[0]), c) };
+        let lanes = if self.whole(op) {
+            self.b.ones(self.bits_type())
+        } else {
+            self.mask_chunk(self.scalar(op.uses[0]), c)
+        };
         let pointers = self.b.int_to_ptr(chunk);
         for (at, value) in values.iter().enumerate() {
             let offset = self.c64(at as u64 * u64::from(access.bits / 8));

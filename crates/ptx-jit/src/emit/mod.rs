@@ -14,8 +14,8 @@ mod sync;
 mod value;
 
 use crate::frame::Frame;
-use crate::lower::Env;
 use crate::llvm::{Block, Builder, Extensions, Flush, Function, Likely, Module, Type, Value};
+use crate::lower::Env;
 use crate::plan::{Class, Cond, Kind, Name, NodeId, Op, OpKind, Plan, Shape, Site, Term};
 use ptx::ir::RegClass;
 use ptx_exec::layout::Layout;
@@ -347,8 +347,7 @@ impl Emit<'_> {
             return;
         }
         let Some(place) = target.preds.iter().position(|p| *p == from) else { return };
-        let values: Vec<Rep> =
-            target.phis.iter().map(|phi| self.coerce(phi.from[place], phi.def)).collect();
+        let values: Vec<Rep> = target.phis.iter().map(|phi| self.coerce(phi.from[place], phi.def)).collect();
         let block = self.b.current_block();
         if self.phis.contains_key(&(to.0, 0)) {
             self.arrive(to, block, &values);

@@ -172,7 +172,9 @@ impl Emit<'_> {
             let pick = |emit: &Self, (a, b): (&Value, &Value)| emit.b.select(pred, *a, *b);
             match (self.coerce(a, def), self.coerce(b, def)) {
                 (Rep::Scalar(a), Rep::Scalar(b)) => Rep::Scalar(pick(self, (&a, &b))),
-                (Rep::Bases(a), Rep::Bases(b)) => Rep::Bases(a.iter().zip(&b).map(|x| pick(self, x)).collect()),
+                (Rep::Bases(a), Rep::Bases(b)) => {
+                    Rep::Bases(a.iter().zip(&b).map(|x| pick(self, x)).collect())
+                }
                 (Rep::Chunks(a), Rep::Chunks(b)) => {
                     Rep::Chunks(a.iter().zip(&b).map(|x| pick(self, x)).collect())
                 }

@@ -3,7 +3,9 @@
 //! Invariant: every edge between masked copies goes through [`Builder::edge`], which lets parked lanes of lower blocks go first.
 
 use super::park::Parking;
-use super::{Cond, Entry, Exit, Kind, Machine, Name, Node, NodeId, Op, OpKind, Parked, Plan, Shape, Site, Term, Why};
+use super::{
+    Cond, Entry, Exit, Kind, Machine, Name, Node, NodeId, Op, OpKind, Parked, Plan, Shape, Site, Term, Why,
+};
 use ptx::analysis::bits::BitSet;
 use ptx::analysis::cfg;
 use ptx::analysis::liveness::Liveness;
@@ -130,7 +132,13 @@ pub(super) fn build(function: &Function, shape: Shape, machine: &impl Machine, f
         found.push(builder.entry(block, shape));
         builder.drain();
     }
-    let mut plan = Plan { nodes: builder.nodes, kinds: builder.kinds, classes: Vec::new(), entries: found, zeros: Vec::new() };
+    let mut plan = Plan {
+        nodes: builder.nodes,
+        kinds: builder.kinds,
+        classes: Vec::new(),
+        entries: found,
+        zeros: Vec::new(),
+    };
     link(&mut plan);
     plan
 }
@@ -237,7 +245,10 @@ impl<M: Machine> Builder<'_, M> {
         let mut relies = Vec::new();
         for number in live {
             let reg = self.live.registers.reg(number);
-            if block == 0 && self.function.kind == ptx::check::module::FunctionKind::Entry && !self.loops_to(0) {
+            if block == 0
+                && self.function.kind == ptx::check::module::FunctionKind::Entry
+                && !self.loops_to(0)
+            {
                 // Read before it is written: anything will do, and zero is what the interpreter has.
                 continue;
             }

@@ -102,9 +102,9 @@ impl Pattern {
         let start = |lane: usize| self.lanes[lane / chunk * chunk];
         let lanes = std::array::from_fn(|lane| self.lanes[lane] - start(lane));
         let offsets = (0..LANES).step_by(chunk).map(|lane| self.lanes[lane].trailing_zeros().min(63) as u8);
-        let align = offsets.zip((0..LANES).step_by(chunk)).fold(self.align, |align, (tz, lane)| {
-            if self.lanes[lane] == 0 { align } else { align.min(tz) }
-        });
+        let align = offsets
+            .zip((0..LANES).step_by(chunk))
+            .fold(self.align, |align, (tz, lane)| if self.lanes[lane] == 0 { align } else { align.min(tz) });
         Pattern { by_chunk: true, align, lanes }
     }
 
@@ -251,7 +251,8 @@ impl<M: Machine> Classifier<'_, M> {
             }
             OpKind::Load(reg) => {
                 // The node that loads belongs to the block that is entered.
-                let block = plan.nodes.iter().find(|n| n.ops.iter().any(|o| o.defs.first() == op.defs.first()));
+                let block =
+                    plan.nodes.iter().find(|n| n.ops.iter().any(|o| o.defs.first() == op.defs.first()));
                 let block = block.map_or(0, |n| n.block);
                 let mut class = Class::Bottom;
                 match self.resumed.get(&(block, *reg)) {
@@ -306,7 +307,8 @@ impl<M: Machine> Classifier<'_, M> {
             Src::Addr(Addr { base: Base::Reg(_), offset, .. }) => match take() {
                 Class::Uniform(_) => Class::Uniform(None),
                 Class::Pattern(p) => {
-                    let align = if *offset == 0 { p.align } else { p.align.min(offset.trailing_zeros() as u8) };
+                    let align =
+                        if *offset == 0 { p.align } else { p.align.min(offset.trailing_zeros() as u8) };
                     Pattern { align, ..*p }.class()
                 }
                 other => other,
@@ -345,9 +347,7 @@ impl<M: Machine> Classifier<'_, M> {
             | Sreg::DynamicSmemSize
             | Sreg::Pm(_)
             | Sreg::Pm64(_) => Class::Uniform(None),
-            Sreg::Laneid => {
-                Pattern { by_chunk: false, align: ALIGNED, lanes: lanes(&|l| l) }.class()
-            }
+            Sreg::Laneid => Pattern { by_chunk: false, align: ALIGNED, lanes: lanes(&|l| l) }.class(),
             Sreg::Tid if axis > 2 => Class::Uniform(Some(0)),
             Sreg::Tid => {
                 // The number of a lane in each dimension, if it is the same sum in every warp (or in every chunk).
@@ -422,7 +422,8 @@ impl<M: Machine> Classifier<'_, M> {
         }
         if count == 1
             && let Some(class) = self.affine(inst, &sources)
-            && let Kind::Reg(RegClass::R32 | RegClass::R64 | RegClass::R16) = plan.kinds[op.defs[0].0 as usize]
+            && let Kind::Reg(RegClass::R32 | RegClass::R64 | RegClass::R16) =
+                plan.kinds[op.defs[0].0 as usize]
         {
             return vec![class];
         }
@@ -505,7 +506,12 @@ impl<M: Machine> Classifier<'_, M> {
             }
             Op::Cvt => {
                 let (d, a) = (inst.mods.dtype(), inst.mods.atype());
-                if !is_int(d) || !is_int(a) || inst.mods.has(ptx::isa::Word::Sat) || a.bits() < 16 || d.bits() < 16 {
+                if !is_int(d)
+                    || !is_int(a)
+                    || inst.mods.has(ptx::isa::Word::Sat)
+                    || a.bits() < 16
+                    || d.bits() < 16
+                {
                     return None;
                 }
                 let p = sources[0].pattern()?;
@@ -521,8 +527,11 @@ impl<M: Machine> Classifier<'_, M> {
 
     fn sum(&self, a: &Class, b: &Class, sign: i32) -> Option<Class> {
         let (a, b) = (a.pattern()?, b.pattern()?);
-        let (a, b) =
-            if a.by_chunk == b.by_chunk { (a, b) } else { (a.by_chunks(self.chunk), b.by_chunks(self.chunk)) };
+        let (a, b) = if a.by_chunk == b.by_chunk {
+            (a, b)
+        } else {
+            (a.by_chunks(self.chunk), b.by_chunks(self.chunk))
+        };
         let lanes = std::array::from_fn(|lane| a.lanes[lane] + sign * b.lanes[lane]);
         Some(Pattern { by_chunk: a.by_chunk, align: a.align.min(b.align), lanes }.class())
     }
@@ -542,7 +551,9 @@ impl<M: Machine> Classifier<'_, M> {
             _ => {
                 let (a, b) = (a.pattern()?, b.pattern()?);
                 let same = a.same_in_chunk(self.chunk) && b.same_in_chunk(self.chunk);
-                same.then(|| Class::Pattern(Box::new(Pattern { by_chunk: true, align: 0, lanes: [0; LANES] })))
+                same.then(|| {
+                    Class::Pattern(Box::new(Pattern { by_chunk: true, align: 0, lanes: [0; LANES] }))
+                })
             }
         }
     }

@@ -1,1 +1,74 @@
-//! Tests of plans.
+//! Plans of small functions.
+
+use super::{Class, Plan, Shape, Term, Why};
+use crate::machine::Native;
+
+fn plan(body: &str, ntid: [u32; 3]) -> Plan {
+    let text = format!(
+        ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n{{\n\
+         .reg .pred %p<9>; .reg .b32 %r<20>; .reg .b64 %rd<9>;\n{body}\n}}\n"
+    );
+    let checked = ptx::check::check("test.ptx", &text, &ptx::check::CheckOptions::default());
+    let Some(module) = checked.module else { panic!("{:?}", checked.diagnostics) };
+    let program = ptx::ir::lower(module);
+    Plan::new(&program.functions[0], Shape { ntid, chunk: 16 }, &Native)
+}
+
+fn exits(plan: &Plan) -> Vec<Why> {
+    let exit = |term: &Term| match term {
+        Term::Exit(exit) => Some(exit.why),
+        _ => None,
+    };
+    plan.nodes.iter().filter_map(|node| exit(&node.term)).collect()
+}
+
+#[test]
+fn straight_code_of_whole_warps_has_no_masked_copy() {
+    let plan = plan("mov.u32 %r1, %tid.x; add.u32 %r2, %r1, 1; st.global.u32 [%rd1], %r2; ret;", [64, 1, 1]);
+    assert!(plan.nodes.iter().all(|node| node.full));
+}
+
+#[test]
+fn a_branch_on_the_thread_number_parts_the_lanes_and_one_on_a_parameter_does_not() {
+    let parted =
+        "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 5; @%p1 bra L; st.global.u32 [%rd1], %r1; L: ret;";
+    let whole =
+        "ld.param.u32 %r1, [n]; setp.lt.u32 %p1, %r1, 5; @%p1 bra L; st.global.u32 [%rd1], %r1; L: ret;";
+    assert!(plan(parted, [64, 1, 1]).nodes.iter().any(|node| !node.full));
+    assert!(plan(whole, [64, 1, 1]).nodes.iter().all(|node| node.full));
+}
+
+#[test]
+fn thread_numbers_are_patterns_where_the_shape_allows() {
+    let body =
+        "mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; add.u32 %r3, %r1, %r2; st.global.u32 [%rd1], %r3; ret;";
+    let classes = |ntid| -> Vec<Class> {
+        let plan = plan(body, ntid);
+        plan.classes
+            .iter()
+            .filter(|class| matches!(class, Class::Pattern(_) | Class::Varying))
+            .cloned()
+            .collect()
+    };
+    // Rows of 32: x is the lane, y is the same in a warp.
+    let Some(Class::Pattern(x)) = classes([32, 4, 1]).into_iter().next() else { panic!("no pattern") };
+    assert_eq!((x.by_chunk, x.lanes[31]), (false, 31));
+    // Rows of 16: each chunk of 16 lanes has its own y, which in a warp is a step of one.
+    let found = classes([16, 4, 1]);
+    assert!(found.iter().all(|class| matches!(class, Class::Pattern(_))), "{found:?}");
+    // Rows of 24 do not line up with warps or chunks.
+    assert!(classes([24, 4, 1]).contains(&Class::Varying));
+}
+
+#[test]
+fn barriers_and_calls_leave_and_can_be_entered_behind() {
+    let plan = plan("mov.u32 %r1, %tid.x; bar.sync 0; st.global.u32 [%rd1], %r1; ret;", [64, 1, 1]);
+    assert!(exits(&plan).contains(&Why::Terminator { block: 0 }));
+    assert!(plan.entries.iter().any(|entry| entry.block == 1));
+}
+
+#[test]
+fn loops_can_be_left_when_their_turns_are_over() {
+    let body = "mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 100; @%p1 bra L; ret;";
+    assert!(exits(&plan(body, [64, 1, 1])).iter().any(|why| matches!(why, Why::Yield { .. })));
+}
