@@ -61,7 +61,17 @@ impl<'a> BodyChecker<'_, 'a> {
         let offset = match &address.offset {
             None => Some(0),
             Some(expr) => {
-                let value = constexpr::integer(expr, "an offset", text, &mut self.checker.report);
+                let value = match constexpr::evaluate(expr, text, &mut self.checker.report)? {
+                    constexpr::Value::Const(value) => value,
+                    constexpr::Value::Symbol(symbol) => {
+                        let name = symbol.name.span.text(text);
+                        let message =
+                            format!("`{name}` is no constant, and only constants can be added to an address");
+                        self.bad_address(symbol.name.span, &message, "`add.u64` first");
+                        return None;
+                    }
+                };
+                let value = constexpr::as_integer(value, expr, "an offset", &mut self.checker.report);
                 value.and_then(|value| {
                     let wide = value.wide()?;
                     let (least, most) = match address.base {
@@ -288,8 +298,7 @@ impl<'a> BodyChecker<'_, 'a> {
             return Some(());
         }
         self.atomic_space(site, have, span)?;
-        let reads = matches!(site.found.row.row().op, Op::Ld | Op::LdNc | Op::Ldu);
-        if space == Space::Generic && (reads || have != Space::Const) {
+        if space == Space::Generic && matches!(have, Space::Global | Space::Shared) {
             self.checker.report.push(
                 Diagnostic::new(
                     Code::NonStandard,
@@ -321,18 +330,25 @@ impl<'a> BodyChecker<'_, 'a> {
         None
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "all other spaces have names")]
     fn wrong_space(&mut self, span: Span, have: Space, space: Space) -> Option<()> {
         let name = span.text(self.checker.text);
         self.checker.report.push(
             Diagnostic::new(
                 Code::WrongStateSpace,
                 span,
-                format!(
-                    "`{name}` is in `.{}`, but the instruction accesses `.{}`",
-                    have.name(),
-                    space.name()
-                ),
+                match space {
+                    Space::Generic => {
+                        format!("`{name}` is in `.{}`, and its name is no generic address", have.name())
+                    }
+                    _ => format!(
+                        "`{name}` is in `.{}`, but the instruction accesses `.{}`",
+                        have.name(),
+                        space.name()
+                    ),
+                },
             )
+            .with_help(format!("`.{}`", have.name()))
             .with_section("6.4.1"),
         );
         None

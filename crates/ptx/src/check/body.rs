@@ -17,7 +17,7 @@ use super::shape::Shape;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Space, Ty, Version};
-use crate::syntax::tree::{self, Block, Name};
+use crate::syntax::tree::{self, Block, Name, Reference};
 use std::collections::{HashMap, HashSet};
 
 /// The state of checking one body.
@@ -226,6 +226,19 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
                 self.checker.undeclared(name);
                 None
             }
+        }
+    }
+
+    /// Type and lanes of the register that a name names, if it names one of this body; says nothing.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "nothing else is a register of the body")]
+    pub(super) fn register_type(&self, reference: &Reference) -> Option<(Ty, u8)> {
+        match self.checker.scopes.find(reference.name.text(self.checker.text))? {
+            Found::Entity(Entity::Register(id), _) => {
+                let register = self.register(id);
+                Some((register.ty, register.vector))
+            }
+            Found::Member(family, _) => Some((family.ty, family.vector)),
+            Found::Entity(..) => None,
         }
     }
 

@@ -50,6 +50,11 @@ pub(super) fn constant(expr: &Expr, text: &str, report: &mut Report) -> Option<C
 /// Evaluates an expression that must be an integer constant.
 pub(super) fn integer(expr: &Expr, what: &str, text: &str, report: &mut Report) -> Option<Const> {
     let value = constant(expr, text, report)?;
+    as_integer(value, expr, what, report)
+}
+
+/// A constant that must be an integer.
+pub(super) fn as_integer(value: Const, expr: &Expr, what: &str, report: &mut Report) -> Option<Const> {
     if value.is_integer() {
         return Some(value);
     }

@@ -48,6 +48,11 @@ impl Header {
         self.address_size.unwrap_or(default)
     }
 
+    /// Whether modules may have addresses of either size: PTX before 2.3 cannot say which it means.
+    pub(super) fn address_size_is_open(&self) -> bool {
+        self.address_size.is_none() && self.version.is_some_and(|v| v < Version::new(2, 3))
+    }
+
     /// Whether textures and samplers are separate.
     pub(super) fn texmode_independent(&self) -> bool {
         self.texmode.is_some_and(|(independent, _)| independent)

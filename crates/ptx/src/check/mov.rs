@@ -154,12 +154,12 @@ impl<'a> BodyChecker<'_, 'a> {
 
     /// An address in a register of that type.
     fn address_value(&mut self, ty: Ty, base: AddressBase, offset: i64, span: Span) -> Option<Operand> {
+        let wanted = self.checker.header.address_size().bytes() * 8;
         let fits = match ty.kind() {
             TyKind::Bits | TyKind::Unsigned | TyKind::Signed => matches!(ty.bits(), 32 | 64),
             TyKind::Float | TyKind::Pred | TyKind::Opaque => false,
         };
         if !fits {
-            let wanted = self.checker.header.address_size().bytes() * 8;
             self.checker.report.push(
                 Diagnostic::new(
                     Code::WrongOperandType,
@@ -184,6 +184,24 @@ impl<'a> BodyChecker<'_, 'a> {
                 Diagnostic::new(code, span, message).with_help("`mov.u64 r, name;`").with_section("5.3"),
             );
             return None;
+        }
+        let windowed = match base {
+            AddressBase::Var(id) => {
+                matches!(self.checker.variables[id.0 as usize].space, Space::Shared | Space::Const)
+            }
+            AddressBase::Local(_) => true,
+            AddressBase::Func(_) | AddressBase::Absolute | AddressBase::Register(_) => false,
+        };
+        if ty.bits() < wanted && !windowed && !self.checker.header.address_size_is_open() {
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::Suspicious,
+                    span,
+                    format!("the address has {wanted} bits, and is cut to {}", ty.bits()),
+                )
+                .with_help(format!("`mov.u{wanted}`"))
+                .with_section("9.7.8.2"),
+            );
         }
         Some(Operand::SymbolAddress(base, offset))
     }

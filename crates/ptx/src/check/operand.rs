@@ -81,7 +81,10 @@ impl<'a> BodyChecker<'_, 'a> {
         value: Value,
         written: &Written<'a>,
     ) -> Option<Operand> {
-        let ty = self.type_of(site, value.ty)?;
+        let mut ty = self.type_of(site, value.ty)?;
+        if value.ty == TypeOf::Pointer && self.holds_32_bits(written) {
+            ty = Ty::U32;
+        }
         let width = if value.wider { Width::OrWider } else { Width::Equal };
         let lanes = form.lanes(&site.found.mods);
         if lanes > 1 {
@@ -98,6 +101,13 @@ impl<'a> BodyChecker<'_, 'a> {
             }
             Dir::In => self.source(written, ty, width),
         }
+    }
+
+    /// Whether this is an address of 32 bits in a module that may have such addresses as well.
+    fn holds_32_bits(&self, written: &Written<'a>) -> bool {
+        let WrittenKind::Name(reference) = &written.kind else { return false };
+        self.checker.header.address_size_is_open()
+            && self.register_type(reference).is_some_and(|(ty, _)| ty.bits() == 32)
     }
 
     /// A register that is written.
@@ -328,9 +338,12 @@ impl<'a> BodyChecker<'_, 'a> {
             return None;
         }
         // `%gridid` was 16 bits wide, then 32; counters of 64 bits are read by halves in the manual's examples.
-        let legacy = (sreg == Sreg::Gridid && matches!(ty.bits(), 16 | 32))
-            || (matches!(sreg, Sreg::Pm64(_)) && ty.bits() == 32);
-        let short = facts.ty.bits() == 32 && ty.bits() == 16;
+        let integer = matches!(ty.kind(), TyKind::Bits | TyKind::Unsigned | TyKind::Signed);
+        let legacy = integer
+            && (sreg == Sreg::Gridid && matches!(ty.bits(), 16 | 32)
+                || matches!(sreg, Sreg::Pm64(_)) && ty.bits() == 32);
+        // `%tid` and its like were vectors of 16-bit numbers before PTX 2.0.
+        let short = integer && facts.vector && ty.bits() == 16;
         if legacy && sreg != Sreg::Gridid {
             self.checker.report.push(
                 Diagnostic::new(
@@ -398,6 +411,16 @@ impl<'a> BodyChecker<'_, 'a> {
         lanes: u8,
     ) -> Option<Operand> {
         let span = reference.span;
+        if self.special(reference).is_some() {
+            let name = span.text(self.checker.text);
+            let message = format!("`{name}` is read one component at a time");
+            self.checker.report.push(
+                Diagnostic::new(Code::BadVector, span, message)
+                    .with_help(format!("`mov.u32 r, {name}.x;`"))
+                    .with_section("10"),
+            );
+            return None;
+        }
         let Entity::Register(id) = self.resolve(reference.name)? else {
             return self.wrong_vector(span, lanes);
         };

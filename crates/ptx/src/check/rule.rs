@@ -86,7 +86,7 @@ fn place(site: &Site<'_>, written: &[Written<'_>], index: usize) -> Span {
 fn address_size(body: &mut BodyChecker<'_, '_>, site: &Site<'_>) {
     let wanted = body.checker.header.address_size().bytes() * 8;
     let Some(have) = site.found.mods.ty_in(Slot::Type) else { return };
-    if have.bits() == wanted {
+    if have.bits() == wanted || body.checker.header.address_size_is_open() {
         return;
     }
     let text =

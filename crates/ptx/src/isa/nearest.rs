@@ -3,11 +3,12 @@
 //! Invariant: an explanation names the mistake in the program's terms, points at one place, and lists forms that exist.
 //! It never guesses what was meant beyond spelling.
 
+use super::form::{Kind, LanesOf};
 use super::later;
 use super::matching::{
-    OperandShape, RowId, bind, match_suffix, mnemonics, part_words, reach, rows_of, words_of,
+    Body, OperandShape, RowId, bind, match_suffix, mnemonics, part_words, reach, rows_of, words_of,
 };
-use super::{Mods, Version, Word};
+use super::{Mods, Op, Version, Word};
 use crate::diag::Code;
 
 /// Why no row fits.
@@ -103,15 +104,18 @@ fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
         section: rows.first().map(|r| r.row().section),
         later: None,
     };
+    let later = words.iter().enumerate().find_map(|(i, w)| Some((i, later::find_word(mnemonic, w)?)));
+    if let Some((i, since)) = later.filter(|(i, _)| stranger.is_none_or(|s| s >= *i)) {
+        mismatch.code = Code::NotImplemented;
+        mismatch.message = format!("ptxvm does not implement `{}`", full_name(mnemonic, words));
+        mismatch.at = At::Word(i);
+        mismatch.label = format!("PTX {since} introduced this form");
+        mismatch.later = Some(since);
+        return mismatch;
+    }
     if let Some(i) = stranger {
         mismatch.at = At::Word(i);
         mismatch.label = format!("`.{}` is no modifier of `{mnemonic}`", words[i]);
-        if let Some(later) = later::find_word(mnemonic, words[i]) {
-            mismatch.code = Code::NotImplemented;
-            mismatch.message = format!("ptxvm does not implement `{}`", full_name(mnemonic, words));
-            mismatch.label = format!("PTX {later} introduced this form");
-            mismatch.later = Some(later);
-        }
         return mismatch;
     }
     if let Some((i, missing)) = one_missing(mnemonic, &parsed) {
@@ -209,6 +213,9 @@ fn operands(shapes: &[OperandShape], candidates: &[(RowId, Mods)]) -> Mismatch {
     let at = if best < shapes.len() { At::Operand(best) } else { At::Instruction };
     let reached = candidates.iter().filter(|c| bound(c) == Some((best, operand)));
     let meant = reached.filter_map(|(row, mods)| row.form().operands.get(operand).map(|o| (o, mods))).next();
+    if let Some(mismatch) = vectors(&name, shapes, best, meant.map(|(o, _)| o.kind), &rows) {
+        return mismatch;
+    }
     let label = match meant {
         Some((o, mods)) => format!("operand `{}` is {}", o.name, o.describe(mods)),
         None => "one operand too many".into(),
@@ -222,6 +229,43 @@ fn operands(shapes: &[OperandShape], candidates: &[(RowId, Mods)]) -> Mismatch {
         section,
         later: None,
     }
+}
+
+/// What is wrong where a vector stands in place of one value.
+fn vectors(
+    name: &str,
+    shapes: &[OperandShape],
+    operand: usize,
+    kind: Option<Kind>,
+    rows: &[RowId],
+) -> Option<Mismatch> {
+    let Some(Body::Vector(count)) = shapes.get(operand).map(|shape| shape.body) else { return None };
+    let row = rows.first()?.row();
+    let mut mismatch = Mismatch {
+        code: Code::BadVector,
+        message: format!("`{name}` moves one value, not {count}"),
+        at: At::Operand(operand),
+        label: String::new(),
+        help: None,
+        section: Some(row.section),
+        later: None,
+    };
+    match kind? {
+        Kind::Value(value)
+            if value.lanes == LanesOf::Vec && matches!(row.op, Op::Ld | Op::LdNc | Op::Ldu | Op::St) =>
+        {
+            mismatch.help = matches!(count, 2 | 4).then(|| format!("`.v{count}` before the type"));
+        }
+        Kind::MovSource | Kind::Value(_) if row.op == Op::Mov => {
+            mismatch.code = Code::NoSuchForm;
+            mismatch.message = format!("`{name}` neither packs nor unpacks");
+            mismatch.at = At::Words;
+            mismatch.help = Some("`mov.b16`, `mov.b32` and `mov.b64` do, `mov.v2` and `mov.v4` copy".into());
+            mismatch.section = Some("9.7.8.3");
+        }
+        _ => return None,
+    }
+    Some(mismatch)
 }
 
 /// The forms of some rows, for help: the first few, each once.
