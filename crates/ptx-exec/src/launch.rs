@@ -432,7 +432,7 @@ impl Kernel {
                 gridid: memory.next_launch(),
                 nsmid: threads,
                 dynamic_shared: config.dynamic_shared,
-                total_shared: (shared_bytes as u32).next_multiple_of(256),
+                total_shared: (shared_bytes as u32).next_multiple_of(shared_unit(self.module.program())),
                 envreg: [0; 32],
             }),
             kernel: self.kernel.0,
@@ -601,6 +601,11 @@ impl Drop for Params<'_> {
         // Nothing else frees it: the guest's `free` takes global memory only.
         let _ = self.memory.free(self.address);
     }
+}
+
+/// Shared memory comes in units of so many bytes. PTX ISA §10.22.
+fn shared_unit(program: &Program) -> u32 {
+    if program.target.sm.number < 30 { 128 } else { 256 }
 }
 
 /// Elements of a box.

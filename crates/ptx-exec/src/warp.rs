@@ -23,7 +23,7 @@ pub struct GridShape {
     pub nsmid: u32,
     /// `%dynamic_smem_size` in bytes.
     pub dynamic_shared: u32,
-    /// `%total_smem_size` in bytes: static and dynamic, a multiple of 256.
+    /// `%total_smem_size` in bytes: static and dynamic, in the target's units.
     pub total_shared: u32,
     /// `%envreg0` to `%envreg31`.
     pub envreg: [u32; 32],

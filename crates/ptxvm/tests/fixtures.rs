@@ -172,6 +172,12 @@ fn run(root: &Path, case: &Value, ptx: &str, (threads, seed, engine): Schedule) 
         let bytes = buffer.read().map_err(|e| e.to_string())?;
         compare(&expected, &bytes, tolerance).map_err(|e| format!("argument {}: {e}", index + 1))?;
     }
+    if let Some(expected) = case["events"].as_array() {
+        let expected: Vec<u64> = expected.iter().filter_map(Value::as_u64).collect();
+        if done.events[..] != expected {
+            return Err(format!("events {:?}, expected {expected:?}", done.events));
+        }
+    }
     if let Some(expected) = case["output"].as_str() {
         let found = String::from_utf8_lossy(&done.output);
         let same = if case["output_order"] == "any order of lines" {
@@ -197,6 +203,11 @@ fn check_trap(found: &ptxvm::Trap, expected: &Value) -> Result<(), String> {
     }
     if let Some(line) = expected["line"].as_u64()
         && u64::from(found.line) != line
+    {
+        return Err(format!("expected {expected}, found {found}"));
+    }
+    if let Some(text) = expected["says"].as_str()
+        && !found.to_string().contains(text)
     {
         return Err(format!("expected {expected}, found {found}"));
     }

@@ -88,6 +88,13 @@ impl<'a> BodyChecker<'_, 'a> {
         let width = if value.wider { Width::OrWider } else { Width::Equal };
         let lanes = form.lanes(&site.found.mods);
         if lanes > 1 {
+            if site.found.row.row().op == Op::MovVec
+                && let WrittenKind::Name(reference) = &written.kind
+                && let Some(sreg) = self.special(reference)
+                && form.dir == Dir::In
+            {
+                return self.special_vector(reference, sreg, ty, lanes);
+            }
             return self.vector(form.dir, ty, width, lanes, written);
         }
         if form.selector.is_some() || form.may_minus {
@@ -360,6 +367,19 @@ impl<'a> BodyChecker<'_, 'a> {
             return None;
         }
         Some(Operand::Sreg(sreg, component.unwrap_or(0)))
+    }
+
+    /// `mov.v4` from a special register that is a vector (A36).
+    fn special_vector(&mut self, reference: &'a Reference, sreg: Sreg, ty: Ty, lanes: u8) -> Option<Operand> {
+        let facts = sreg.facts();
+        if !facts.vector || lanes != 4 || reference.suffix.is_some() {
+            return self.wrong_vector(reference.span, lanes);
+        }
+        if !accepts(ty, facts.ty, Width::Equal) {
+            self.wrong_type(reference.span, ty, facts.ty);
+            return None;
+        }
+        Some(Operand::Vector((0..4).map(|component| Operand::Sreg(sreg, component)).collect()))
     }
 
     /// A vector of registers: `{a, b}`, or a vector register.
