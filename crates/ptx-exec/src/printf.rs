@@ -156,7 +156,11 @@ fn conversion<'f>(
             let prefix = if spec.alternate && value != 0 { prefix } else { "" };
             integer(&spec, false, &digits, prefix, false)
         }
-        b'p' => pad(&spec, "", format!("0x{:x}", args.next(pointer)?).as_bytes(), false),
+        b'p' => match args.next(pointer)? {
+            // As the C library of Linux writes it.
+            0 => pad(&spec, "", b"(nil)", false),
+            address => pad(&spec, "", format!("0x{address:x}").as_bytes(), false),
+        },
         b'c' => pad(&spec, "", &[args.next(4)? as u8], false),
         b's' => {
             let address = args.next(pointer)?;

@@ -108,6 +108,9 @@ fn tiled(
     Ok(Fragment::tiled(matrix, (lines, length), bits, registers))
 }
 
+/// What CUDA's `load_matrix_sync` asks of the distance of rows: a multiple of 8 halves, of 4 floats.
+const STRIDE_BYTES: u64 = 16;
+
 /// Where a matrix lies in memory, but for its address.
 struct Stored {
     space: Space,
@@ -162,8 +165,9 @@ impl Stored {
             bits,
             chunk,
             chunks: row_bytes / chunk,
-            // The size of the fragment. Where the manual's default stride breaks its own rule (rows of eight `.f16`), the row's.
-            align: (registers as u64 * 4).min(row_bytes),
+            // The size of the fragment, but no more than CUDA asks of the leading dimension: 16 bytes. Where the manual's default stride
+            // breaks its own rule (rows of eight `.f16`), the row's.
+            align: (registers as u64 * 4).min(row_bytes).min(STRIDE_BYTES),
             order: (0..rows * row).map(|i| index(i) as u16).collect(),
             element_bits,
         })
@@ -220,21 +224,31 @@ fn wmma_load(o: &Operands<'_>) -> Bound {
     let fragment = tiled(o, name, matrix, shape, ty)?;
     let stored = Stored::new(o, matrix, shape, ty, fragment.registers(), 1)?;
     match stored.chunk {
-        4 => load::<1>(o, fragment, stored),
-        8 => load::<2>(o, fragment, stored),
-        16 => load::<4>(o, fragment, stored),
-        32 => load::<8>(o, fragment, stored),
+        4 => load::<1, 1>(o, fragment, stored),
+        8 => load::<2, 1>(o, fragment, stored),
+        16 => load::<4, 1>(o, fragment, stored),
+        32 => load::<4, 2>(o, fragment, stored),
         _ => Err(Missing),
     }
 }
 
-fn load<const N: usize>(o: &Operands<'_>, fragment: Fragment, stored: Stored) -> Bound {
+/// Loads chunks of `PIECES` accesses of `N` words, each aligned to its size: at most [`STRIDE_BYTES`].
+fn load<const N: usize, const PIECES: usize>(o: &Operands<'_>, fragment: Fragment, stored: Stored) -> Bound {
     let targets = targets(o, fragment.registers())?;
     Ok(Box::new(move |exec: &mut Exec<'_>| {
         whole_warp(exec.mask)?;
         let addrs = stored.addresses(Inputs::of(exec), fragment.registers(), false)?;
-        let mut words = [Lane::splat(0_u32); N];
-        exec.mem.load_vector(stored.space, &addrs, FULL, Sem::Weak, words.each_mut())?;
+        let mut words = [[Lane::splat(0_u32); N]; PIECES];
+        for (piece, words) in words.iter_mut().enumerate() {
+            exec.mem.load_vector(
+                stored.space,
+                &piece_of::<N>(&addrs, piece),
+                FULL,
+                Sem::Weak,
+                words.each_mut(),
+            )?;
+        }
+        let words = words.as_flattened();
         let mask = u32::MAX >> (32 - stored.element_bits);
         let mut elements = [0; MOST];
         stored.each(|index, lane, word, shift| elements[index] = words[word].0[lane] >> shift & mask);
@@ -250,23 +264,38 @@ fn wmma_store(o: &Operands<'_>) -> Bound {
     let registers = fragment.registers();
     let stored = Stored::new(o, Matrix::Accumulator, shape, ty, registers, 1 + registers)?;
     match stored.chunk {
-        8 => store::<2>(o, fragment, stored),
-        16 => store::<4>(o, fragment, stored),
-        32 => store::<8>(o, fragment, stored),
+        8 => store::<2, 1>(o, fragment, stored),
+        16 => store::<4, 1>(o, fragment, stored),
+        32 => store::<4, 2>(o, fragment, stored),
         _ => Err(Missing),
     }
 }
 
-fn store<const N: usize>(o: &Operands<'_>, fragment: Fragment, stored: Stored) -> Bound {
+/// The addresses of a piece of each chunk.
+fn piece_of<const N: usize>(chunks: &Lane<u64>, piece: usize) -> Lane<u64> {
+    Lane(chunks.0.map(|chunk| chunk.wrapping_add((piece * N * size_of::<u32>()) as u64)))
+}
+
+/// As [`load`]. Where a chunk has several pieces, all are looked at before one is written.
+fn store<const N: usize, const PIECES: usize>(o: &Operands<'_>, fragment: Fragment, stored: Stored) -> Bound {
     let sources = sources(o, 1, fragment.registers())?;
     Ok(Box::new(move |exec: &mut Exec<'_>| {
         whole_warp(exec.mask)?;
         let inputs = Inputs::of(exec);
         let addrs = stored.addresses(inputs, fragment.registers(), true)?;
         let elements = fragment.gather(&read(&sources, inputs)[..sources.len()], |bits| bits);
-        let mut words = [Lane::splat(0_u32); N];
-        stored.each(|index, lane, word, shift| words[word].0[lane] |= elements[index] << shift);
-        exec.mem.store_vector(stored.space, &addrs, FULL, Sem::Weak, words.each_ref())
+        let mut words = [[Lane::splat(0_u32); N]; PIECES];
+        stored.each(|index, lane, word, shift| words[word / N][word % N].0[lane] |= elements[index] << shift);
+        for piece in 1..PIECES {
+            let mut seen = [Lane::splat(0_u32); N];
+            let addrs = piece_of::<N>(&addrs, piece);
+            exec.mem.load_vector(stored.space, &addrs, FULL, Sem::Weak, seen.each_mut())?;
+        }
+        for (piece, words) in words.iter().enumerate() {
+            let addrs = piece_of::<N>(&addrs, piece);
+            exec.mem.store_vector(stored.space, &addrs, FULL, Sem::Weak, words.each_ref())?;
+        }
+        Ok(())
     }))
 }
 

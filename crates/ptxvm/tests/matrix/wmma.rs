@@ -80,10 +80,10 @@ impl Case {
         std::array::from_fn(|i| {
             let ((rows, columns), width) = (self.dims()[i], bits(self.tys()[i]));
             let least = if self.by_rows[i] { columns } else { rows };
-            // Gaps of twice the fragment's size keep every row aligned.
-            let gap = if self.strides { 2 * self.registers()[i] * 32 / width } else { 0 };
-            let base =
-                least.next_multiple_of(if self.strides { self.registers()[i] * 32 / width } else { 1 });
+            // Rows need not start at multiples of the fragment, only of 16 bytes (or of a smaller fragment).
+            let unit = (self.registers()[i] * 32).min(128) / width;
+            let gap = if self.strides { 3 * unit } else { 0 };
+            let base = least.next_multiple_of(if self.strides { unit } else { 1 });
             let place = Place { offset, by_rows: self.by_rows[i], stride: base + gap, bits: width };
             offset = (offset + place.bytes(rows, columns)).next_multiple_of(32) + 32;
             place
