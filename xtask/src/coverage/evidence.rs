@@ -27,6 +27,11 @@ pub(super) fn collect(root: &Path, inventory: &Inventory) -> Result<Evidence, St
     for file in files(&root.join("tests/language"), "ptx")? {
         evidence.language(&name(root, &file), &read(&file)?, inventory);
     }
+    for (folder, extension) in [("textures", "case"), ("fixtures/cases", "json")] {
+        for file in files(&root.join("tests").join(folder), extension)? {
+            evidence.data(root, &file, inventory)?;
+        }
+    }
     evidence.table(root, &read(&root.join("tests/coverage/executed.tsv"))?, inventory)?;
     for krate in files(&root.join("crates"), "")? {
         for file in sources(&krate)? {
@@ -111,6 +116,33 @@ impl Evidence {
             match executed.find(row, pattern) {
                 Ok(()) => drop(self.executed.insert(id.to_owned())),
                 Err(why) => self.faults.push(format!("{place}: {test}: {why}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// `# covers: ID...` in a file of `tests/textures`, `"covers": [...]` in a case of `tests/fixtures`: something that the test executes
+    /// must be of the row.
+    fn data(&mut self, root: &Path, file: &Path, inventory: &Inventory) -> Result<(), String> {
+        let (place, text) = (name(root, file), read(file)?);
+        let case = file.extension().is_some_and(|e| e == "case");
+        let ids: BTreeSet<&str> = if case {
+            let lines = text.lines().filter_map(|line| line.strip_prefix("# covers: "));
+            lines.flat_map(str::split_whitespace).collect()
+        } else {
+            list_of(&text, "covers").collect()
+        };
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let executed =
+            Executed::read(root, &format!("{}/{stem}", if case { "textures" } else { "fixtures" }))?;
+        for id in ids {
+            let Some(row) = self.row(&place, id, inventory) else { continue };
+            match executed.find(row, "*") {
+                Ok(()) => drop(self.executed.insert(id.to_owned())),
+                Err(why) => self.faults.push(format!("{place}: `{id}`: {why}")),
             }
         }
         Ok(())
@@ -212,7 +244,7 @@ impl Executed {
 /// The lines of a file of forms that say what is executed: headings as they stand, and the body of each form. A form without a body
 /// is the instruction of its name. Vectors are left out.
 fn described(line: &str) -> Vec<String> {
-    let Some(head) = line.strip_prefix("form ") else {
+    let Some(head) = line.strip_prefix("form ").or_else(|| line.strip_prefix("then ")) else {
         let vector = line.contains(" = ") || line.ends_with(" =");
         return if vector || line.starts_with('#') { Vec::new() } else { vec![line.to_owned()] };
     };
@@ -234,6 +266,12 @@ fn described(line: &str) -> Vec<String> {
 fn string_of<'a>(json: &'a str, member: &str) -> Option<&'a str> {
     let after = json.split_once(&format!("\"{member}\":"))?.1.trim_start().strip_prefix('"')?;
     after.split_once('"').map(|(value, _)| value)
+}
+
+/// The texts in the first list of this name in a JSON object.
+fn list_of<'a>(json: &'a str, member: &str) -> impl Iterator<Item = &'a str> {
+    let list = json.split_once(&format!("\"{member}\":")).and_then(|(_, after)| after.split_once(']'));
+    list.into_iter().flat_map(|(list, _)| list.split('"').skip(1).step_by(2))
 }
 
 fn read(file: &Path) -> Result<String, String> {
