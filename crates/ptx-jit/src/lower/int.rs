@@ -157,16 +157,6 @@ pub(super) fn max(q: &Query<'_>) -> Option<Lowering> {
     q.map(&[ty, ty], ty, move |l, v| l.b.intrinsic(name, &[v[0].ty()], v))
 }
 
-/// Element `index` of `bits` bits in every lane, extended to 32.
-fn element(l: &Lower<'_, '_>, word: Value, index: u32, bits: u32, signed: bool) -> Value {
-    let b = l.b;
-    let top = 32 - bits;
-    let up = l.constant(word, u64::from(top - index * bits));
-    let down = l.constant(word, u64::from(top));
-    let high = b.shl(word, up);
-    if signed { b.ashr(high, down) } else { b.lshr(high, down) }
-}
-
 /// The types of the packed operands of a dot product.
 fn dot_types(q: &Query<'_>) -> Option<(bool, bool)> {
     let signed = |slot| match q.ty_in(slot)? {
@@ -191,8 +181,8 @@ pub(super) fn dp2a(q: &Query<'_>) -> Option<Lowering> {
     };
     q.map(&[Ty::B32; 3], Ty::B32, move |l, v| {
         (0..2).fold(v[2], |sum, i| {
-            let a = element(l, v[0], i, 16, a_signed);
-            let b = element(l, v[1], first + i, 8, b_signed);
+            let a = l.element(v[0], i, 16, a_signed);
+            let b = l.element(v[1], first + i, 8, b_signed);
             l.b.add(sum, l.b.mul(a, b))
         })
     })
@@ -245,6 +235,16 @@ pub(super) fn mad_carry(q: &Query<'_>) -> Option<Lowering> {
 }
 
 impl Lower<'_, '_> {
+    /// Element `index` of `bits` bits of words, extended to 32.
+    pub(super) fn element(&self, word: Value, index: u32, bits: u32, signed: bool) -> Value {
+        let b = self.b;
+        let top = 32 - bits;
+        let up = self.constant(word, u64::from(top - index * bits));
+        let down = self.constant(word, u64::from(top));
+        let high = b.shl(word, up);
+        if signed { b.ashr(high, down) } else { b.lshr(high, down) }
+    }
+
     fn add_sat(&self, a: Value, b: Value) -> Value {
         self.b.intrinsic("llvm.sadd.sat", &[a.ty()], &[a, b])
     }
@@ -350,15 +350,15 @@ impl Lower<'_, '_> {
     }
 
     /// The sum of `c` and the products of four bytes.
-    fn dot4(&self, x: Value, y: Value, c: Value, x_signed: bool, y_signed: bool) -> Value {
+    pub(super) fn dot4(&self, x: Value, y: Value, c: Value, x_signed: bool, y_signed: bool) -> Value {
         let name = match self.lanes {
             16 if self.env.extensions.vnni => "llvm.x86.avx512.vpdpbusd.512",
             8 if self.env.extensions.vnni => "llvm.x86.avx512.vpdpbusd.256",
             4 if self.env.extensions.vnni => "llvm.x86.avx512.vpdpbusd.128",
             _ => {
                 return (0..4).fold(c, |sum, i| {
-                    let p = element(self, x, i, 8, x_signed);
-                    let q = element(self, y, i, 8, y_signed);
+                    let p = self.element(x, i, 8, x_signed);
+                    let q = self.element(y, i, 8, y_signed);
                     self.b.add(sum, self.b.mul(p, q))
                 });
             }

@@ -25,6 +25,7 @@ mod query;
 mod round;
 #[cfg(test)]
 mod tests;
+mod video;
 
 use ptx::ir::{Dst, Inst, RegClass, Src};
 use ptx::isa::{Mods, Op, RowId, Ty};
@@ -210,29 +211,16 @@ fn choose_op(q: &Query<'_>) -> Option<Lowering> {
         | Op::Bmsk
         | Op::CvtPack => None,
 
-        Op::Vadd
-        | Op::Vsub
-        | Op::Vabsdiff
-        | Op::Vmin
-        | Op::Vmax
-        | Op::Vshl
-        | Op::Vshr
-        | Op::Vmad
-        | Op::Vset
-        | Op::Vadd2
-        | Op::Vsub2
-        | Op::Vavrg2
-        | Op::Vabsdiff2
-        | Op::Vmin2
-        | Op::Vmax2
-        | Op::Vset2
-        | Op::Vadd4
-        | Op::Vsub4
-        | Op::Vavrg4
-        | Op::Vabsdiff4
-        | Op::Vmin4
-        | Op::Vmax4
-        | Op::Vset4 => None,
+        Op::Vadd | Op::Vsub | Op::Vabsdiff | Op::Vmin | Op::Vmax | Op::Vshl | Op::Vshr | Op::Vset => {
+            video::scalar(q)
+        }
+        Op::Vmad => video::vmad(q),
+        Op::Vadd2 | Op::Vsub2 | Op::Vavrg2 | Op::Vabsdiff2 | Op::Vmin2 | Op::Vmax2 | Op::Vset2 => {
+            video::packed(q, 2)
+        }
+        Op::Vadd4 | Op::Vsub4 | Op::Vavrg4 | Op::Vabsdiff4 | Op::Vmin4 | Op::Vmax4 | Op::Vset4 => {
+            video::packed(q, 4)
+        }
 
         // Not from values to values: memory, other lanes, control.
         Op::Isspacep

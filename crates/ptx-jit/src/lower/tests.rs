@@ -195,16 +195,7 @@ fn cases(sample: &Inst) -> Vec<Case> {
     // Each value source in turn as an immediate.
     for (i, src) in sample.srcs.iter().enumerate() {
         if matches!(src, Src::Reg(reg) if reg.class != RegClass::Pred) {
-            // Comparisons have very many spellings, and treat all constants alike.
-            let few = matches!(sample.op, Op::Set | Op::Setp);
-            let constants = [1u64, 0, 5, 0x7521, u64::MAX, 0x3f80_0000, 0x80];
-            let count = match (few, sample.mods.bool_op()) {
-                (true, Some(_)) => 0,
-                (true, None) => 1,
-                (false, _) => constants.len(),
-            };
-            for imm in &constants[..count] {
-                let imm = *imm;
+            for imm in [0u64, 1, 5, 0x7521, u64::MAX, 0x3f80_0000, 0x80] {
                 let mut inst = sample.clone();
                 inst.srcs[i] = Src::Imm(imm);
                 all.push(inst);
@@ -240,6 +231,7 @@ fn cases(sample: &Inst) -> Vec<Case> {
             all.push(inst);
         }
     }
+    all.extend(with_selectors(sample));
     if sample.dsts.len() == 2 {
         let mut inst = sample.clone();
         inst.dsts[1] = Dst::Sink;
@@ -248,6 +240,43 @@ fn cases(sample: &Inst) -> Vec<Case> {
     all.into_iter()
         .filter_map(|inst| ptx_exec::bind::lone_step(&inst).map(|step| Case { inst, step }))
         .collect()
+}
+
+/// A video instruction with other selectors, signs and written bytes.
+fn with_selectors(sample: &Inst) -> Vec<Inst> {
+    let mut all = Vec::new();
+    let videos: Vec<usize> =
+        (0..sample.srcs.len()).filter(|i| matches!(sample.srcs[*i], Src::Video(_))).collect();
+    let mut random = Random(3);
+    for _ in 0..if videos.is_empty() { 0 } else { 6 } {
+        let mut inst = sample.clone();
+        for i in &videos {
+            let Src::Video(video) = &mut inst.srcs[*i] else { continue };
+            let plain = random.below(3) == 0;
+            if plain {
+                video.elements.clear();
+            }
+            let bound = match video.elements.len() {
+                1 => {
+                    if video.bytes {
+                        4
+                    } else {
+                        2
+                    }
+                }
+                count => 2 * count,
+            };
+            for element in &mut video.elements {
+                *element = random.below(bound.max(1)) as u8;
+            }
+            video.negated = sample.op == Op::Vmad && random.below(4) == 0;
+        }
+        if let Some(Dst::Video { bytes, .. }) = inst.dsts.first_mut() {
+            *bytes = [0b0001, 0b0010, 0b1000, 0b0011, 0b1100, 0b1111][random.below(6)];
+        }
+        all.push(inst);
+    }
+    all
 }
 
 fn register(src: &Src) -> Option<Reg> {
@@ -459,21 +488,35 @@ fn all_forms(wanted: fn(Op) -> bool) {
         let session = Session::new(cpu).unwrap();
         let env = Env { cpu, extensions: session.extensions(), flush: Flush::Never, sm: 70 };
         for row in RowId::all().filter(|row| wanted(row.form().row.op)) {
-            let all: Vec<Case> = row
-                .spellings()
-                .iter()
-                .filter_map(|mods| ptx_exec::bind::sample(row, mods))
-                .flat_map(|inst| cases(&inst))
-                .filter(|case| choose(&case.inst, &env).is_some())
-                .collect();
-            for (turn, batch) in all.chunks(64).enumerate() {
-                // The chunks of this level always, the other widths in turn.
-                let mut widths = vec![cpu.lanes(), [1, 4, 8, 16][turn % 4]];
-                if all.len() <= 256 {
-                    widths.extend([1, 4, 8, 16]);
+            let spellings = row.spellings();
+            // Rows with very many spellings (comparisons, video) take each with two other choices of operands.
+            let others = if spellings.len() < 40 { usize::MAX } else { 2 };
+            let mut all: Vec<Case> = Vec::new();
+            for (turn, mods) in spellings.iter().enumerate() {
+                // Of hundreds of spellings each is tried on one level, and each level on a third of them.
+                if spellings.len() > 100 && turn % Cpu::ALL.len() != cpu as usize {
+                    continue;
                 }
-                widths.sort_unstable();
-                widths.dedup();
+                let Some(inst) = ptx_exec::bind::sample(row, mods) else { continue };
+                if choose(&inst, &env).is_none() {
+                    continue;
+                }
+                let mut made = cases(&inst);
+                let rest = made.len().saturating_sub(1);
+                let start = random.below(rest.max(1));
+                if rest > others {
+                    made[1..].rotate_left(start);
+                    made.truncate(1 + others);
+                }
+                all.extend(made.into_iter().filter(|case| choose(&case.inst, &env).is_some()));
+            }
+            for (turn, batch) in all.chunks(64).enumerate() {
+                // All widths for a few; for many the chunks of this level mostly, the other widths in turn.
+                let widths = match (all.len() <= 128, turn % 3) {
+                    (true, _) => vec![1, 4, 8, 16],
+                    (false, 2) => vec![[1, 4, 8, 16][turn / 3 % 4]],
+                    (false, _) => vec![cpu.lanes()],
+                };
                 for lanes in widths {
                     compared += one_batch(&mut interpreter, &mut random, &session, env, batch, lanes, &only);
                 }
@@ -597,4 +640,45 @@ fn conversions() {
 #[test]
 fn floating_point() {
     all_forms(|op| matches!(op, Op::Testp | Op::Copysign | Op::Fma | Op::Rcp | Op::Sqrt));
+}
+
+#[test]
+fn video_scalar() {
+    all_forms(|op| {
+        matches!(
+            op,
+            Op::Vadd
+                | Op::Vsub
+                | Op::Vabsdiff
+                | Op::Vmin
+                | Op::Vmax
+                | Op::Vshl
+                | Op::Vshr
+                | Op::Vset
+                | Op::Vmad
+        )
+    });
+}
+
+#[test]
+fn video_packed() {
+    all_forms(|op| {
+        matches!(
+            op,
+            Op::Vadd2
+                | Op::Vsub2
+                | Op::Vavrg2
+                | Op::Vabsdiff2
+                | Op::Vmin2
+                | Op::Vmax2
+                | Op::Vset2
+                | Op::Vadd4
+                | Op::Vsub4
+                | Op::Vavrg4
+                | Op::Vabsdiff4
+                | Op::Vmin4
+                | Op::Vmax4
+                | Op::Vset4
+        )
+    });
 }
