@@ -38,14 +38,19 @@ impl Row {
 
     /// Whether a statement can be a use of the row. Where the syntax names no instruction, any can.
     pub(super) fn fits(&self, statement: &Statement<'_>) -> bool {
-        self.keys.is_empty() || self.keys.iter().any(|key| key.fits(statement))
+        self.keys.is_empty() || self.is_its_list(statement) || self.keys.iter().any(|key| key.fits(statement))
     }
 
     /// Whether a statement can be an attempt at the row: the mnemonic or a word of the suffix is right.
     pub(super) fn resembles(&self, statement: &Statement<'_>) -> bool {
         let known = |key: &Key, word| key.mnemonic == word || key.words.iter().any(|w| w == word);
-        self.keys.is_empty()
+        self.fits(statement)
             || self.keys.iter().any(|key| statement.opcode.split('.').any(|word| known(key, word)))
+    }
+
+    /// Branches by index and indirect calls have lists of targets, prototypes and tables, which are declarations.
+    fn is_its_list(&self, statement: &Statement<'_>) -> bool {
+        self.id.starts_with("cf.") && statement.opcode.starts_with('.')
     }
 
     /// What [`Row::fits`] asks for, in words.

@@ -34,17 +34,19 @@ fn before_opcode(text: &str) -> Option<&str> {
     (word.starts_with('@') || word.ends_with(':')).then_some(rest.trim_start())
 }
 
-/// A pattern with its alternatives: `add.(u16|u32)` is `add.u16` and `add.u32`. A `*` is any text.
+/// A pattern with its alternatives: `add.(u16|u32)` is `add.u16` and `add.u32`. A `*` is any text, `\(` a parenthesis.
 ///
 /// # Errors
 /// Parentheses that do not match.
 pub(super) fn expand(pattern: &str) -> Result<Vec<String>, String> {
-    let Some(open) = pattern.find('(') else { return Ok(vec![pattern.to_owned()]) };
+    let escaped = |at: &usize| pattern[..*at].ends_with('\\');
+    let open = pattern.match_indices('(').map(|(at, _)| at).find(|at| !escaped(at));
+    let Some(open) = open else { return Ok(vec![pattern.replace("\\(", "(")]) };
     let close =
         pattern[open..].find(')').ok_or_else(|| format!("`{pattern}`: parentheses do not match"))? + open;
     let rest = expand(&pattern[close + 1..])?;
-    let one =
-        |word: &str| rest.iter().map(|rest| format!("{}{word}{rest}", &pattern[..open])).collect::<Vec<_>>();
+    let before = pattern[..open].replace("\\(", "(");
+    let one = |word: &str| rest.iter().map(|rest| format!("{before}{word}{rest}")).collect::<Vec<_>>();
     Ok(pattern[open + 1..close].split('|').flat_map(one).collect())
 }
 
@@ -80,6 +82,7 @@ mod tests {
     fn alternatives_are_expanded() {
         let all = expand("a(b|)c(d|e)").expect("they match");
         assert_eq!(all, ["abcd", "abce", "acd", "ace"]);
+        assert_eq!(expand("a\\(b) (c|d)").expect("they match"), ["a(b) c", "a(b) d"]);
         assert!(expand("a(b").is_err());
     }
 

@@ -141,6 +141,7 @@ fn an_illegal_store_is_reported_in_full() {
     assert!(nearest.starts_with("buffer #0 (argument 0), 160 bytes"), "{nearest}");
 }
 
+// covers: mach.persistence var.init_func var.init_generic var.init_addr
 #[test]
 fn global_and_constant_variables_are_initialised_and_linked() {
     let kernel = kernel(
@@ -290,6 +291,7 @@ fn output_is_in_order_of_ctas_whatever_the_schedule() {
     }
 }
 
+// covers: abi.recursion dir.func.recursion
 #[test]
 fn recursion_uses_a_stack_and_overflows_it() {
     let kernel = kernel(
