@@ -53,8 +53,11 @@ pub struct LineIndex {
 impl LineIndex {
     /// Indexes the line starts of `source`. Lines end with `\n`.
     pub fn new(source: &str) -> Self {
-        let ends = source.bytes().enumerate().filter(|(_, b)| *b == b'\n');
-        let starts = std::iter::once(0).chain(ends.map(|(i, _)| i as u32 + 1)).collect();
+        let ends = source.match_indices('\n').map(|(i, _)| i as u32 + 1);
+        let mut starts = Vec::with_capacity(source.len() / 32 + 1);
+        starts.push(0);
+        starts.extend(ends);
+        starts.shrink_to_fit();
         Self { starts }
     }
 

@@ -6,6 +6,7 @@
 use super::checker::Checker;
 use super::constexpr;
 use super::declare::{MOST_EXPANDED, Place};
+use super::inst::Written;
 use super::module::{
     AddressBase, Body, FuncId, FunctionKind, LabelId, LocalId, LocalRole, LocalVar, Param, ProtoId, Register,
     RegisterId, Signature, Statement, Storage, VarId,
@@ -16,7 +17,7 @@ use super::sequence::Sequence;
 use super::shape::Shape;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
-use crate::isa::{Space, Ty, Version};
+use crate::isa::{OperandShape, Space, Ty, Version};
 use crate::syntax::tree::{self, Block, Name, Reference};
 use std::collections::{HashMap, HashSet};
 
@@ -36,6 +37,8 @@ pub(super) struct BodyChecker<'c, 'a> {
     pub(super) mistyped: Vec<(Ty, Ty, usize)>,
     /// Which finding says that the instruction at hand needs a vector.
     pub(super) no_vector: Option<usize>,
+    /// Where the operands of an instruction and their outlines are collected.
+    pub(super) lists: (Vec<Written<'a>>, Vec<OperandShape>),
     /// Registers and variables of module scope that this body uses.
     module_registers: HashMap<u32, RegisterId>,
     module_locals: HashMap<u32, LocalId>,
@@ -61,6 +64,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
             tables: HashMap::new(),
             mistyped: Vec::new(),
             no_vector: None,
+            lists: (Vec::new(), Vec::new()),
             module_registers: HashMap::new(),
             module_locals: HashMap::new(),
         }

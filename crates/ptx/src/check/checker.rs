@@ -14,6 +14,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::isa::{Match, Sm, Version};
 use crate::syntax::tree::{self, Item, Name, Tree};
 use crate::syntax::{TokenKind, lexer};
+use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -47,7 +48,7 @@ pub(super) struct Checker<'a> {
     /// How many suggestions have been sought.
     pub(super) suggestions: u32,
     /// Rows of opcodes that have been met, by their text and the outlines of the operands.
-    pub(super) selected: HashMap<(&'a str, u128), Match>,
+    pub(super) selected: HashMap<(&'a str, u128), Match, RandomState>,
 }
 
 impl<'a> Checker<'a> {
@@ -72,7 +73,7 @@ impl<'a> Checker<'a> {
             has_dwarf: false,
             undeclared: HashSet::new(),
             suggestions: 0,
-            selected: HashMap::new(),
+            selected: HashMap::default(),
         }
     }
 

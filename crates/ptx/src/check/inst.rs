@@ -103,13 +103,25 @@ pub(super) struct Site<'m> {
 }
 
 impl<'a> BodyChecker<'_, 'a> {
-    /// Checks an instruction.
+    /// Checks an instruction. The lists of its operands take the memory of the instruction before it.
     pub(super) fn instruction(&mut self, instruction: &'a tree::Instruction) {
+        let (mut written, mut shapes) = std::mem::take(&mut self.lists);
+        self.instruction_with(instruction, &mut written, &mut shapes);
+        written.clear();
+        shapes.clear();
+        self.lists = (written, shapes);
+    }
+
+    fn instruction_with(
+        &mut self,
+        instruction: &'a tree::Instruction,
+        written: &mut Vec<Written<'a>>,
+        shapes: &mut Vec<OperandShape>,
+    ) {
         let text = self.checker.text;
         self.mistyped.clear();
         self.no_vector = None;
         let guard = instruction.guard.as_ref().map(|guard| self.guard(guard));
-        let mut written = Vec::with_capacity(instruction.operands.len());
         let mut broken = false;
         for operand in &instruction.operands {
             match self.written(operand) {
@@ -121,9 +133,9 @@ impl<'a> BodyChecker<'_, 'a> {
             self.words_alone(instruction);
             return;
         }
-        let mut shapes: Vec<OperandShape> = written.iter().map(|w| w.shape(text)).collect();
-        self.vector_registers(instruction, &written, &mut shapes);
-        let Some(found) = self.find(instruction, &written, &shapes) else { return };
+        shapes.extend(written.iter().map(|w| w.shape(text)));
+        self.vector_registers(instruction, written, shapes);
+        let Some(found) = self.find(instruction, written, shapes) else { return };
         let site = Site { found: &found, opcode: instruction.opcode_span(), guarded: guard.is_some() };
         let form = found.row.form();
         let mut operands = Vec::with_capacity(form.operands.len());
@@ -143,7 +155,7 @@ impl<'a> BodyChecker<'_, 'a> {
         }
         let span = Span::new(instruction.mnemonic.span.start, instruction.span.end);
         let mut inst = Inst { row: found.row, mods: found.mods, guard: guard.flatten(), operands, span };
-        if rule::operands(self, &site, &mut inst, &written) {
+        if rule::operands(self, &site, &mut inst, written) {
             self.watch(&inst, site.opcode);
             super::suspicion::instruction(self, &site, &inst);
             self.body.statements.push(Statement::Inst(inst));

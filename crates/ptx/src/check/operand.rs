@@ -208,10 +208,8 @@ impl<'a> BodyChecker<'_, 'a> {
     /// The special register that a name names, unless something declared hides it.
     pub(super) fn special(&self, reference: &Reference) -> Option<Sreg> {
         let name = reference.name.text(self.checker.text);
-        if !name.starts_with('%') || self.checker.scopes.find(name).is_some() {
-            return None;
-        }
-        Sreg::from_name(name)
+        let sreg = Sreg::from_name(name)?;
+        self.checker.scopes.find(name).is_none().then_some(sreg)
     }
 
     /// A register, or an element of a vector register, of a type that fits.

@@ -3,10 +3,15 @@
 //! Invariant: a name has one meaning per scope; inner scopes hide outer ones. A parameterised name (`%r<100>`) is kept as
 //! prefix and count, and its members come into being when they are used, so that memory follows the text and not its
 //! numbers.
+//!
+//! All scopes share one table from a name to its innermost meaning, behind which the meanings that it hides stand in a chain. A
+//! scope that closes leaves its meanings in the table; they are dead by their serial number, and the next declaration of the
+//! name takes their place. So looking up a name is one step, however deep the scopes, and opening and closing them is free.
 
 use super::module::{FuncId, LabelId, LocalId, ProtoId, RegisterId, VarId};
 use crate::Span;
 use crate::isa::Ty;
+use foldhash::fast::RandomState;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -75,33 +80,55 @@ pub(super) enum Found {
     Member(Family, usize),
 }
 
+/// One meaning of a name.
+#[derive(Clone, Copy, Debug)]
+struct Meaning {
+    entity: Entity,
+    span: Span,
+    /// Its scope: how many are around it, and its number among all scopes.
+    depth: u32,
+    serial: u32,
+    /// The meaning that it hides, as the place in [`Scopes::hidden`].
+    hides: Option<u32>,
+}
+
 #[derive(Debug, Default)]
 struct Level<'a> {
-    names: HashMap<Cow<'a, str>, (Entity, Span)>,
-    families: HashMap<&'a str, Family>,
+    /// Its number among all scopes.
+    serial: u32,
+    families: HashMap<&'a str, Family, RandomState>,
     /// Prefixes of families whose declaration has an error.
-    broken: HashSet<&'a str>,
+    broken: HashSet<&'a str, RandomState>,
     /// Prefixes of declared names that end in digits, with the least number and its place.
-    numbered: HashMap<&'a str, (u64, Span)>,
-    /// For suggestions, in the order of declaration.
-    order: Vec<&'a str>,
+    numbered: HashMap<&'a str, (u64, Span), RandomState>,
+    /// How many of `order` are in `numbered`.
+    counted: usize,
+    /// Declared names in their order.
+    order: Vec<(&'a str, Span)>,
 }
 
 /// A stack of scopes.
 #[derive(Debug)]
 pub(super) struct Scopes<'a> {
+    /// The innermost meaning of each name.
+    names: HashMap<Cow<'a, str>, Meaning, RandomState>,
+    /// Meanings that others hide.
+    hidden: Vec<Meaning>,
     levels: Vec<Level<'a>>,
+    /// How many scopes there have been.
+    opened: u32,
 }
 
 impl<'a> Scopes<'a> {
     /// The module's scope alone.
     pub(super) fn new() -> Self {
-        Self { levels: vec![Level::default()] }
+        Self { names: HashMap::default(), hidden: Vec::new(), levels: vec![Level::default()], opened: 1 }
     }
 
     /// Opens an inner scope.
     pub(super) fn open(&mut self) {
-        self.levels.push(Level::default());
+        self.levels.push(Level { serial: self.opened, ..Level::default() });
+        self.opened += 1;
     }
 
     /// Closes the innermost scope.
@@ -114,24 +141,58 @@ impl<'a> Scopes<'a> {
         self.levels.len()
     }
 
+    /// The innermost meaning that lives, from this one outwards.
+    fn living(&self, mut meaning: Meaning) -> Option<Meaning> {
+        loop {
+            if self.levels.get(meaning.depth as usize).is_some_and(|level| level.serial == meaning.serial) {
+                return Some(meaning);
+            }
+            meaning = *self.hidden.get(meaning.hides? as usize)?;
+        }
+    }
+
+    fn innermost(&self, name: &str) -> Option<Meaning> {
+        self.names.get(name).and_then(|meaning| self.living(*meaning))
+    }
+
+    /// The meaning of a name in the scope of that depth and no other.
+    fn meaning_at(&self, name: &str, depth: usize) -> Option<Meaning> {
+        let mut meaning = self.innermost(name)?;
+        while meaning.depth as usize > depth {
+            meaning = self.living(*self.hidden.get(meaning.hides? as usize)?)?;
+        }
+        (meaning.depth as usize == depth).then_some(meaning)
+    }
+
+    /// Gives a name a meaning in the scope of that depth; nothing further in may have one.
+    fn mean(&mut self, name: Cow<'a, str>, entity: Entity, span: Span, depth: usize) {
+        let Some(serial) = self.levels.get(depth).map(|level| level.serial) else { return };
+        let hidden = self.innermost(&name);
+        let hides = hidden.map(|meaning| {
+            self.hidden.push(meaning);
+            self.hidden.len() as u32 - 1
+        });
+        self.names.insert(name, Meaning { entity, span, depth: depth as u32, serial, hides });
+    }
+
+    /// The place of the declaration of a name in the innermost scope.
+    fn declared(&self, name: &str) -> Option<Span> {
+        let depth = self.levels.len() - 1;
+        let meaning = self.meaning_at(name, depth).map(|meaning| meaning.span);
+        meaning.or_else(|| self.levels[depth].member(name).map(|family| family.span))
+    }
+
     /// Declares a name in the innermost scope.
     ///
     /// # Errors
     /// The place of the earlier declaration in the same scope.
     pub(super) fn declare(&mut self, name: &'a str, entity: Entity, span: Span) -> Result<(), Span> {
-        let depth = self.levels.len() - 1;
-        if let Some(earlier) = self.levels[depth].declared(name) {
+        if let Some(earlier) = self.declared(name) {
             return Err(earlier);
         }
-        let level = &mut self.levels[depth];
-        level.names.insert(Cow::Borrowed(name), (entity, span));
-        level.order.push(name);
-        for (prefix, number) in numbered_prefixes(name) {
-            let least = level.numbered.entry(prefix).or_insert((number, span));
-            if number < least.0 {
-                *least = (number, span);
-            }
-        }
+        let depth = self.levels.len() - 1;
+        self.levels[depth].order.push((name, span));
+        self.mean(Cow::Borrowed(name), entity, span, depth);
         Ok(())
     }
 
@@ -145,6 +206,7 @@ impl<'a> Scopes<'a> {
         if let Some(earlier) = level.families.get(prefix) {
             return Err(earlier.span);
         }
+        level.count();
         if let Some((_, span)) = level.numbered.get(prefix).filter(|(least, _)| *least < family.count) {
             return Err(*span);
         }
@@ -154,9 +216,7 @@ impl<'a> Scopes<'a> {
 
     /// Puts a used member of a family beside it, in the scope of that depth.
     pub(super) fn add_member(&mut self, name: &'a str, register: RegisterId, depth: usize, span: Span) {
-        if let Some(level) = self.levels.get_mut(depth) {
-            level.names.insert(Cow::Borrowed(name), (Entity::Register(register), span));
-        }
+        self.mean(Cow::Borrowed(name), Entity::Register(register), span, depth);
     }
 
     /// Declares a name that is not spelled out in the text: a member of a family of variables.
@@ -164,11 +224,10 @@ impl<'a> Scopes<'a> {
     /// # Errors
     /// The place of the earlier declaration in the same scope.
     pub(super) fn declare_owned(&mut self, name: String, entity: Entity, span: Span) -> Result<(), Span> {
-        let depth = self.levels.len() - 1;
-        if let Some(earlier) = self.levels[depth].declared(&name) {
+        if let Some(earlier) = self.declared(&name) {
             return Err(earlier);
         }
-        self.levels[depth].names.insert(Cow::Owned(name), (entity, span));
+        self.mean(Cow::Owned(name), entity, span, self.levels.len() - 1);
         Ok(())
     }
 
@@ -180,20 +239,17 @@ impl<'a> Scopes<'a> {
 
     /// What a name stands for here.
     pub(super) fn find(&self, name: &str) -> Option<Found> {
-        for (depth, level) in self.levels.iter().enumerate().rev() {
-            if let Some((entity, span)) = level.names.get(name) {
-                return Some(Found::Entity(*entity, *span));
-            }
+        let meaning = self.innermost(name);
+        let inner = meaning.map_or(0, |meaning| meaning.depth as usize + 1);
+        for (depth, level) in self.levels.iter().enumerate().skip(inner).rev() {
             if let Some(family) = level.member(name) {
                 return Some(Found::Member(family, depth));
             }
-            if !level.broken.is_empty()
-                && numbered_prefixes(name).any(|(prefix, _)| level.broken.contains(prefix))
-            {
+            if level.breaks(name) {
                 return Some(Found::Entity(Entity::Broken, Span::default()));
             }
         }
-        None
+        meaning.map(|meaning| Found::Entity(meaning.entity, meaning.span))
     }
 
     /// The family whose prefix a name has, though not its number: `%r9` where there is `%r<4>`.
@@ -206,26 +262,40 @@ impl<'a> Scopes<'a> {
 
     /// The declaration of a name at module scope.
     pub(super) fn find_global(&self, name: &str) -> Option<(Entity, Span)> {
-        self.levels.first().and_then(|level| level.names.get(name)).copied()
+        self.meaning_at(name, 0).map(|meaning| (meaning.entity, meaning.span))
     }
 
     /// Names in sight, innermost first, at most `limit`.
     pub(super) fn visible(&self, limit: usize) -> impl Iterator<Item = &'a str> + '_ {
-        self.levels.iter().rev().flat_map(|level| level.order.iter().copied()).take(limit)
+        self.levels.iter().rev().flat_map(|level| level.order.iter().map(|(name, _)| *name)).take(limit)
     }
 }
 
 impl<'a> Level<'a> {
-    fn declared(&self, name: &str) -> Option<Span> {
-        self.names.get(name).map(|(_, span)| *span).or_else(|| self.member(name).map(|family| family.span))
-    }
-
     fn member(&self, name: &str) -> Option<Family> {
         if self.families.is_empty() {
             return None;
         }
         numbered_prefixes(name)
             .find_map(|(prefix, number)| self.families.get(prefix).filter(|f| number < f.count).copied())
+    }
+
+    /// Whether the name is a member of a family whose declaration has an error.
+    fn breaks(&self, name: &str) -> bool {
+        !self.broken.is_empty() && numbered_prefixes(name).any(|(prefix, _)| self.broken.contains(prefix))
+    }
+
+    /// Brings `numbered` up to date; only declarations of families ask for it.
+    fn count(&mut self) {
+        for (name, span) in self.order.iter().skip(self.counted) {
+            for (prefix, number) in numbered_prefixes(name) {
+                let least = self.numbered.entry(prefix).or_insert((number, *span));
+                if number < least.0 {
+                    *least = (number, *span);
+                }
+            }
+        }
+        self.counted = self.order.len();
     }
 }
 

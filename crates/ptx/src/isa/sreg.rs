@@ -128,6 +128,10 @@ impl SregFacts {
 impl Sreg {
     /// The register of that name (with its percent sign, without a component).
     pub fn from_name(name: &str) -> Option<Sreg> {
+        // Nearly all names that are asked for are registers such as `%r1`, which none of these letters begins.
+        if !matches!(name.as_bytes(), [b'%', b'c'..=b'e' | b'g' | b'l'..=b'p' | b's' | b't' | b'w', ..]) {
+            return None;
+        }
         if let Some(facts) = PLAIN.iter().find(|f| f.name == name) {
             return Some(facts.sreg);
         }

@@ -99,7 +99,7 @@ const BLANK: u8 = 1;
 const FOLLOW: u8 = 2;
 
 /// What each byte is.
-const CLASS: [u8; 256] = {
+static CLASS: [u8; 256] = {
     let mut class = [0; 256];
     let mut byte = 0;
     while byte < 256 {
@@ -115,11 +115,11 @@ const CLASS: [u8; 256] = {
     class
 };
 
-const fn is_blank(b: u8) -> bool {
+fn is_blank(b: u8) -> bool {
     CLASS[b as usize] & BLANK != 0
 }
 
-const fn is_follow(b: u8) -> bool {
+fn is_follow(b: u8) -> bool {
     CLASS[b as usize] & FOLLOW != 0
 }
 
@@ -127,25 +127,20 @@ impl<'s> Lexer<'s> {
     fn run(&mut self, keep: impl Fn(TokenKind) -> bool) {
         while self.at < self.bytes.len() {
             let start = self.at;
+            let (first_on_line, after_unknown) = (self.first_on_line, self.after_unknown);
             let kind = self.next_kind();
             debug_assert!(self.at > start, "a token is never empty");
-            let token = Token {
-                kind,
-                first_on_line: self.first_on_line,
-                after_unknown: self.after_unknown,
-                span: self.span_from(start),
-            };
+            let token = Token { kind, first_on_line, after_unknown, span: self.span_from(start) };
             if keep(kind) {
                 self.lexed.tokens.push(token);
             }
             match kind {
-                TokenKind::Whitespace | TokenKind::BlockComment => {
-                    if self.bytes[start..self.at].contains(&b'\n') {
-                        self.line_start = true;
-                        self.first_on_line = true;
-                    }
-                }
-                TokenKind::LineComment | TokenKind::UnterminatedComment | TokenKind::HashLine => {}
+                // Whoever cut these has noted the line ends in them.
+                TokenKind::Whitespace
+                | TokenKind::BlockComment
+                | TokenKind::LineComment
+                | TokenKind::UnterminatedComment
+                | TokenKind::HashLine => {}
                 TokenKind::Unknown => {
                     self.line_start = false;
                     self.after_unknown = true;
@@ -173,10 +168,10 @@ impl<'s> Lexer<'s> {
         Span::new(start as u32, self.at as u32)
     }
 
+    #[inline]
     fn skip_while(&mut self, accept: impl Fn(u8) -> bool) {
-        while self.at < self.bytes.len() && accept(self.bytes[self.at]) {
-            self.at += 1;
-        }
+        let rest = &self.bytes[self.at..];
+        self.at += rest.iter().position(|b| !accept(*b)).unwrap_or(rest.len());
     }
 
     fn skip_line(&mut self) {
@@ -261,12 +256,16 @@ impl<'s> Lexer<'s> {
     }
 
     fn whitespace(&mut self) -> TokenKind {
-        let content_end = self.content_end;
-        while self.at < self.bytes.len()
-            && (is_blank(self.bytes[self.at]) || (self.bytes[self.at] == 0 && self.at >= content_end))
-        {
-            self.at += 1;
-        }
+        let mut new_line = false;
+        let rest = &self.bytes[self.at..];
+        let padding = self.content_end.saturating_sub(self.at);
+        let mut ends = |i: usize, b: &u8| {
+            new_line |= *b == b'\n';
+            !(is_blank(*b) || (*b == 0 && i >= padding))
+        };
+        self.at += rest.iter().enumerate().position(|(i, b)| ends(i, b)).unwrap_or(rest.len());
+        self.line_start |= new_line;
+        self.first_on_line |= new_line;
         TokenKind::Whitespace
     }
 
@@ -276,6 +275,9 @@ impl<'s> Lexer<'s> {
         match body.find("*/") {
             Some(length) => {
                 self.at = start + 2 + length + 2;
+                let new_line = body[..length].contains('\n');
+                self.line_start |= new_line;
+                self.first_on_line |= new_line;
                 TokenKind::BlockComment
             }
             None => {

@@ -238,7 +238,11 @@ impl Instructions<'_, '_> {
                 | Operand::ParamVar(_)
                 | Operand::Video { .. } => {
                     let types = self.types(inst, operand_form, operand);
+                    // Offsets have braces even where there is one; without them it would be another operand.
+                    let braces = operand_form.kind == Kind::Offset && !matches!(operand, Operand::Vector(_));
+                    self.printer.out.push_str(if braces { "{" } else { "" });
                     self.operand(operand, &types);
+                    self.printer.out.push_str(if braces { "}" } else { "" });
                 }
             }
         }

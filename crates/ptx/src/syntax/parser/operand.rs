@@ -75,6 +75,7 @@ impl Parser<'_> {
     }
 
     /// One operand. Operands nest in each other, so this is where their depth is bounded.
+    #[inline]
     fn operand(&mut self, parens: Parens) -> Parse<Operand> {
         self.enter("operands")?;
         let operand = self.operand_here(parens);
@@ -82,6 +83,7 @@ impl Parser<'_> {
         operand
     }
 
+    #[inline]
     fn operand_here(&mut self, parens: Parens) -> Parse<Operand> {
         let start = self.span();
         let kind = match self.kind() {
