@@ -45,6 +45,7 @@ pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
         }
         let mark = marks.next_if(|mark: &Mark| mark.offset == token.span.start).map(|mark| mark.before);
         writer.gap(&tree.tokens[gap..index], mark.and_then(Before::line), false);
+        writer.next_mark = marks.peek().map_or(u32::MAX, |mark| mark.offset);
         writer.token(index, mark);
         gap = index + 1;
     }
@@ -67,6 +68,8 @@ struct Writer<'s> {
     ternaries: usize,
     /// What stands between the last token and the next.
     state: Gap,
+    /// Where the next mark stands.
+    next_mark: u32,
 }
 
 /// What has been met since the last token that is no trivia.
@@ -95,6 +98,7 @@ impl<'s> Writer<'s> {
             previous: None,
             ternaries: 0,
             state: Gap { opened: true, ..Gap::default() },
+            next_mark: u32::MAX,
         }
     }
 
@@ -183,10 +187,15 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// How wide the item of a list that begins here is, to its comma; cut at the width of a line.
+    /// How wide the item of a list that begins here is, to its comma, a comment or the end of the statement; cut at the width
+    /// of a line.
     fn item_width(&self, index: usize) -> usize {
         let mut width = 0;
         for token in &self.tokens[index..] {
+            let comment = token.kind.is_trivia() && token.kind != TokenKind::Whitespace;
+            if comment || token.span.start >= self.next_mark {
+                break;
+            }
             let text = token.span.text(self.source);
             width += match token.kind {
                 TokenKind::Whitespace => 0,
