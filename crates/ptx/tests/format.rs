@@ -1,6 +1,9 @@
 //! Formatting changes nothing but white space, and formatting again changes nothing: over all texts of the tests, and over
 //! texts that have been changed at random.
 
+#[path = "support/language.rs"]
+mod language;
+
 use proptest::prelude::*;
 use ptx::Span;
 use ptx::syntax::format::format;
@@ -19,7 +22,8 @@ fn texts() -> Vec<(PathBuf, String)> {
     }
     paths.sort();
     assert!(paths.len() > 50);
-    paths.into_iter().map(|path| (path.clone(), fs::read_to_string(path).expect("a text"))).collect()
+    let texts = paths.into_iter().map(|path| (path.clone(), fs::read_to_string(path).expect("a text")));
+    texts.chain(language::modules()).collect()
 }
 
 fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {

@@ -4,6 +4,8 @@
 
 #[path = "support/facts.rs"]
 mod facts;
+#[path = "support/language.rs"]
+mod language;
 
 use facts::facts;
 use ptx::check::{CheckOptions, check, print};
@@ -16,7 +18,8 @@ fn texts() -> Vec<(PathBuf, String)> {
         collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut paths);
     }
     paths.sort();
-    paths.into_iter().map(|path| (path.clone(), fs::read_to_string(path).expect("a text"))).collect()
+    let texts = paths.into_iter().map(|path| (path.clone(), fs::read_to_string(path).expect("a text")));
+    texts.chain(language::modules()).collect()
 }
 
 fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {

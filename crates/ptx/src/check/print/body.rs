@@ -238,8 +238,8 @@ impl Instructions<'_, '_> {
                 | Operand::ParamVar(_)
                 | Operand::Video { .. } => {
                     let types = self.types(inst, operand_form, operand);
-                    // Offsets have braces even where there is one; without them it would be another operand.
-                    let braces = operand_form.kind == Kind::Offset && !matches!(operand, Operand::Vector(_));
+                    // Without braces, the offset of a one-dimensional texture would be a depth to compare with.
+                    let braces = operand_form.kind == Kind::Offset && self.is_scalar(operand);
                     self.printer.out.push_str(if braces { "{" } else { "" });
                     self.operand(operand, &types);
                     self.printer.out.push_str(if braces { "}" } else { "" });
@@ -247,6 +247,18 @@ impl Instructions<'_, '_> {
             }
         }
         self.printer.out.push_str(";\n");
+    }
+
+    /// Whether an operand is one value and not several.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "all other operands are one value")]
+    fn is_scalar(&self, operand: &Operand) -> bool {
+        match operand {
+            Operand::Vector(_) => false,
+            Operand::Register(id) => {
+                self.body.registers.get(id.0 as usize).is_none_or(|register| register.vector == 1)
+            }
+            _ => true,
+        }
     }
 
     /// The type of an operand, or of each of its elements; the last one holds for all further.

@@ -135,7 +135,11 @@ impl<'m> Printer<'m> {
         while self.funcs < end {
             let Some(function) = self.module.functions.get(self.funcs as usize) else { return };
             self.funcs += 1;
-            self.signature(function, &function.signature.params, None);
+            // The definition says how its parameters are called, and a name that hides another gets a number there.
+            let nameless = |params: &[Param]| vec!["_".to_owned(); params.len()];
+            let Signature { returns, params, .. } = &function.signature;
+            let names = function.body.is_some().then(|| (nameless(returns), nameless(params)));
+            self.signature(function, params, names.as_ref().map(|(r, p)| (r.as_slice(), p.as_slice())));
             self.out.push_str(";\n");
         }
     }
