@@ -82,14 +82,24 @@ const LONGEST: usize = u32::MAX as usize;
 /// Checks a text. `name` is what diagnostics call it. Never fails: what is wrong is in the diagnostics.
 pub fn check(name: &str, text: &str, options: &CheckOptions) -> Checked {
     if text.len() > LONGEST {
-        let source = Arc::new(Source::new(name, ""));
-        let diagnostic = Diagnostic::new(Code::TooLarge, crate::Span::default(), "a text has at most 4 GiB");
-        return Checked { module: None, source, diagnostics: vec![diagnostic] };
+        return too_long(name);
+    }
+    let preprocessed = syntax::preprocess::preprocess(text);
+    let text: &str = &preprocessed.text;
+    if text.len() > LONGEST {
+        return too_long(name);
     }
     let source = Arc::new(Source::new(name, text));
-    let parsed = syntax::parse_items(text);
+    let mut parsed = syntax::parse_items(text);
+    parsed.diagnostics.extend(preprocessed.diagnostics);
     let mut checker = Checker::new(text, *options, parsed.diagnostics);
     checker.module(&parsed.tree);
     let (module, diagnostics) = checker.finish(Arc::clone(&source));
     Checked { module, source, diagnostics }
+}
+
+fn too_long(name: &str) -> Checked {
+    let source = Arc::new(Source::new(name, ""));
+    let diagnostic = Diagnostic::new(Code::TooLarge, crate::Span::default(), "a text has at most 4 GiB");
+    Checked { module: None, source, diagnostics: vec![diagnostic] }
 }

@@ -9,8 +9,8 @@
 //! - A `%` directly behind an operand is an operator, elsewhere it begins an identifier: behind a number and `WARP_SZ` always,
 //!   behind `)` where a digit follows.
 //! - A backslash in a string keeps the quote behind it from ending the string.
-//! - Of the preprocessor's lines, line markers (`# 12 "x"`, `#line`, `#file`, `#pragma`, `#ident`) are skipped; those that need
-//!   `cpp` to have run are refused (ptxas refuses them too), and others are ignored with a warning.
+//! - The preprocessor's lines are trivia: definitions and conditions are followed before (in `preprocess`), line markers
+//!   (`# 12 "x"`, `#line`, `#file`, `#pragma`, `#ident`) are skipped, and others are ignored with a warning.
 
 use super::token::{Token, TokenKind};
 use crate::Span;
@@ -298,22 +298,21 @@ impl<'s> Lexer<'s> {
     fn hash_line(&mut self) -> TokenKind {
         let start = self.at;
         self.skip_line();
+        // A backslash at the end of a line of the preprocessor continues it on the next.
+        while self.at < self.bytes.len() && self.source[start..self.at].trim_end_matches('\r').ends_with('\\')
+        {
+            self.at += 1;
+            self.skip_line();
+        }
         let span = Span::new(start as u32, (start + self.source[start..self.at].trim_end().len()) as u32);
         let rest = span.text(self.source)[1..].trim_start();
         let word = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("");
         match word {
             "line" | "file" | "pragma" | "ident" => {}
             _ if word.bytes().all(|b| b.is_ascii_digit()) => {}
+            // These have been followed where the text is to be checked.
             "include" | "define" | "undef" | "if" | "ifdef" | "ifndef" | "else" | "elif" | "endif"
-            | "error" => self.report(
-                Diagnostic::new(
-                    Code::BadPreprocessorLine,
-                    span,
-                    format!("preprocessor line `#{word}` in a text that must have been preprocessed"),
-                )
-                .with_help("run `cpp -P` over the text first")
-                .with_section("4.1"),
-            ),
+            | "error" => {}
             _ => self.report(
                 Diagnostic::new(
                     Code::Suspicious,

@@ -10,6 +10,7 @@ pub mod format;
 pub mod lexer;
 pub mod number;
 mod parser;
+pub(crate) mod preprocess;
 pub mod token;
 pub mod tree;
 

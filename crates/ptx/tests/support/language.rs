@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Name and text of each.
-pub fn modules() -> Vec<(PathBuf, String)> {
+pub(crate) fn modules() -> Vec<(PathBuf, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/language");
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder).expect("tests/language").map(|entry| entry.expect("an entry").path()).collect();

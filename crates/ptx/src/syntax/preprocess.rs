@@ -1,0 +1,585 @@
+//! The preprocessor's lines, in texts that have not been through it: `#define`, `#undef`, `#if`, `#ifdef`, `#ifndef`, `#elif`,
+//! `#else`, `#endif`. PTX ISA §4.1; A11 of the project's readings.
+//!
+//! Invariants: a text without such lines is not touched. What is made of any other text has the same lines under the same
+//! numbers: lines that a condition leaves out are empty, and the lines of the preprocessor stay (as trivia). The work is
+//! linear in the text and in what macros add, and that is bounded.
+//!
+//! What it does not do: `#include` reads no file and is refused, as are `#error`, and `#` and `##` in macros. Line markers and
+//! lines that nobody knows are the lexer's matter.
+
+mod condition;
+
+use super::lexer::lex;
+use super::token::{Token, TokenKind};
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// How deep the replacements of macros may nest.
+const MAX_DEPTH: usize = 64;
+/// How many bytes macros may add to a text; chosen, so that a short text cannot ask for much memory.
+const MAX_ADDED: usize = 4 << 20;
+
+/// A text after its preprocessor lines have been followed, and what was wrong with them.
+pub(crate) struct Preprocessed<'s> {
+    /// The text.
+    pub(crate) text: Cow<'s, str>,
+    /// Places are in that text.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// Follows the preprocessor's lines of a text.
+pub(crate) fn preprocess(source: &str) -> Preprocessed<'_> {
+    if u32::try_from(source.len()).is_err() || !has_directives(source) {
+        return Preprocessed { text: Cow::Borrowed(source), diagnostics: Vec::new() };
+    }
+    let mut preprocessor = Preprocessor {
+        source,
+        out: String::with_capacity(source.len()),
+        macros: HashMap::new(),
+        conditions: Vec::new(),
+        diagnostics: Vec::new(),
+        added: 0,
+        depth: 0,
+        closings: None,
+    };
+    preprocessor.run(&lex(source).tokens);
+    Preprocessed { text: Cow::Owned(preprocessor.out), diagnostics: preprocessor.diagnostics }
+}
+
+/// The word of a preprocessor line that is followed here, and what stands behind it.
+fn directive(line: &str) -> Option<(&str, &str)> {
+    let blanks = [' ', '\t'];
+    let rest = line.trim_start_matches(blanks).strip_prefix('#')?.trim_start_matches(blanks);
+    let length = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let (word, rest) = rest.split_at(length);
+    let known = matches!(
+        word,
+        "define" | "undef" | "if" | "ifdef" | "ifndef" | "elif" | "else" | "endif" | "include" | "error"
+    );
+    known.then_some((word, rest))
+}
+
+/// Whether a line may be one that is followed here. A line in a comment may look like one; then the text comes out as it is.
+fn has_directives(source: &str) -> bool {
+    let mut rest = source;
+    while let Some(at) = rest.find('#') {
+        if directive(&rest[at..]).is_some() {
+            return true;
+        }
+        rest = &rest[at + 1..];
+    }
+    false
+}
+
+/// What a name stands for.
+struct Macro {
+    /// Names of the parameters; `None` where it is no function.
+    parameters: Option<Vec<String>>,
+    /// Its text, without comments.
+    body: Vec<Piece>,
+}
+
+/// A token of a macro or of an argument.
+#[derive(Clone)]
+struct Piece {
+    kind: TokenKind,
+    text: String,
+    /// Whether something white stands before it.
+    blank: bool,
+}
+
+/// An open `#if`.
+struct Condition {
+    /// Where it begins in the result.
+    span: Span,
+    /// What is outside is left out.
+    outside: bool,
+    /// This branch stays.
+    active: bool,
+    /// A branch has been taken.
+    taken: bool,
+    /// `#else` has been met.
+    last: bool,
+}
+
+struct Preprocessor<'s> {
+    source: &'s str,
+    out: String,
+    macros: HashMap<String, Macro>,
+    conditions: Vec<Condition>,
+    diagnostics: Vec<Diagnostic>,
+    /// Bytes that macros have added.
+    added: usize,
+    /// How deep the replacement at hand is.
+    depth: usize,
+    /// The `)` of each `(`, as numbers of tokens, once they are needed.
+    closings: Option<HashMap<usize, usize>>,
+}
+
+impl Preprocessor<'_> {
+    fn run(&mut self, tokens: &[Token]) {
+        let mut at = 0;
+        while let Some(token) = tokens.get(at) {
+            let text = token.span.text(self.source);
+            at += 1;
+            if token.kind == TokenKind::HashLine {
+                let start = self.out.len();
+                self.out.push_str(text);
+                let span = Span::new(start as u32, (start + text.trim_end().len()) as u32);
+                if let Some((word, rest)) = directive(text) {
+                    self.line(word, &rest.replace("\\\r\n", " ").replace("\\\n", " "), span);
+                }
+            } else if !self.active() {
+                self.out.extend(text.chars().filter(|c| matches!(c, '\n')));
+            } else if token.kind == TokenKind::Ident && self.macros.contains_key(text) {
+                at = self.call(tokens, at, text);
+            } else {
+                self.out.push_str(text);
+            }
+        }
+        for condition in std::mem::take(&mut self.conditions) {
+            self.refuse(condition.span, "a condition without `#endif`", "end it with `#endif`");
+        }
+    }
+
+    fn active(&self) -> bool {
+        self.conditions.last().is_none_or(|condition| condition.active)
+    }
+
+    fn refuse(&mut self, span: Span, message: &str, help: &str) {
+        let mut diagnostic = Diagnostic::new(Code::BadPreprocessorLine, span, message).with_section("4.1");
+        if !help.is_empty() {
+            diagnostic = diagnostic.with_help(help);
+        }
+        super::keep(&mut self.diagnostics, diagnostic);
+    }
+
+    /// Follows a line.
+    fn line(&mut self, word: &str, rest: &str, span: Span) {
+        match word {
+            "if" | "ifdef" | "ifndef" => {
+                let outside = !self.active();
+                let active = !outside && self.holds(word, rest, span);
+                self.conditions.push(Condition { span, outside, active, taken: active, last: false });
+            }
+            "elif" => self.else_if(rest, span),
+            "else" => match self.conditions.last_mut() {
+                Some(condition) if !condition.last => {
+                    condition.last = true;
+                    condition.active = !condition.outside && !condition.taken;
+                }
+                Some(_) => self.refuse(span, "`#else` after the `#else` of this condition", ""),
+                None => self.refuse(span, "`#else` without its `#if`", ""),
+            },
+            "endif" => {
+                if self.conditions.pop().is_none() {
+                    self.refuse(span, "`#endif` without its `#if`", "");
+                }
+            }
+            _ if !self.active() => {}
+            "define" => self.define(rest, span),
+            "undef" => match pieces(rest).as_slice() {
+                [name] if is_name(name) => {
+                    self.macros.remove(&name.text);
+                }
+                _ => self.refuse(span, "`#undef` needs one name", "`#undef NAME`"),
+            },
+            "error" => {
+                let message = format!("`#error`: {}", rest.trim());
+                self.refuse(span, &message, "");
+            }
+            _ => self.refuse(
+                span,
+                &format!("`#{word}` names another text, and none is read"),
+                "run `cpp -P` over the text first",
+            ),
+        }
+    }
+
+    fn else_if(&mut self, rest: &str, span: Span) {
+        let Some(condition) = self.conditions.last() else {
+            self.refuse(span, "`#elif` without its `#if`", "");
+            return;
+        };
+        if condition.last {
+            self.refuse(span, "`#elif` after the `#else` of this condition", "");
+            return;
+        }
+        // What stands behind a branch that was taken is not looked at.
+        let active = !condition.outside && !condition.taken && self.holds("if", rest, span);
+        if let Some(condition) = self.conditions.last_mut() {
+            condition.active = active;
+            condition.taken |= active;
+        }
+    }
+
+    /// Whether a condition holds. One that cannot be read does not.
+    fn holds(&mut self, word: &str, rest: &str, span: Span) -> bool {
+        let written = pieces(rest);
+        if word != "if" {
+            return match written.as_slice() {
+                [name] if is_name(name) => self.macros.contains_key(&name.text) == (word == "ifdef"),
+                _ => {
+                    self.refuse(span, &format!("`#{word}` needs one name"), "");
+                    false
+                }
+            };
+        }
+        let asked = self.defined(written);
+        let mut expanded = Vec::new();
+        self.expand(&asked, &mut Vec::new(), &mut expanded, span);
+        match condition::evaluate(expanded.iter().map(|piece| (piece.kind, piece.text.as_str()))) {
+            Some(value) => value != 0,
+            None => {
+                let help = "integers, `defined NAME`, parentheses and the operators of C";
+                self.refuse(span, "this condition cannot be evaluated", help);
+                false
+            }
+        }
+    }
+
+    /// Replaces `defined NAME` and `defined(NAME)` by 1 or 0.
+    fn defined(&self, written: Vec<Piece>) -> Vec<Piece> {
+        let mut result = Vec::with_capacity(written.len());
+        let mut at = 0;
+        while let Some(piece) = written.get(at) {
+            let name = match written.get(at + 1..) {
+                Some([name, ..]) if piece.text == "defined" && is_name(name) => Some((name, 2)),
+                Some([open, name, close, ..])
+                    if piece.text == "defined"
+                        && open.kind == TokenKind::LParen
+                        && close.kind == TokenKind::RParen =>
+                {
+                    Some((name, 4))
+                }
+                _ => None,
+            };
+            match name {
+                Some((name, length)) => {
+                    let value = u8::from(self.macros.contains_key(&name.text));
+                    result.push(Piece { kind: TokenKind::Integer, text: value.to_string(), blank: true });
+                    at += length;
+                }
+                None => {
+                    result.push(piece.clone());
+                    at += 1;
+                }
+            }
+        }
+        result
+    }
+
+    fn define(&mut self, rest: &str, span: Span) {
+        let help = "`#define NAME text` or `#define NAME(a, b) text`";
+        let written = pieces(rest);
+        let Some((name, body)) = written.split_first().filter(|(name, _)| is_name(name)) else {
+            self.refuse(span, "`#define` needs a name", help);
+            return;
+        };
+        // A parenthesis that touches the name begins parameters; one behind a blank, the text.
+        let touches = rest.trim_start()[name.text.len()..].starts_with('(');
+        let (parameters, body) = if touches {
+            let Some(close) = body.iter().position(|piece| piece.kind == TokenKind::RParen) else {
+                self.refuse(span, "the parameters of this macro have no `)`", help);
+                return;
+            };
+            let Some(names) = parameter_names(&body[1..close]) else {
+                self.refuse(span, "the parameters of a macro are names with commas between them", help);
+                return;
+            };
+            (Some(names), &body[close + 1..])
+        } else {
+            (None, body)
+        };
+        if body.iter().any(|piece| piece.text.starts_with('#')) {
+            self.refuse(span, "`#` and `##` in macros are not supported", "run `cpp -P` over the text first");
+            return;
+        }
+        self.macros.insert(name.text.clone(), Macro { parameters, body: body.to_vec() });
+    }
+
+    /// Replaces a name in the text; `at` is behind it. Gives where the text goes on.
+    fn call(&mut self, tokens: &[Token], at: usize, name: &str) -> usize {
+        let mut written = vec![Piece { kind: TokenKind::Ident, text: name.to_owned(), blank: false }];
+        let mut end = at;
+        let mut newlines = 0;
+        if self.macros.get(name).is_some_and(|m| m.parameters.is_some()) {
+            let Some(close) = self.closing(tokens, at) else {
+                self.out.push_str(name);
+                return at;
+            };
+            let mut blank = false;
+            for token in &tokens[at..=close] {
+                let text = token.span.text(self.source);
+                newlines += text.matches('\n').count();
+                if token.kind.is_trivia() {
+                    blank = true;
+                } else {
+                    written.push(Piece { kind: token.kind, text: text.to_owned(), blank });
+                    blank = false;
+                }
+            }
+            end = close + 1;
+        }
+        let span = Span::new(self.out.len() as u32, self.out.len() as u32);
+        let mut result = Vec::new();
+        self.expand(&written, &mut Vec::new(), &mut result, span);
+        for (index, piece) in result.iter().enumerate() {
+            if index > 0 && piece.blank {
+                self.out.push(' ');
+            }
+            self.out.push_str(&piece.text);
+        }
+        self.out.extend(std::iter::repeat_n('\n', newlines));
+        end
+    }
+
+    /// The `)` of arguments that begin at `at`, behind nothing but blanks and comments.
+    fn closing(&mut self, tokens: &[Token], at: usize) -> Option<usize> {
+        let open = at + tokens[at..].iter().position(|token| !token.kind.is_trivia())?;
+        let closings = self.closings.get_or_insert_with(|| closings(tokens));
+        closings.get(&open).copied()
+    }
+
+    /// Replaces the names in `written`, and those in what replaces them, save the names in `busy`, whose replacement this is.
+    fn expand(&mut self, written: &[Piece], busy: &mut Vec<String>, result: &mut Vec<Piece>, span: Span) {
+        if self.depth >= MAX_DEPTH {
+            self.too_much(span);
+            return;
+        }
+        self.depth += 1;
+        let mut at = 0;
+        while let Some(piece) = written.get(at) {
+            at += 1;
+            let known = piece.kind == TokenKind::Ident && !busy.contains(&piece.text);
+            let Some(known) = self.macros.get(&piece.text).filter(|_| known) else {
+                self.added = self.added.saturating_add(piece.text.len() + 1);
+                result.push(piece.clone());
+                continue;
+            };
+            if self.added > MAX_ADDED {
+                self.too_much(span);
+                break;
+            }
+            let mut body = known.body.clone();
+            if let Some(parameters) = known.parameters.clone() {
+                let Some((arguments, length)) = arguments(&written[at..]) else {
+                    result.push(piece.clone());
+                    continue;
+                };
+                let none = parameters.is_empty() && arguments.iter().all(Vec::is_empty);
+                if arguments.len() != parameters.len() && !none {
+                    let (wanted, have) = (parameters.len(), arguments.len());
+                    let message = format!("the macro `{}` has {wanted} parameters, not {have}", piece.text);
+                    self.refuse(span, &message, "");
+                }
+                at += length;
+                body = self.substitute(body, &parameters, &arguments, busy, span);
+            }
+            if let Some(first) = body.first_mut() {
+                first.blank = piece.blank;
+            }
+            busy.push(piece.text.clone());
+            self.expand(&body, busy, result, span);
+            busy.pop();
+        }
+        self.depth -= 1;
+    }
+
+    fn too_much(&mut self, span: Span) {
+        if self.diagnostics.iter().all(|d| d.code != Code::TooLarge) {
+            let message = "macros stand for too much text here";
+            self.diagnostics.push(Diagnostic::new(Code::TooLarge, span, message).with_section("4.1"));
+        }
+    }
+
+    /// A macro's text with its arguments, which have been expanded themselves, in place of the parameters.
+    fn substitute(
+        &mut self,
+        body: Vec<Piece>,
+        parameters: &[String],
+        arguments: &[Vec<Piece>],
+        busy: &mut Vec<String>,
+        span: Span,
+    ) -> Vec<Piece> {
+        let mut expanded: Vec<Vec<Piece>> = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let mut pieces = Vec::new();
+            self.expand(argument, busy, &mut pieces, span);
+            expanded.push(pieces);
+        }
+        let mut result = Vec::with_capacity(body.len());
+        for piece in body {
+            let parameter = parameters.iter().position(|p| *p == piece.text);
+            match parameter.filter(|_| piece.kind == TokenKind::Ident) {
+                None => result.push(piece),
+                Some(index) if self.added <= MAX_ADDED => {
+                    let argument = expanded.get(index).map_or(&[][..], Vec::as_slice);
+                    let bytes: usize = argument.iter().map(|p| p.text.len() + 1).sum();
+                    self.added = self.added.saturating_add(bytes);
+                    let start = result.len();
+                    result.extend_from_slice(argument);
+                    if let Some(first) = result.get_mut(start) {
+                        first.blank = piece.blank;
+                    }
+                }
+                Some(_) => self.too_much(span),
+            }
+        }
+        result
+    }
+}
+
+/// The `)` of each `(`; a line of the preprocessor stands in no arguments.
+fn closings(tokens: &[Token]) -> HashMap<usize, usize> {
+    let mut open = Vec::new();
+    let mut closings = HashMap::new();
+    for (index, token) in tokens.iter().enumerate() {
+        match token.kind {
+            TokenKind::LParen => open.push(index),
+            TokenKind::RParen => {
+                if let Some(start) = open.pop() {
+                    closings.insert(start, index);
+                }
+            }
+            TokenKind::HashLine => open.clear(),
+            _ => {}
+        }
+    }
+    closings
+}
+
+/// The tokens of a line, comments and blanks aside.
+fn pieces(text: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut blank = false;
+    for token in lex(text).tokens {
+        // A `#` at the start of what stands behind the word of a line is no line of its own.
+        if token.kind.is_trivia() && token.kind != TokenKind::HashLine {
+            blank = true;
+        } else {
+            pieces.push(Piece { kind: token.kind, text: token.span.text(text).to_owned(), blank });
+            blank = false;
+        }
+    }
+    pieces
+}
+
+/// A name as C has it.
+fn is_name(piece: &Piece) -> bool {
+    let first = piece.text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    piece.kind == TokenKind::Ident && first && !piece.text.contains('$')
+}
+
+/// The names between the parentheses of a macro.
+fn parameter_names(written: &[Piece]) -> Option<Vec<String>> {
+    if written.is_empty() {
+        return Some(Vec::new());
+    }
+    let mut names = Vec::new();
+    for part in written.split(|piece| piece.kind == TokenKind::Comma) {
+        match part {
+            [name] if is_name(name) => names.push(name.text.clone()),
+            _ => return None,
+        }
+    }
+    Some(names)
+}
+
+/// The arguments of a macro, and how many pieces they are with their parentheses.
+fn arguments(written: &[Piece]) -> Option<(Vec<Vec<Piece>>, usize)> {
+    if written.first()?.kind != TokenKind::LParen {
+        return None;
+    }
+    let mut arguments = vec![Vec::new()];
+    let mut open = 0usize;
+    for (index, piece) in written.iter().enumerate() {
+        match piece.kind {
+            TokenKind::LParen => open += 1,
+            TokenKind::RParen => open -= 1,
+            _ => {}
+        }
+        match piece.kind {
+            TokenKind::LParen if open == 1 => {}
+            TokenKind::RParen if open == 0 => return Some((arguments, index + 1)),
+            TokenKind::Comma if open == 1 => arguments.push(Vec::new()),
+            _ => arguments.last_mut()?.push(piece.clone()),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(source: &str) -> String {
+        let result = preprocess(source);
+        assert_eq!(result.diagnostics, [], "{source}");
+        result.text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("|")
+    }
+
+    fn refused(source: &str) -> Vec<String> {
+        preprocess(source).diagnostics.into_iter().map(|d| d.message).collect()
+    }
+
+    #[test]
+    fn a_text_without_such_lines_is_the_same_text() {
+        for source in ["", "# 1 \"x\"\nret;", "#pragma x\n#unknown\n/* a */"] {
+            assert!(matches!(preprocess(source).text, Cow::Borrowed(_)), "{source}");
+        }
+        assert_eq!(text("/*\n#define A 1\n*/ A"), "/*|*/ A");
+    }
+
+    #[test]
+    fn names_are_replaced() {
+        assert_eq!(text("#define A (8*12) // twelve\nbar.sync 1, A;"), "bar.sync 1, (8*12);");
+        assert_eq!(text("#define A B\n#define B 3\nA B %A .A A1"), "3 3 %A .A A1");
+        assert_eq!(text("#define A A + 1\nA"), "A + 1");
+        assert_eq!(text("#define A 1\n#undef A\nA \"A\" /* A */"), "A \"A\" /* A */");
+        assert_eq!(preprocess("#define A x, \\\n y\nA").text, "#define A x, \\\n y\nx, y");
+    }
+
+    #[test]
+    fn macros_take_arguments() {
+        assert_eq!(text("#define F(x, y) x+y\nF(1, (2, 3)) F G"), "1+(2, 3) F G");
+        assert_eq!(text("#define F(x) [x]\n#define G 7\nF(F(G))"), "[[7]]");
+        assert_eq!(text("#define F() 4\nF() F ( )"), "4 4");
+        assert_eq!(text("#define F(x) mov.u32 %r1, x;\nF(1\n) z"), "mov.u32 %r1, 1;| z");
+    }
+
+    #[test]
+    fn conditions_choose() {
+        assert_eq!(text("#if 1\na\n#else\nb\n#endif\nc"), "a||c");
+        assert_eq!(text("#ifdef A\na\n#elif 2 > 1 && !defined(A)\nb\n#else\nc\n#endif"), "|b|");
+        assert_eq!(text("#define A 4\n#if A / 2 == 2 ? 1 : 0\na\n#endif\n#ifndef A\nb\n#endif"), "a|");
+        assert_eq!(text("#if 0\n#if 1\na\n#else\nb\n#endif\n#define A 1\n#endif\nA"), "||A");
+    }
+
+    #[test]
+    fn what_cannot_be_followed_is_refused() {
+        assert_eq!(refused("#if 1"), ["a condition without `#endif`"]);
+        assert_eq!(refused("#endif"), ["`#endif` without its `#if`"]);
+        assert_eq!(refused("#else"), ["`#else` without its `#if`"]);
+        assert_eq!(refused("#if 1/0\n#endif"), ["this condition cannot be evaluated"]);
+        assert_eq!(refused("#include <x>"), ["`#include` names another text, and none is read"]);
+        assert_eq!(refused("#define 1\n#define F(\n#define F(1) x").len(), 3);
+        assert_eq!(refused("#define C(a, b) a##b"), ["`#` and `##` in macros are not supported"]);
+        assert_eq!(refused("#define F(x) x\nF(1, 2)"), ["the macro `F` has 1 parameters, not 2"]);
+    }
+
+    #[test]
+    fn a_short_text_cannot_grow_without_bounds() {
+        let mut source = String::from("#define A0 x x x x x x x x\n");
+        for i in 1..40 {
+            source += &format!("#define A{i} A{0} A{0} A{0} A{0} A{0} A{0} A{0} A{0}\n", i - 1);
+        }
+        source += "A39";
+        let result = preprocess(&source);
+        assert!(result.diagnostics.iter().any(|d| d.code == Code::TooLarge));
+        assert!(result.text.len() < 3 * MAX_ADDED);
+    }
+}
