@@ -119,7 +119,7 @@ pub(crate) fn judge(case: &Case) -> Vec<String> {
     let options = CheckOptions { gpu_name: case.gpu, ..CheckOptions::default() };
     let checked = ptxvm::check(&case.title, &case.text, &options);
     let mut left: Vec<(usize, &Diagnostic)> =
-        checked.diagnostics.iter().map(|d| (line_of(&case.text, d), d)).collect();
+        checked.diagnostics.iter().map(|d| (line_of(&checked, d), d)).collect();
     let mut faults = Vec::new();
     for note in &case.notes {
         let (code, severity) = match &note.finding {
@@ -155,7 +155,7 @@ fn absent(case: &Case, line: usize, code: &str, checked: &Checked) -> String {
     let text = case.text.lines().nth(line - 1).unwrap_or_default().trim();
     let mut fault = format!("line {line}: {code} was expected of\n    {text}\n");
     let there: Vec<&Diagnostic> =
-        checked.diagnostics.iter().filter(|d| line_of(&case.text, d) == line).collect();
+        checked.diagnostics.iter().filter(|d| line_of(checked, d) == line).collect();
     if there.is_empty() {
         fault += "    and nothing came";
     }
@@ -169,8 +169,7 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// The line, from 1, on which a diagnostic begins.
-fn line_of(text: &str, diagnostic: &Diagnostic) -> usize {
-    let start = (diagnostic.span.start as usize).min(text.len());
-    text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1
+/// The line, from 1, on which a diagnostic begins, in the text as the preprocessor's lines have made it.
+fn line_of(checked: &Checked, diagnostic: &Diagnostic) -> usize {
+    checked.source.line(diagnostic.span) as usize
 }
