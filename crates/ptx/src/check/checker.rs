@@ -175,8 +175,10 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Says that a name has been declared before.
+    /// Says that a name has been declared before. Labels are declared ahead of all else in their block: where one has the name
+    /// of a register, the uses of the register say nothing more.
     pub(super) fn redeclared(&mut self, span: Span, name: &str, earlier: Span) {
+        self.scopes.break_label(name);
         self.report.push(
             Diagnostic::new(Code::Redeclared, span, format!("`{name}` is declared twice in one scope"))
                 .with_label("declared again")

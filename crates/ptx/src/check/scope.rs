@@ -231,6 +231,13 @@ impl<'a> Scopes<'a> {
         Ok(())
     }
 
+    /// Notes that a name is declared as a label and as something else: its uses say nothing more.
+    pub(super) fn break_label(&mut self, name: &str) {
+        if let Some(meaning) = self.names.get_mut(name).filter(|m| matches!(m.entity, Entity::Label(_))) {
+            meaning.entity = Entity::Broken;
+        }
+    }
+
     /// Notes that a family of that prefix is declared, but with an error: uses of its members say nothing more.
     pub(super) fn break_family(&mut self, prefix: &'a str) {
         let depth = self.levels.len() - 1;
