@@ -3,11 +3,11 @@
 //! Invariant: `sat(ftz(f(ftz(a), ftz(b))))`. A NaN of `.f32` may be any (see [`Lowering::loose_nan`]); one of `.f64` is the first
 //! operand that is a NaN, made quiet, or else 0x7ff8000000000000.
 
-use ptx::isa::{Slot, TestpOp, Ty, Word};
+use ptx::isa::{Op, Slot, TestpOp, Ty, Word};
 
 use super::query::{Ftz, Query};
 use super::round::Round;
-use super::{Lower, Lowering, half};
+use super::{Lower, Lowering, approx, half};
 use crate::llvm::{Builder, FloatPred, IntPred, Value};
 
 /// The bit that makes a `.f64` NaN quiet.
@@ -80,7 +80,17 @@ pub(super) fn mul(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
 }
 
 pub(super) fn div(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    // The approximate forms, of `.f32` alone, are correctly rounded here too.
+    if ty == Ty::F32 {
+        q.look(|slot, word| slot == Slot::Flag && matches!(word, Word::Approx | Word::Full));
+    }
     arithmetic(q, ty, 2, &DIV)
+}
+
+/// `rcp.approx.f32` and `sqrt.approx.f32`, which are correctly rounded.
+pub(super) fn approximate(q: &Query<'_>, op: Op) -> Option<Lowering> {
+    q.look(|slot, word| slot == Slot::Flag && word == Word::Approx);
+    arithmetic(q, Ty::F32, 1, if op == Op::Rcp { &RCP } else { &SQRT })
 }
 
 pub(super) fn fma(q: &Query<'_>) -> Option<Lowering> {
@@ -104,10 +114,16 @@ pub(super) fn mad(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
 }
 
 pub(super) fn rcp(q: &Query<'_>) -> Option<Lowering> {
+    if q.has(Word::Approx) {
+        return approx::rcp(q);
+    }
     arithmetic(q, q.ty()?, 1, &RCP)
 }
 
 pub(super) fn sqrt(q: &Query<'_>) -> Option<Lowering> {
+    if q.ty()? == Ty::F32 && q.has(Word::Approx) {
+        return approximate(q, Op::Sqrt);
+    }
     arithmetic(q, q.ty()?, 1, &SQRT)
 }
 
@@ -217,7 +233,7 @@ pub(super) fn copysign(q: &Query<'_>) -> Option<Lowering> {
 
 impl Lower<'_, '_> {
     /// One, of the type of a number.
-    fn one(&self, like: Value) -> Value {
+    pub(super) fn one(&self, like: Value) -> Value {
         let bits = if like.ty().element_bits() == 32 { u64::from(1f32.to_bits()) } else { 1f64.to_bits() };
         self.constant(like, bits)
     }
@@ -249,7 +265,7 @@ impl Lower<'_, '_> {
     }
 
     /// a * b + c, rounded once to nearest.
-    fn fused(&self, v: &[Value]) -> Value {
+    pub(super) fn fused(&self, v: &[Value]) -> Value {
         let b = self.b;
         let ty = v[0].ty();
         if self.env.extensions.fma {

@@ -14,6 +14,7 @@
 //! arithmetic, and arithmetic does not look at the bits of a NaN. So a lowering may leave **any** NaN there and says so
 //! ([`Lowering::loose_nan`]); who lets the bits out (a store, an integer instruction) makes them right by [`Lower::canonical_f32`].
 
+mod approx;
 mod bits;
 mod compare;
 mod cvt;
@@ -199,17 +200,12 @@ fn choose_op(q: &Query<'_>) -> Option<Lowering> {
         Op::Rcp => float::rcp(q),
         Op::Sqrt => float::sqrt(q),
 
-        // Approximations, and what is rare.
-        Op::Rsqrt
-        | Op::Sin
-        | Op::Cos
-        | Op::Lg2
-        | Op::Ex2
-        | Op::Tanh
-        | Op::Fns
-        | Op::Szext
-        | Op::Bmsk
-        | Op::CvtPack => None,
+        Op::Rsqrt => approx::rsqrt(q),
+
+        // What is rare, or an approximation.
+        Op::Sin | Op::Cos | Op::Lg2 | Op::Ex2 | Op::Tanh | Op::Fns | Op::Szext | Op::Bmsk | Op::CvtPack => {
+            None
+        }
 
         Op::Vadd | Op::Vsub | Op::Vabsdiff | Op::Vmin | Op::Vmax | Op::Vshl | Op::Vshr | Op::Vset => {
             video::scalar(q)

@@ -682,3 +682,8 @@ fn video_packed() {
         )
     });
 }
+
+#[test]
+fn reciprocal_roots() {
+    all_forms(|op| matches!(op, Op::Rsqrt));
+}
