@@ -27,12 +27,12 @@ def moves(page):
     page.begin("special registers")
     page.ok("ins.mov.sreg", "mov.u32 %u32_0, %tid.x;", "mov.b32 %b32_0, %ntid.y;", "mov.s32 %s32_0, %ctaid.z;", "mov.u16 %u16_0, %tid.x;", "mov.u16 %u16_0, %ntid.x;", "mov.u16 %u16_0, %ctaid.y;",
             "mov.u16 %u16_0, %nctaid.z;", "mov.b16 %b16_0, %tid.z;", "mov.u64 %u64_0, %gridid;", "mov.u32 %u32_0, %gridid;", "mov.u16 %u16_0, %gridid;",
-            "mov.u64 %u64_0, %clock64;", "mov.u32 %u32_0, %laneid;", "mov.u32 %b32_0, %smid;")
+            "mov.u64 %u64_0, %clock64;", "mov.u32 %u32_0, %laneid;", "mov.u32 %b32_0, %smid;",
+            "mov.v4.u32 {%u32_0, %u32_1, %u32_2, %u32_3}, %tid;")
     page.warn("P0903", "ins.mov.sreg", "mov.u32 %u32_0, %pm0_64;", "mov.u32 %u32_0, %pm7_64;")
     page.bad("P0205", "ins.mov.sreg", "mov.u64 %u64_0, %tid.x;", "mov.u32 %u32_0, %clock64;", "mov.u16 %u16_0, %laneid;", "mov.u16 %u16_0, %clock;", "mov.u64 %u64_0, %laneid;", "mov.f32 %f32_0, %tid.x;",
              "mov.pred %pred_0, %laneid;", "mov.u32 %u32_0, %globaltimer;", "mov.u32 %u64_0, %tid.x;", "mov.u32 %u16_0, %tid.x;")
-    page.bad("P0211", "ins.mov.sreg", "mov.u32 %u32_0, %tid;", "mov.u32 %u32_0, %laneid.x;", "mov.u32 %u32_0, %ctaid.q;",
-             "mov.v4.u32 {%u32_0, %u32_1, %u32_2, %u32_3}, %tid;")
+    page.bad("P0211", "ins.mov.sreg", "mov.u32 %u32_0, %tid;", "mov.u32 %u32_0, %laneid.x;", "mov.u32 %u32_0, %ctaid.q;")
     page.begin("addresses")
     page.ok("ins.mov.var", "mov.u64 %u64_0, gvar;", "mov.b64 %b64_0, cvar;", "mov.u64 %u64_0, svar;", "mov.u64 %u64_0, lvar;", "mov.u64 %u64_0, gvar+20;", "mov.u64 %u64_0, gvar + 4 * 5;", "mov.u64 %u64_0, garr[5];",
             "mov.u64 %u64_0, kpar;", "mov.s64 %s64_0, gvar;", "mov.u64 %b64_0, gword;")
