@@ -1,5 +1,5 @@
 //! Megabytes a second and bytes a byte of text, for each stage of the front end, on modules of 10 MB: `cargo bench -p ptx --bench front`
-//! (a number after `--` sets the megabytes).
+//! (a number after `--` sets the megabytes; `--large` shows that the time stays linear).
 //!
 //! The modules are made of the kernels of `tests/fixtures/kernels`: many kernels under other names, and one huge kernel that holds
 //! their bodies as blocks. Stages are timed alone, each on what the one before it gave; the fastest round counts, so that a busy
@@ -7,6 +7,7 @@
 //! the most that a process of its own took for checking, and for lowering after it.
 
 use ptx::check::{CheckOptions, check, print};
+use ptx::diag::render::{Color, Source};
 use ptx::syntax::tree::{Item, Tree};
 use ptx::syntax::{TokenKind, format, lexer, parse};
 use std::collections::HashSet;
@@ -47,6 +48,9 @@ fn main() {
         if arg == "--memory" {
             return memory_of(&args.next().expect("a stage"), &args.next().expect("a path"));
         }
+        if arg == "--large" {
+            return large(&args.next().unwrap_or_default());
+        }
         if arg == "--profile" {
             return profile(&many(megabytes << 20), &args.next().expect("a stage"));
         }
@@ -85,6 +89,67 @@ fn measure(what: &str, text: &str) {
         memory("check", text),
         memory("lower", text),
     );
+}
+
+/// What might take more than linear time: each text in two sizes, the second four times the first. Checking and rendering every
+/// diagnostic must take about four times as long.
+fn large(only: &str) {
+    println!("{:<34}{:>8}{:>10}{:>10}{:>14}", "text", "MB", "check", "render", "diagnostics");
+    let line = |bytes: usize| {
+        let text = many(bytes)
+            .lines()
+            .map(|line| line.split("//").next().unwrap_or(""))
+            .collect::<Vec<_>>()
+            .join(" ");
+        // Directives that end with their line need it.
+        text.replacen(".target", "\n.target", 1).replacen(".address", "\n.address", 1)
+    };
+    let repeated = |what: &str, bytes: usize| HEADER.to_owned() + &what.repeat(bytes / what.len());
+    let in_kernel = |what: &str, bytes: usize| {
+        HEADER.to_owned()
+            + ".visible .entry k()\n{\n.reg .b32 %r<9>;\n"
+            + &what.repeat(bytes / what.len())
+            + "\n}\n"
+    };
+    let texts: &[(&str, &dyn Fn(usize) -> String)] = &[
+        ("kernels", &|bytes| many(bytes)),
+        ("one kernel", &|bytes| one(bytes)),
+        ("kernels on one line", &line),
+        ("garbage of one character", &|bytes| repeated("\u{1}", bytes)),
+        ("garbage of words", &|bytes| repeated("x .y é 1 ", bytes)),
+        ("quotes", &|bytes| repeated("\"", bytes)),
+        ("braces", &|bytes| repeated("{", bytes)),
+        ("parentheses in an operand", &|bytes| in_kernel("(", bytes)),
+        ("undeclared names on one line", &|bytes| in_kernel("add.s32 %q1, %q2, z; ", bytes)),
+        ("newer instructions", &|bytes| in_kernel("add.f16x2 %r1, %r2, %r3, 4;\nbogus %r1;\n", bytes)),
+        ("newer forms on one line", &|bytes| in_kernel("add.rn.bf16x2 %r1, %r2, %r3; ", bytes)),
+        ("labels defined twice", &|bytes| in_kernel("L:\n", bytes)),
+        ("nested blocks", &|bytes| {
+            in_kernel(&("{".repeat(100) + ".reg .b32 x;" + &"}".repeat(100) + "\n"), bytes)
+        }),
+        ("an initialiser", &|bytes| {
+            HEADER.to_owned() + ".global .b8 x[] = {" + &"1, ".repeat(bytes / 3) + "1};\n"
+        }),
+    ];
+    for (name, make) in texts.iter().filter(|(name, _)| name.contains(only)) {
+        for bytes in [5 << 20, 20 << 20] {
+            let text = make(bytes);
+            let start = seconds();
+            let checked = check("large", &text, &CheckOptions::default());
+            let checking = seconds() - start;
+            let source = Source::new("large", &text);
+            let start = seconds();
+            for diagnostic in &checked.diagnostics {
+                black_box((source.human(diagnostic, Color::Never), source.json(diagnostic)));
+            }
+            let rendering = seconds() - start;
+            let megabytes = text.len() as f64 / 1e6;
+            println!(
+                "{name:<34}{megabytes:>8.1}{checking:>8.2} s{rendering:>8.2} s{:>14}",
+                checked.diagnostics.len()
+            );
+        }
+    }
 }
 
 /// One stage again and again, for a profiler.

@@ -44,21 +44,34 @@ pub struct Line {
     pub column: u32,
 }
 
-/// Where the lines of one source text start.
+/// Where the lines of one source text start, and what it takes to count columns.
 #[derive(Clone, Debug)]
 pub struct LineIndex {
     starts: Vec<u32>,
+    /// How many scalar values begin before each whole multiple of [`STRIDE`]; empty where all are one byte long.
+    counts: Vec<u32>,
 }
+
+/// Bytes between two counts: a column takes at most twice as many steps, however long its line.
+const STRIDE: usize = 1024;
 
 impl LineIndex {
     /// Indexes the line starts of `source`. Lines end with `\n`.
     pub fn new(source: &str) -> Self {
-        let ends = source.match_indices('\n').map(|(i, _)| i as u32 + 1);
         let mut starts = Vec::with_capacity(source.len() / 32 + 1);
         starts.push(0);
-        starts.extend(ends);
+        starts.extend(source.match_indices('\n').map(|(i, _)| i as u32 + 1));
         starts.shrink_to_fit();
-        Self { starts }
+        let mut counts = Vec::new();
+        if !source.is_ascii() {
+            let mut count = 0;
+            for stride in source.as_bytes().chunks(STRIDE) {
+                counts.push(count);
+                count += beginnings(stride);
+            }
+            counts.push(count);
+        }
+        Self { starts, counts }
     }
 
     /// The line and column of byte `offset` of `source`, the text that this index was made from.
@@ -66,12 +79,60 @@ impl LineIndex {
         let row = self.starts.partition_point(|s| *s <= offset).saturating_sub(1);
         let start = self.starts[row] as usize;
         let end = (offset as usize).min(source.len()).max(start);
-        let column = source.get(start..end).map_or(1, |s| s.chars().count() + 1);
-        Line { line: row as u32 + 1, column: column as u32 }
+        let column = self.before(source, end) - self.before(source, start) + 1;
+        Line { line: row as u32 + 1, column }
+    }
+
+    /// The bytes of the line that holds byte `offset`, without its line end.
+    pub fn bytes(&self, source: &str, offset: u32) -> std::ops::Range<usize> {
+        let row = self.starts.partition_point(|s| *s <= offset);
+        let start = self.starts[row.saturating_sub(1)] as usize;
+        let end = self.starts.get(row).map_or(source.len(), |next| *next as usize - 1);
+        start..end.max(start)
+    }
+
+    /// How many scalar values begin before byte `offset`.
+    fn before(&self, source: &str, offset: usize) -> u32 {
+        match self.counts.get(offset / STRIDE) {
+            None => offset as u32,
+            Some(count) => {
+                let rest = source.as_bytes().get(offset / STRIDE * STRIDE..offset);
+                count + rest.map_or(0, beginnings)
+            }
+        }
     }
 
     /// The number (from 1) of the line that holds byte `offset`.
     pub fn line(&self, offset: u32) -> u32 {
         self.starts.partition_point(|s| *s <= offset) as u32
+    }
+}
+
+/// How many scalar values begin in these bytes.
+fn beginnings(bytes: &[u8]) -> u32 {
+    bytes.iter().filter(|b| !matches!(b, 0x80..=0xBF)).count() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The column by its definition.
+    fn column(source: &str, offset: usize) -> u32 {
+        let start = source[..offset].rfind('\n').map_or(0, |i| i + 1);
+        source[start..offset].chars().count() as u32 + 1
+    }
+
+    #[test]
+    fn columns_count_scalar_values_in_lines_of_any_length() {
+        let long = "aé漢🙂".repeat(1000);
+        for source in ["", "abc\n\nx", "é\nab漢c", &long, &format!("{long}\n{long}x"), &"x".repeat(5000)] {
+            let index = LineIndex::new(source);
+            for (offset, _) in source.char_indices().chain([(source.len(), ' ')]) {
+                let place = index.locate(source, offset as u32);
+                assert_eq!(place.column, column(source, offset), "{offset}");
+                assert_eq!(place.line as usize, source[..offset].matches('\n').count() + 1, "{offset}");
+            }
+        }
     }
 }

@@ -238,6 +238,9 @@ impl<'a> BodyChecker<'_, 'a> {
         {
             return Some(*found);
         }
+        if self.checker.report.is_full() {
+            return None;
+        }
         let words = self.words(instruction)?;
         let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
         match isa::select(instruction.mnemonic.text(text), &words, shapes) {
@@ -276,6 +279,9 @@ impl<'a> BodyChecker<'_, 'a> {
 
     /// Where operands are broken: says at least that the instruction does not exist.
     fn words_alone(&mut self, instruction: &'a tree::Instruction) {
+        if self.checker.report.is_full() {
+            return;
+        }
         let Some(words) = self.words(instruction) else { return };
         let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
         let mnemonic = instruction.mnemonic.text(self.checker.text);

@@ -1,10 +1,12 @@
 //! Where the checker's findings go.
 //!
 //! Invariant: warnings about what ptxas or the manual would refuse are errors under `strict`; everything else keeps the
-//! severity of its code.
+//! severity of its code. Errors are all counted, but of errors and of warnings each only the first
+//! [`MAX_DIAGNOSTICS`] are kept: a text of 100 MB that is wrong everywhere must not take gigabytes to say so.
 
 use crate::Span;
 use crate::diag::{Code, Diagnostic, Label, Severity};
+use crate::syntax::MAX_DIAGNOSTICS;
 
 /// Collects diagnostics.
 #[derive(Debug, Default)]
@@ -12,13 +14,14 @@ pub(super) struct Report {
     diagnostics: Vec<Diagnostic>,
     strict: bool,
     errors: usize,
+    warnings: usize,
 }
 
 impl Report {
     /// A collector that holds what the parser found.
     pub(super) fn new(strict: bool, parsed: Vec<Diagnostic>) -> Self {
         let errors = parsed.iter().filter(|d| d.severity == Severity::Error).count();
-        Self { diagnostics: parsed, strict, errors }
+        Self { warnings: parsed.len() - errors, diagnostics: parsed, strict, errors }
     }
 
     /// Adds a diagnostic.
@@ -26,10 +29,14 @@ impl Report {
         if self.strict && refused_when_strict(diagnostic.code) {
             diagnostic.severity = Severity::Error;
         }
-        if diagnostic.severity == Severity::Error {
-            self.errors += 1;
+        let count = match diagnostic.severity {
+            Severity::Error => &mut self.errors,
+            Severity::Warning => &mut self.warnings,
+        };
+        *count += 1;
+        if *count <= MAX_DIAGNOSTICS {
+            self.diagnostics.push(diagnostic);
         }
-        self.diagnostics.push(diagnostic);
     }
 
     /// Adds a diagnostic that has neither help nor section.
@@ -47,6 +54,11 @@ impl Report {
         if let Some(diagnostic) = self.diagnostics.get_mut(finding) {
             diagnostic.related.push(Label { span, text: text.to_owned() });
         }
+    }
+
+    /// Whether further errors are no longer kept, so that it is of no use to look for their reasons.
+    pub(super) fn is_full(&self) -> bool {
+        self.errors >= MAX_DIAGNOSTICS
     }
 
     /// How many errors there are so far.

@@ -2,11 +2,15 @@
 //!
 //! Invariants: rendering never fails, whatever the span and whatever the text (spans are cut to the text, control characters of
 //! messages and text are made visible); lines and columns count from 1, a column counts Unicode scalar values, and an end is
-//! the place directly behind the last character. Nothing here writes anywhere.
+//! the place directly behind the last character. What a diagnostic costs does not depend on the length of the text or of its
+//! lines: of long lines only the surroundings are shown, and places far from each other apart. Nothing here writes anywhere.
 
 use super::{Diagnostic, Severity};
 use crate::{LineIndex, Span};
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, normalize_untrusted_str};
+use annotate_snippets::{
+    Annotation, AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str,
+};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -23,9 +27,31 @@ pub enum Color {
 #[derive(Clone, Debug)]
 pub struct Source<'s> {
     text: &'s str,
-    lines: LineIndex,
+    lines: Cow<'s, LineIndex>,
     /// Where each text begins, and its name; at least one.
     parts: Vec<(usize, &'s str)>,
+}
+
+/// How far from the primary place another is shown with it.
+const FAR: usize = 8 << 10;
+/// Bytes of a line on either side of what is shown of it, before it is cut to [`AROUND`].
+const LONG: usize = 1000;
+/// Bytes that are shown around a place in a long line.
+const AROUND: usize = 100;
+/// How many other places are shown.
+const MOST_PLACES: usize = 8;
+
+/// A place that is underlined.
+struct Shown<'d> {
+    kind: AnnotationKind,
+    span: Span,
+    text: &'d str,
+}
+
+impl<'d> Shown<'d> {
+    fn related(label: &'d super::Label) -> Self {
+        Self { kind: AnnotationKind::Context, span: label.span, text: &label.text }
+    }
 }
 
 /// One text of a [`Source`].
@@ -41,17 +67,22 @@ struct Part<'s> {
 impl<'s> Source<'s> {
     /// The text `text`, shown as `name`.
     pub fn new(name: &'s str, text: &'s str) -> Self {
-        Self::with_parts(text, [(0, name)])
+        Self::with_parts(text, Cow::Owned(LineIndex::new(text)), [(0, name)])
     }
 
-    /// Texts that stand one behind the other in `text`, each on lines of its own: where each begins, and its name.
-    pub fn with_parts(text: &'s str, parts: impl IntoIterator<Item = (u32, &'s str)>) -> Self {
+    /// Texts that stand one behind the other in `text`, each on lines of its own: the line starts of all, where each begins, and its
+    /// name.
+    pub fn with_parts(
+        text: &'s str,
+        lines: Cow<'s, LineIndex>,
+        parts: impl IntoIterator<Item = (u32, &'s str)>,
+    ) -> Self {
         let mut parts: Vec<_> =
             parts.into_iter().map(|(start, name)| (text.floor_char_boundary(start as usize), name)).collect();
         if parts.is_empty() {
             parts.push((0, ""));
         }
-        Self { text, lines: LineIndex::new(text), parts }
+        Self { text, lines, parts }
     }
 
     /// The text that holds a byte.
@@ -71,9 +102,9 @@ impl<'s> Source<'s> {
         };
         let code = diagnostic.code.name();
         let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()).id(code.as_str()))
-            .element(self.snippet(diagnostic, self.part(self.range(diagnostic.span).start)));
-        for part in self.other_parts(diagnostic) {
-            group = group.element(self.snippet(diagnostic, part));
+            .elements(self.place(&self.near(diagnostic)));
+        for label in self.far(diagnostic) {
+            group = group.elements(self.place(&[label]));
         }
         if let Some(help) = &diagnostic.help {
             group = group.element(Level::HELP.message(normalize_untrusted_str(help)));
@@ -90,52 +121,62 @@ impl<'s> Source<'s> {
         rendered
     }
 
-    /// The other texts that the diagnostic speaks of, in its order.
-    fn other_parts(&self, diagnostic: &Diagnostic) -> Vec<Part<'s>> {
-        let primary = self.part(self.range(diagnostic.span).start);
-        let mut parts: Vec<Part<'s>> = Vec::new();
-        for label in &diagnostic.related {
-            let part = self.part(self.range(label.span).start);
-            let known = parts.iter().chain([&primary]).any(|known| known.start == part.start);
-            if !known {
-                parts.push(part);
-            }
-        }
-        parts
+    /// Whether a place is shown together with the primary one: in the same text and not far away.
+    fn is_near(&self, diagnostic: &Diagnostic, span: Span) -> bool {
+        let (primary, other) = (self.range(diagnostic.span), self.range(span));
+        self.part(primary.start).start == self.part(other.start).start
+            && primary.start.abs_diff(other.start).max(primary.end.abs_diff(other.end)) <= FAR
     }
 
-    /// The lines of one text from the first to the last that the diagnostic speaks of; lines between are folded away.
-    fn snippet<'d>(
-        &self,
-        diagnostic: &'d Diagnostic,
-        part: Part<'s>,
-    ) -> Snippet<'d, annotate_snippets::Annotation<'d>>
+    /// The primary place and those near it.
+    fn near<'d>(&self, diagnostic: &'d Diagnostic) -> Vec<Shown<'d>> {
+        let primary = Shown { kind: AnnotationKind::Primary, span: diagnostic.span, text: &diagnostic.label };
+        let related = diagnostic.related.iter().filter(|label| self.is_near(diagnostic, label.span));
+        std::iter::once(primary).chain(related.take(MOST_PLACES).map(Shown::related)).collect()
+    }
+
+    /// All other places, in their order.
+    fn far<'d>(&self, diagnostic: &'d Diagnostic) -> impl Iterator<Item = Shown<'d>> {
+        let related = diagnostic.related.iter().filter(|label| !self.is_near(diagnostic, label.span));
+        related.take(MOST_PLACES).map(Shown::related)
+    }
+
+    /// The lines from the first to the last of places near each other; lines between are folded away, and of long lines only the
+    /// surroundings are shown.
+    fn place<'d>(&self, places: &[Shown<'d>]) -> Vec<Element<'d>>
     where
         's: 'd,
     {
-        let within_part = |range: &Range<usize>| self.part(range.start).start == part.start;
-        let cut = |range: Range<usize>| range.start..range.end.min(part.end).max(range.start);
-        let primary = Some(self.range(diagnostic.span)).filter(within_part).map(cut);
-        let related = diagnostic.related.iter().map(|l| (self.range(l.span), l.text.as_str()));
-        let related: Vec<_> =
-            related.filter(|(r, _)| within_part(r)).map(|(r, text)| (cut(r), text)).collect();
-        let all = || related.iter().map(|(r, _)| r).chain(&primary);
-        let first = all().map(|r| r.start).min().unwrap_or(part.start);
-        let last = all().map(|r| r.end).max().unwrap_or(part.start);
-        let start = self.text[..first].rfind('\n').map_or(0, |i| i + 1).max(part.start);
-        let end = self.text[last..part.end].find('\n').map_or(part.end, |i| last + i);
-        let within = |range: &Range<usize>| range.start - start..range.end - start;
-        let label = Some(normalize_untrusted_str(&diagnostic.label)).filter(|label| !label.is_empty());
-        let primary = primary.map(|r| AnnotationKind::Primary.span(within(&r)).label(label));
-        let annotations = related
-            .iter()
-            .map(|(r, text)| AnnotationKind::Context.span(within(r)).label(normalize_untrusted_str(text)));
-        let line = self.lines.line(start as u32).saturating_sub(part.lines_before);
-        Snippet::source(&self.text[start..end])
-            .line_start(line as usize)
-            .path(normalize_untrusted_str(part.name))
-            .annotations(primary)
-            .annotations(annotations)
+        let ranges: Vec<Range<usize>> = places.iter().map(|place| self.range(place.span)).collect();
+        let first = ranges.iter().map(|r| r.start).min().unwrap_or(0);
+        let part = self.part(first);
+        let shown =
+            |end: usize| end.min(part.end).min(self.text.floor_char_boundary(first + 2 * FAR)).max(first);
+        let last = ranges.iter().map(|r| shown(r.end)).max().unwrap_or(first);
+        let from = self.lines.bytes(self.text, first as u32).start.max(part.start);
+        let to = self.lines.bytes(self.text, last as u32).end.min(part.end).max(last);
+        let start = if first - from > LONG { self.text.floor_char_boundary(first - AROUND) } else { from };
+        let end = if to - last > LONG { self.text.ceil_char_boundary(last + AROUND) } else { to };
+        let annotations = ranges.iter().zip(places).map(|(range, place)| {
+            let text = Some(normalize_untrusted_str(place.text)).filter(|text| !text.is_empty());
+            place
+                .kind
+                .span(range.start.max(start) - start..shown(range.end).max(range.start) - start)
+                .label(text)
+        });
+        let annotations: Vec<Annotation<'d>> = annotations.collect();
+        let line = self.lines.line(first as u32).saturating_sub(part.lines_before) as usize;
+        let snippet: Snippet<'d, Annotation<'d>> =
+            Snippet::source(&self.text[start..end]).line_start(line).annotations(annotations);
+        let name = normalize_untrusted_str(part.name);
+        if start == from {
+            return vec![snippet.path(name).into()];
+        }
+        // What is shown does not begin with its line, so it does not tell the column.
+        let at = self.range(places.first().map_or(Span::default(), |place| place.span)).start as u32;
+        let place = self.lines.locate(self.text, at);
+        let line = place.line.saturating_sub(part.lines_before) as usize;
+        vec![Origin::path(name).line(line).char_column(place.column as usize).into(), snippet.into()]
     }
 
     /// The bytes of a span, cut to the text and to whole characters.
@@ -274,7 +315,7 @@ error[P0005]: expected `;`
     #[test]
     fn places_in_two_texts_are_shown_with_their_names_and_lines() {
         let text = "a\nfirst\nb\nc\nsecond\n";
-        let source = Source::with_parts(text, [(0, "a.ptx"), (8, "b.ptx")]);
+        let source = Source::with_parts(text, Cow::Owned(LineIndex::new(text)), [(0, "a.ptx"), (8, "b.ptx")]);
         let diagnostic = Diagnostic::new(Code::Redeclared, at(text, "second"), "defined in two modules")
             .with_label("again here")
             .with_related(at(text, "first"), "first here");
@@ -293,6 +334,27 @@ error[P0107]: defined in two modules
         assert_eq!(source.human(&diagnostic, Color::Never), expected);
         let json = source.json(&diagnostic);
         assert!(json.contains(r#""file":"b.ptx""#) && json.contains(r#""line":3,"column":1"#), "{json}");
+    }
+
+    #[test]
+    fn of_a_long_line_the_surroundings_are_shown_with_the_right_column() {
+        let text = format!("{}bad{}\n", "é".repeat(5000), "x".repeat(5000));
+        let diagnostic = Diagnostic::new(Code::UnexpectedToken, at(&text, "bad"), "expected `;`");
+        let shown = Source::new("x.ptx", &text).human(&diagnostic, Color::Never);
+        assert!(shown.contains("x.ptx:1:5001") && shown.contains("bad") && shown.len() < 1000, "{shown}");
+        let whole = Diagnostic::new(Code::UnexpectedToken, Span::new(0, text.len() as u32), "expected `;`");
+        assert!(Source::new("x.ptx", &text).human(&whole, Color::Never).contains("x.ptx:1:1"));
+    }
+
+    #[test]
+    fn places_far_from_each_other_are_shown_apart() {
+        let text = format!("first\n{}\nsecond\n", "\n".repeat(20_000));
+        let diagnostic = Diagnostic::new(Code::Redeclared, at(&text, "second"), "declared twice")
+            .with_related(at(&text, "first"), "first here");
+        let shown = Source::new("x.ptx", &text).human(&diagnostic, Color::Never);
+        for part in ["x.ptx:20003:1", "second", "x.ptx:1:1", "first here"] {
+            assert!(shown.contains(part), "{part} is not in\n{shown}");
+        }
     }
 
     #[test]

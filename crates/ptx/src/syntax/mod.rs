@@ -22,7 +22,8 @@ use crate::diag::Diagnostic;
 /// How deep blocks, initialiser lists and the operators of one expression may nest.
 pub const MAX_NESTING: usize = 128;
 
-/// How many mistakes the lexer and the parser each report at most; a text that is no PTX at all has one everywhere.
+/// How many mistakes the lexer and the parser each report at most, and the checker of errors and of warnings each; a text that is no
+/// PTX at all has one everywhere.
 pub const MAX_DIAGNOSTICS: usize = 10_000;
 
 /// What parsing a text gives: a tree, always, and what was wrong with the text.
