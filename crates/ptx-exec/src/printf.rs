@@ -153,7 +153,8 @@ fn conversion<'f>(
                 b'X' => (format!("{value:X}"), "0X"),
                 _ => (format!("{value:o}"), "0"),
             };
-            let prefix = if spec.alternate && value != 0 { prefix } else { "" };
+            // The octal prefix makes the first digit a zero, also where there is no digit.
+            let prefix = if spec.alternate && (value != 0 || *kind == b'o') { prefix } else { "" };
             integer(&spec, false, &digits, prefix, false)
         }
         b'p' => match args.next(pointer)? {

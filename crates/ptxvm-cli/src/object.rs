@@ -414,7 +414,7 @@ impl Texels {
             Arg::In(path) => (npy::Array::read(path)?, None),
             Arg::InOut(from, to) => (npy::Array::read(from)?, Some(to)),
             Arg::Out { dtype, shape, file } => (npy::Array::zeros(dtype, shape.clone())?, Some(file)),
-            Arg::Zeros(bytes) => (npy::Array::zeros("u1", vec![*bytes])?, None),
+            Arg::Zeros(_) => (npy::Array::zeros("u1", vec![0])?, None),
             Arg::Scalar(_) | Arg::Bytes(_) | Arg::Object(_) => {
                 return Err(fail("these are no texels".to_owned()));
             }
@@ -440,12 +440,14 @@ impl Texels {
             (vm.array(shape, format).map_err(|e| fail(e.to_string()))?, None)
         };
         let wanted: u64 = (0..shape.levels).map(|level| array.level_bytes(level)).sum();
-        if wanted != file.bytes.len() as u64 {
-            let (ty, has) = (&file.dtype, file.bytes.len());
+        let has = if let Arg::Zeros(bytes) = source { *bytes } else { file.bytes.len() as u64 };
+        if wanted != has {
+            let ty = &file.dtype;
             return Err(fail(format!("{has} bytes of `{ty}` do not fit the texture's {wanted}")));
         }
         let mut rest = &file.bytes[..];
-        for level in 0..shape.levels {
+        // New memory is zero: there is nothing to write of `zeros:`.
+        for level in (0..shape.levels).filter(|_| !file.bytes.is_empty()) {
             let (texels, after) = rest.split_at(array.level_bytes(level) as usize);
             array.write(level, texels)?;
             rest = after;

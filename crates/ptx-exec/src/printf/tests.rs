@@ -6,16 +6,16 @@ use ptx::check::module::AddressSize;
 
 /// An argument in the buffer.
 #[derive(Clone, Copy)]
-enum A {
+enum A<'a> {
     W(u32),
     L(u64),
     F(f64),
-    S(&'static str),
+    S(&'a str),
 }
 use A::{F, L, S, W};
 
 /// Formats; also the number of arguments used.
-fn print(text: &str, args: &[A]) -> (String, u32) {
+fn print(text: &str, args: &[A<'_>]) -> (String, u32) {
     let memory = Memory::new(AddressSize::Bits64).expect("an address range");
     let mut buffer: Vec<u8> = Vec::new();
     let wide = |buffer: &mut Vec<u8>, bits: u64| {
@@ -165,4 +165,32 @@ fn missing_arguments_are_a_fault() {
     let mut view = View::new(&memory);
     assert!(format(&mut view, 0, b"%d", at, 8).is_ok());
     assert_eq!(format(&mut view, 9, b"%d %d", at, 8).err().map(|fault| fault.lane), Some(9));
+}
+
+/// `tests/printf/printf.tsv`: random formats, and what the C library prints.
+#[test]
+fn random_formats_as_the_c_library() {
+    let table = include_str!("../../../../tests/printf/printf.tsv");
+    let (mut count, mut wrong) = (0, Vec::new());
+    for line in table.lines().filter(|line| !line.starts_with('#')) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [text, args, expected] = columns[..] else { panic!("three columns: {line}") };
+        let bits = |hex: &str| u64::from_str_radix(hex, 16).unwrap_or_else(|e| panic!("{e}: {line}"));
+        let args: Vec<A<'_>> = args
+            .split(';')
+            .map(|arg| match arg.split_at(1) {
+                ("w", hex) => W(bits(hex) as u32),
+                ("l", hex) => L(bits(hex)),
+                ("f", hex) => F(f64::from_bits(bits(hex))),
+                (_, text) => S(text),
+            })
+            .collect();
+        let found = print(text, &args);
+        if found != (expected.to_owned(), args.len() as u32) {
+            wrong.push(format!("{line}\n  gives {found:?}"));
+        }
+        count += 1;
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count >= 1500);
 }
