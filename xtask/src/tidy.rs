@@ -14,6 +14,7 @@ const MAX_LINES: usize = 800;
 const UNSAFE_ALLOWED: &[&str] = &[
     "crates/ptx-exec/src/mem/",
     "crates/ptx-exec/src/warp.rs",
+    "crates/ptx-exec/src/wide.rs",
     "crates/ptx-jit/src/llvm/",
     "crates/ptx-jit/src/lower/tests.rs",
     "crates/ptx-jit/src/engine",

@@ -25,3 +25,4 @@ mod testkit;
 pub mod texture;
 pub mod trap;
 pub mod warp;
+pub mod wide;

@@ -11,7 +11,7 @@
 //! Invariants: lanes outside the mask keep their destination; a destination may be one of the sources (all sources of a lane are read
 //! before it is written). Registers are indexed with bounds checks; the numbers were right when the step was bound.
 
-use crate::bound::{Exec, StepFn};
+use crate::bound::{Exec, StepFn, Stepped};
 use crate::lanes::{Bits, LANES, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Addresses;
 use crate::warp::WarpState;
@@ -315,17 +315,24 @@ pub fn lift1<A: Value, D: Value>(
     o: One<A::Slot, D::Slot>,
     f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
-    Box::new(move |exec| {
-        let o = &o;
-        let mut scratch = None;
-        let a = o.a.read(Inputs::of(exec), &mut scratch);
-        let mut out = Lane([D::Slot::default(); LANES]);
-        for lane in 0..LANES {
-            out.0[lane] = f(A::of(a.0[lane])).slot();
-        }
-        o.d.write(exec.regs, exec.mask, &out);
-        Ok(())
-    })
+    Box::new(move |exec| step1(&o, exec, f))
+}
+
+/// What [`lift1`] does in a step.
+#[inline(always)]
+pub(crate) fn step1<A: Value, D: Value>(
+    o: &One<A::Slot, D::Slot>,
+    exec: &mut Exec<'_>,
+    f: impl Fn(A) -> D + Copy,
+) -> Stepped {
+    let mut scratch = None;
+    let a = o.a.read(Inputs::of(exec), &mut scratch);
+    let mut out = Lane([D::Slot::default(); LANES]);
+    for lane in 0..LANES {
+        out.0[lane] = f(A::of(a.0[lane])).slot();
+    }
+    o.d.write(exec.regs, exec.mask, &out);
+    Ok(())
 }
 
 /// `d = f(a, b)` in every lane.
@@ -333,18 +340,25 @@ pub fn lift2<A: Value, B: Value, D: Value>(
     o: Two<A::Slot, B::Slot, D::Slot>,
     f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
-    Box::new(move |exec| {
-        let o = &o;
-        let (mut scratch_a, mut scratch_b) = (None, None);
-        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
-        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
-        let mut out = Lane([D::Slot::default(); LANES]);
-        for lane in 0..LANES {
-            out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane])).slot();
-        }
-        o.d.write(exec.regs, exec.mask, &out);
-        Ok(())
-    })
+    Box::new(move |exec| step2(&o, exec, f))
+}
+
+/// What [`lift2`] does in a step.
+#[inline(always)]
+pub(crate) fn step2<A: Value, B: Value, D: Value>(
+    o: &Two<A::Slot, B::Slot, D::Slot>,
+    exec: &mut Exec<'_>,
+    f: impl Fn(A, B) -> D + Copy,
+) -> Stepped {
+    let (mut scratch_a, mut scratch_b) = (None, None);
+    let a = o.a.read(Inputs::of(exec), &mut scratch_a);
+    let b = o.b.read(Inputs::of(exec), &mut scratch_b);
+    let mut out = Lane([D::Slot::default(); LANES]);
+    for lane in 0..LANES {
+        out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane])).slot();
+    }
+    o.d.write(exec.regs, exec.mask, &out);
+    Ok(())
 }
 
 /// `d = f(a, b, c)` in every lane.
@@ -352,19 +366,26 @@ pub fn lift3<A: Value, B: Value, C: Value, D: Value>(
     o: Three<A::Slot, B::Slot, C::Slot, D::Slot>,
     f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
 ) -> StepFn {
-    Box::new(move |exec| {
-        let o = &o;
-        let (mut scratch_a, mut scratch_b, mut scratch_c) = (None, None, None);
-        let a = o.a.read(Inputs::of(exec), &mut scratch_a);
-        let b = o.b.read(Inputs::of(exec), &mut scratch_b);
-        let c = o.c.read(Inputs::of(exec), &mut scratch_c);
-        let mut out = Lane([D::Slot::default(); LANES]);
-        for lane in 0..LANES {
-            out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot();
-        }
-        o.d.write(exec.regs, exec.mask, &out);
-        Ok(())
-    })
+    Box::new(move |exec| step3(&o, exec, f))
+}
+
+/// What [`lift3`] does in a step.
+#[inline(always)]
+pub(crate) fn step3<A: Value, B: Value, C: Value, D: Value>(
+    o: &Three<A::Slot, B::Slot, C::Slot, D::Slot>,
+    exec: &mut Exec<'_>,
+    f: impl Fn(A, B, C) -> D + Copy,
+) -> Stepped {
+    let (mut scratch_a, mut scratch_b, mut scratch_c) = (None, None, None);
+    let a = o.a.read(Inputs::of(exec), &mut scratch_a);
+    let b = o.b.read(Inputs::of(exec), &mut scratch_b);
+    let c = o.c.read(Inputs::of(exec), &mut scratch_c);
+    let mut out = Lane([D::Slot::default(); LANES]);
+    for lane in 0..LANES {
+        out.0[lane] = f(A::of(a.0[lane]), B::of(b.0[lane]), C::of(c.0[lane])).slot();
+    }
+    o.d.write(exec.regs, exec.mask, &out);
+    Ok(())
 }
 
 /// `d = f(a, b)` in every lane, tried with `quick`, which says whether its result is certain; if one is not, the active lanes

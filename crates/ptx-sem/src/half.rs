@@ -3,10 +3,10 @@
 //!
 //! The only rounding mode is `.rn`. The caller composes `sat(ftz(op(ftz(a), ftz(b))))`.
 //!
-//! **Invariant:** results are rounded once. Sums and products of halves are exact in `f64`. So is a product plus a
-//! half, unless one is over 2^29 times the other: then the greater is either over the range of halves, or it is the
-//! half c of 2^4 or more, and no neighbour of c nor the tie before it is near; rounding twice does no harm. A NaN
-//! result is always 0x7fff (the manual: "unspecified").
+//! **Invariant:** results are rounded once in effect. Products of halves are exact in `f32`. Sums and differences are rounded there
+//! first, which does no harm: subnormal ones are exact, and single precision has twice the digits of half precision and two more
+//! (Figueroa, 1995). A product plus a half is rounded to odd there, which needs two digits more than the result has (Boldo and
+//! Melquiond, 2008). A NaN result is always 0x7fff (the manual: "unspecified").
 
 /// The NaN of every half-precision instruction.
 pub(crate) const NAN_F16: u16 = 0x7fff;
@@ -47,44 +47,84 @@ pub(crate) fn f16_of_f64(a: f64) -> u16 {
     }
 }
 
+/// The exact value of a half; a NaN gives some NaN. Without branches, and always inlined, so that a loop over it vectorises.
+#[inline(always)]
+fn f32_of_f16(a: u16) -> f32 {
+    let magnitude = u32::from(a & 0x7fff) << 13;
+    // The exponent biased anew; that of a subnormal as that of the least normal number, less which it is the value.
+    let normal = magnitude + (112 << 23);
+    let subnormal = f32::from_bits(magnitude + LEAST_NORMAL) - f32::from_bits(LEAST_NORMAL);
+    let finite = if magnitude < 0x400 << 13 { subnormal.to_bits() } else { normal };
+    let bits = if magnitude < 0x7c00 << 13 { finite } else { magnitude | 0x7f80_0000 };
+    f32::from_bits(bits | u32::from(a & 0x8000) << 16)
+}
+
+/// The bits of 2^-14, the least normal half, in `f32`.
+const LEAST_NORMAL: u32 = 113 << 23;
+
+/// A value rounded to the nearest half, ties to even. Without branches, and always inlined, so that a loop over it vectorises.
+#[inline(always)]
+fn f16_of_f32(a: f32) -> u16 {
+    let magnitude = a.to_bits() & 0x7fff_ffff;
+    // The exponent biased anew and 13 bits rounded off; the carry runs into the exponent, up to infinity.
+    let tie_to_even = 0xfff + (magnitude >> 13 & 1);
+    let normal = magnitude.wrapping_sub(112 << 23).wrapping_add(tie_to_even) >> 13;
+    // Adding 1/2, of which the lowest place is 2^-24, rounds to units of 2^-24.
+    let unit = 0.5f32;
+    let subnormal = (f32::from_bits(magnitude) + unit).to_bits().wrapping_sub(unit.to_bits());
+    let finite = if magnitude < LEAST_NORMAL { subnormal } else { normal };
+    let number = if magnitude < 0x4780_0000 { finite } else { 0x7c00 } | a.to_bits() >> 16 & 0x8000;
+    if magnitude > 0x7f80_0000 { NAN_F16 } else { number as u16 }
+}
+
 /// `add.f16`: d = a + b, rounded to nearest even.
 ///
 /// # Source
 /// PTX ISA §9.7.4.1.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn add_f16(a: u16, b: u16) -> u16 {
-    f16_of_f64(f64_of_f16(a) + f64_of_f16(b))
+    f16_of_f32(f32_of_f16(a) + f32_of_f16(b))
 }
 
 /// `sub.f16`: d = a - b, rounded to nearest even.
 ///
 /// # Source
 /// PTX ISA §9.7.4.2.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn sub_f16(a: u16, b: u16) -> u16 {
-    f16_of_f64(f64_of_f16(a) - f64_of_f16(b))
+    f16_of_f32(f32_of_f16(a) - f32_of_f16(b))
 }
 
 /// `mul.f16`: d = a * b, rounded to nearest even.
 ///
 /// # Source
 /// PTX ISA §9.7.4.3.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn mul_f16(a: u16, b: u16) -> u16 {
-    f16_of_f64(f64_of_f16(a) * f64_of_f16(b))
+    f16_of_f32(f32_of_f16(a) * f32_of_f16(b))
 }
 
 /// `fma.f16`: d = a * b + c, the product exact, rounded once to nearest even.
 ///
 /// # Source
 /// PTX ISA §9.7.4.4.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn fma_f16(a: u16, b: u16, c: u16) -> u16 {
-    f16_of_f64(f64_of_f16(a) * f64_of_f16(b) + f64_of_f16(c))
+    let (product, c) = (f32_of_f16(a) * f32_of_f16(b), f32_of_f16(c));
+    // The sum rounded to odd: where it is inexact (its error is exact) and its last digit is even, it moves by one unit in the last
+    // place towards the exact sum.
+    let sum = product + c;
+    let c_part = sum - product;
+    let error = (product - (sum - c_part)) + (c - c_part);
+    // No product of these underflows: both are multiples of 2^-48. The error of an infinite sum is a NaN, which does not compare.
+    let direction = error * sum;
+    let inwards = u32::from(direction < 0.0);
+    let inexact = inwards | u32::from(direction > 0.0);
+    f16_of_f32(f32::from_bits(sum.to_bits().wrapping_sub(inwards) | inexact))
 }
 
 /// `neg.f16`: a with its sign turned; of a NaN 0x7fff.
@@ -136,28 +176,19 @@ pub fn sat_f16(a: u16) -> u16 {
     }
 }
 
-/// The two halves of a `.f16x2`, low half first.
-#[inline]
-pub(crate) fn halves(a: u32) -> [u16; 2] {
-    [a as u16, (a >> 16) as u16]
-}
-
-/// The `.f16x2` of two halves, low half first.
-#[inline]
-pub(crate) fn pack_halves([low, high]: [u16; 2]) -> u32 {
-    u32::from(high) << 16 | u32::from(low)
-}
-
 macro_rules! per_half {
     ($($doc:literal $name:ident $scalar:ident($($arg:ident),+);)+) => {$(
         #[doc = $doc]
         ///
         /// # Source
         /// PTX ISA §9.7.4, as the `.f16` form.
-        #[inline]
+        #[inline(always)]
         #[must_use]
         pub fn $name($($arg: u32),+) -> u32 {
-            pack_halves([0, 1].map(|i: usize| $scalar($(halves($arg)[i]),+)))
+            // Written out: a loop over the two halves keeps a loop over lanes from vectorising.
+            let low = $scalar($($arg as u16),+);
+            let high = $scalar($(($arg >> 16) as u16),+);
+            u32::from(high) << 16 | u32::from(low)
         }
     )+};
 }

@@ -6,8 +6,7 @@
 //! as a value.
 //!
 //! **Invariant:** a function depends on nothing but its arguments (no memory, no time, no state), is defined for
-//! every argument, and never panics. It gives the same bits on every host, save the last bit of `sin`, `cos`, `lg2`
-//! and `ex2` (see their module).
+//! every argument, and never panics. It gives the same bits on every host.
 //!
 //! What it does not do: it knows no program text, no types beyond the name of the function, no memory and no lanes.
 //! `.ftz` and `.sat` of the float instructions are functions of their own ([`ftz_f32`], [`sat_f32`]...); the caller

@@ -7,6 +7,7 @@
 use super::operands::{Bound, Operands};
 use super::{Missing, by_type};
 use crate::lift;
+use crate::wide::Wide;
 use ptx::isa::{Slot, Word};
 use ptx_sem::{self as sem, Rnd};
 
@@ -110,7 +111,12 @@ fn fma_rn_f32<const FTZ: bool, const SAT: bool>(o: &Operands<'_>) -> Bound {
         (after(value), certain)
     };
     let exact = move |a, b, c| after(sem::fma_f32(before(a), before(b), before(c), Rnd::Rn));
-    Ok(lift::lift3_quick(o.three::<f32, f32, f32, f32>()?, quick, exact))
+    let fused = move |a, b, c| after(sem::fma_host_f32(before(a), before(b), before(c)));
+    let operands = o.three::<f32, f32, f32, f32>()?;
+    Ok(match Wide::of_host() {
+        Some(wide) => wide.lift3(operands, fused),
+        None => lift::lift3_quick(operands, quick, exact),
+    })
 }
 
 /// `.f64` with one operand and `.rnd`.
@@ -139,7 +145,13 @@ pub(super) fn rounded3_f64(
     f: impl Fn(f64, f64, f64, Rnd) -> f64 + Copy + Send + Sync + 'static,
 ) -> Bound {
     match rnd(o)? {
-        Rnd::Rn => o.active3(move |a, b, c| f(a, b, c, Rnd::Rn)),
+        Rnd::Rn => {
+            let (operands, rn) = (o.three::<f64, f64, f64, f64>()?, move |a, b, c| f(a, b, c, Rnd::Rn));
+            Ok(match Wide::of_host() {
+                Some(wide) => wide.lift3(operands, rn),
+                None => lift::active3(operands, rn),
+            })
+        }
         rnd @ (Rnd::Rz | Rnd::Rm | Rnd::Rp) => o.active3(move |a, b, c| f(a, b, c, rnd)),
     }
 }
@@ -224,7 +236,7 @@ pub(super) fn rsqrt(o: &Operands<'_>) -> Bound {
         return Err(Missing);
     }
     by_type! { o.ty()?;
-        F32 => transcendental(o, sem::rsqrt_approx_f32),
+        F32 => transcendental(o, |a| (sem::rsqrt_approx_f32(a), true), sem::rsqrt_approx_f32),
         F64 => if o.has(Word::Ftz) {
             o.active1(sem::rsqrt_approx_ftz_f64)
         } else {
@@ -233,32 +245,50 @@ pub(super) fn rsqrt(o: &Operands<'_>) -> Bound {
     }
 }
 
-/// An `.approx.f32` instruction that costs more than a blend.
-fn transcendental(o: &Operands<'_>, f: impl Fn(f32) -> f32 + Copy + Send + Sync + 'static) -> Bound {
-    let ftz = o.has(Word::Ftz);
-    o.active1(move |a| ftz_if(ftz, f(ftz_if(ftz, a))))
-}
-
-/// `sin`, `cos`, `lg2`, `ex2`: `.approx.f32` alone.
-fn approximate(o: &Operands<'_>, f: impl Fn(f32) -> f32 + Copy + Send + Sync + 'static) -> Bound {
+/// `sin`, `cos`, `lg2`, `ex2`, `rsqrt`: `.approx.f32`, of which `quick` computes all lanes unless it is uncertain.
+fn transcendental(
+    o: &Operands<'_>,
+    quick: impl Fn(f32) -> (f32, bool) + Copy + Send + Sync + 'static,
+    f: impl Fn(f32) -> f32 + Copy + Send + Sync + 'static,
+) -> Bound {
     if !o.has(Word::Approx) {
         return Err(Missing);
     }
-    by_type! { o.ty()?; F32 => transcendental(o, f) }
+    let flushed = move |a| sem::ftz_f32(f(sem::ftz_f32(a)));
+    let flushed_quick = move |a| {
+        let (result, certain) = quick(sem::ftz_f32(a));
+        (sem::ftz_f32(result), certain)
+    };
+    let operands = o.one::<f32, f32>()?;
+    Ok(match (Wide::of_host(), o.has(Word::Ftz)) {
+        (Some(wide), false) => wide.lift1_quick(operands, quick, f),
+        (Some(wide), true) => wide.lift1_quick(operands, flushed_quick, flushed),
+        (None, false) => lift::active1(operands, f),
+        (None, true) => lift::active1(operands, flushed),
+    })
+}
+
+/// A type that [`transcendental`] has.
+fn single(o: &Operands<'_>) -> Result<(), Missing> {
+    by_type! { o.ty()?; F32 => Ok(()) }
 }
 
 pub(super) fn sin(o: &Operands<'_>) -> Bound {
-    approximate(o, sem::sin_approx_f32)
+    single(o)?;
+    transcendental(o, sem::sin_quick_f32, sem::sin_approx_f32)
 }
 
 pub(super) fn cos(o: &Operands<'_>) -> Bound {
-    approximate(o, sem::cos_approx_f32)
+    single(o)?;
+    transcendental(o, sem::cos_quick_f32, sem::cos_approx_f32)
 }
 
 pub(super) fn lg2(o: &Operands<'_>) -> Bound {
-    approximate(o, sem::lg2_approx_f32)
+    single(o)?;
+    transcendental(o, |a| (sem::lg2_approx_f32(a), true), sem::lg2_approx_f32)
 }
 
 pub(super) fn ex2(o: &Operands<'_>) -> Bound {
-    approximate(o, sem::ex2_approx_f32)
+    single(o)?;
+    transcendental(o, |a| (sem::ex2_approx_f32(a), true), sem::ex2_approx_f32)
 }

@@ -4,47 +4,39 @@
 
 use super::Missing;
 use super::operands::{Bound, Operands};
-use crate::lift::Value;
 use ptx::isa::Word;
 use ptx_sem::{self as sem, Rnd};
 
-/// The flushing and clamping of a type.
-#[derive(Clone, Copy)]
-struct Adjust<T> {
-    ftz: Option<fn(T) -> T>,
-    sat: Option<fn(T) -> T>,
+/// Whether there is `.ftz`, and `.sat`.
+fn words(o: &Operands<'_>) -> Result<(bool, bool), Missing> {
+    if super::float::rnd(o)? != Rnd::Rn {
+        return Err(Missing);
+    }
+    Ok((o.has(Word::Ftz), o.has(Word::Sat)))
 }
 
-impl<T: Value> Adjust<T> {
-    fn of(o: &Operands<'_>, ftz: fn(T) -> T, sat: fn(T) -> T) -> Result<Self, Missing> {
-        if super::float::rnd(o)? != Rnd::Rn {
-            return Err(Missing);
+/// Binds a composition, a step of its own per combination of `.ftz` and `.sat`, so that it vectorises.
+macro_rules! adjusted {
+    ($o:ident.$lift:ident $f:ident($($a:ident),+) $ftz:path, $sat:path) => {
+        match words($o)? {
+            (false, false) => $o.$lift($f),
+            (false, true) => $o.$lift(move |$($a),+| $sat($f($($a),+))),
+            (true, false) => $o.$lift(move |$($a),+| $ftz($f($($ftz($a)),+))),
+            (true, true) => $o.$lift(move |$($a),+| $sat($ftz($f($($ftz($a)),+)))),
         }
-        Ok(Self { ftz: o.has(Word::Ftz).then_some(ftz), sat: o.has(Word::Sat).then_some(sat) })
-    }
-
-    fn operand(self, a: T) -> T {
-        self.ftz.map_or(a, |ftz| ftz(a))
-    }
-
-    fn result(self, d: T) -> T {
-        let d = self.operand(d);
-        self.sat.map_or(d, |sat| sat(d))
-    }
+    };
 }
 
 macro_rules! shapes {
     ($($one:ident $two:ident $three:ident $ty:ty, $ftz:path, $sat:path;)+) => {$(
         /// An instruction with one operand.
         pub(super) fn $one(o: &Operands<'_>, f: impl Fn($ty) -> $ty + Copy + Send + Sync + 'static) -> Bound {
-            let adjust = Adjust::of(o, $ftz, $sat)?;
-            o.active1(move |a| adjust.result(f(adjust.operand(a))))
+            adjusted!(o.wide1 f(a) $ftz, $sat)
         }
 
         /// An instruction with two operands.
         pub(super) fn $two(o: &Operands<'_>, f: impl Fn($ty, $ty) -> $ty + Copy + Send + Sync + 'static) -> Bound {
-            let adjust = Adjust::of(o, $ftz, $sat)?;
-            o.active2(move |a, b| adjust.result(f(adjust.operand(a), adjust.operand(b))))
+            adjusted!(o.wide2 f(a, b) $ftz, $sat)
         }
 
         /// An instruction with three operands.
@@ -52,8 +44,7 @@ macro_rules! shapes {
             o: &Operands<'_>,
             f: impl Fn($ty, $ty, $ty) -> $ty + Copy + Send + Sync + 'static,
         ) -> Bound {
-            let adjust = Adjust::of(o, $ftz, $sat)?;
-            o.active3(move |a, b, c| adjust.result(f(adjust.operand(a), adjust.operand(b), adjust.operand(c))))
+            adjusted!(o.wide3 f(a, b, c) $ftz, $sat)
         }
     )+};
 }

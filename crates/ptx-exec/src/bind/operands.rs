@@ -10,6 +10,7 @@ use crate::lanes::{LANES, Lane, LaneMask, Registers};
 use crate::lift::{
     self, Address, One, Operand, PredOperand, PredTarget, Slot as RegSlot, Target, Three, Two, Value,
 };
+use crate::wide::Wide;
 use ptx::check::module::AddressSize;
 use ptx::ir::{Addr, Base, Dst, Inst, Reg, RegClass, Src};
 use ptx::isa::{Mods, Rnd, Slot, Ty, Word};
@@ -247,7 +248,7 @@ impl<'a> Operands<'a> {
     // Steps of the common shapes: `d` is destination 0, the sources follow in order. Operands are found apart from the steps, once
     // for each choice of types.
 
-    fn one<A: Value, D: Value>(&self) -> Result<One<A::Slot, D::Slot>, Missing> {
+    pub(super) fn one<A: Value, D: Value>(&self) -> Result<One<A::Slot, D::Slot>, Missing> {
         Ok(One { d: self.dst::<D>(0)?, a: self.src::<A>(0)? })
     }
 
@@ -294,6 +295,42 @@ impl<'a> Operands<'a> {
     ) -> Bound {
         let e = self.src::<E>(3)?;
         self.three::<A, B, C, D>().map(|operands| lift::lift4(operands, e, f))
+    }
+
+    /// `d = f(a)`, all lanes in the widest vectors of the host.
+    pub(super) fn wide1<A: Value, D: Value>(
+        &self,
+        f: impl Fn(A) -> D + Copy + Send + Sync + 'static,
+    ) -> Bound {
+        let operands = self.one::<A, D>()?;
+        Ok(match Wide::of_host() {
+            Some(wide) => wide.lift1(operands, f),
+            None => lift::lift1(operands, f),
+        })
+    }
+
+    /// `d = f(a, b)`, all lanes in the widest vectors of the host.
+    pub(super) fn wide2<A: Value, B: Value, D: Value>(
+        &self,
+        f: impl Fn(A, B) -> D + Copy + Send + Sync + 'static,
+    ) -> Bound {
+        let operands = self.two::<A, B, D>()?;
+        Ok(match Wide::of_host() {
+            Some(wide) => wide.lift2(operands, f),
+            None => lift::lift2(operands, f),
+        })
+    }
+
+    /// `d = f(a, b, c)`, all lanes in the widest vectors of the host.
+    pub(super) fn wide3<A: Value, B: Value, C: Value, D: Value>(
+        &self,
+        f: impl Fn(A, B, C) -> D + Copy + Send + Sync + 'static,
+    ) -> Bound {
+        let operands = self.three::<A, B, C, D>()?;
+        Ok(match Wide::of_host() {
+            Some(wide) => wide.lift3(operands, f),
+            None => lift::lift3(operands, f),
+        })
     }
 
     /// `d = f(a)`, active lanes.

@@ -1,24 +1,24 @@
 //! The approximate float instructions: `div.approx`, `div.full`, `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`
 //! and the two `.approx.ftz.f64` forms (PTX ISA 6.4 §9.7.3), and `mad.f32` of sm_1x.
 //!
-//! The manual bounds these, it does not define them. Ours compute in `f64` and round to `f32`: within 0.51 units in
-//! the last place of the true value, so within every bound the manual gives, and without its restrictions of range.
-//! The rows of its tables of special inputs hold exactly when the caller flushes operand and result for `.ftz`;
-//! without `.ftz` a subnormal operand has its mathematical result, where the tables, written for flushed operands,
-//! print another (`rcp`, `rsqrt`, `lg2`, `sqrt` of negative subnormals).
+//! The manual bounds these, it does not define them. Division, reciprocal and square root are the IEEE operations;
+//! `rsqrt` is two of them; the others are polynomials in single precision (`circle`, `power`). All hold the manual's bounds over the
+//! operands for which it states them, and similar ones over all others: `cargo xtask prove` tries every operand, and its figures
+//! stand in `PROOF.md` beside this file. The rows of the manual's tables of special inputs hold exactly when the caller flushes
+//! operand and result for `.ftz`; without `.ftz` a subnormal operand has its mathematical result, where the tables,
+//! written for flushed operands, print another (`rcp`, `rsqrt`, `lg2`, `sqrt` of negative subnormals).
 //!
-//! **Invariant:** a NaN result in `.f32` is 0x7fffffff. `sin`, `cos`, `lg2` and `ex2` use the host's `f64` functions:
-//! where that lies within 2^-28 of the midpoint of two `f32`, hosts may differ in the last bit. All else gives the
-//! same bits everywhere.
+//! **Invariant:** a NaN result in `.f32` is 0x7fffffff. Every step is an IEEE operation, a fused multiply-add or integer
+//! arithmetic: the same bits on every host, and in vectors of any width.
+
+mod circle;
+mod power;
+
+pub use circle::{cos_approx_f32, cos_quick_f32, sin_approx_f32, sin_quick_f32};
+pub use power::{ex2_approx_f32, lg2_approx_f32};
 
 use crate::float::{NAN_F32, div_f32, ftz_f32, ftz_f64, mul_f32, rcp_f32, sqrt_f32};
 use crate::soft::{self, Rnd};
-
-/// `a` rounded to nearest, a NaN as the NaN of `.f32`.
-#[inline]
-fn narrow(a: f64) -> f32 {
-    if a.is_nan() { NAN_F32 } else { a as f32 }
-}
 
 /// `div.approx.f32`: a / b, here correctly rounded.
 ///
@@ -66,15 +66,17 @@ pub fn sqrt_approx_f32(a: f32) -> f32 {
     sqrt_f32(a, Rnd::Rn)
 }
 
-/// `rsqrt.approx.f32`: 1 / sqrt(a) (the manual: error at most 2^-22.4 for a in 1..4); a zero gives infinity of its
-/// sign, below zero NaN.
+/// `rsqrt.approx.f32`: 1 / sqrt(a), two roundings (the manual: error at most 2^-22.4 for a in 1..4; ours is within 1.5 units in
+/// the last place everywhere); a zero gives infinity of its sign, below zero NaN.
 ///
 /// # Source
 /// PTX ISA §9.7.3.16.
 #[inline]
 #[must_use]
 pub fn rsqrt_approx_f32(a: f32) -> f32 {
-    narrow(reciprocal_root(f64::from(a)))
+    let root = 1.0 / a.abs().sqrt();
+    let below = if a == 0.0 { 1.0 / a } else { NAN_F32 };
+    if a > 0.0 { root } else { below }
 }
 
 /// `rsqrt.approx.f64`: 1 / sqrt(a), two roundings (the manual: bound to be determined); a zero gives infinity of its
@@ -148,50 +150,6 @@ pub fn rcp_approx_ftz_f64(a: f64) -> f64 {
 #[must_use]
 pub fn rsqrt_approx_ftz_f64(a: f64) -> f64 {
     upper_word(reciprocal_root(upper_operand(a)))
-}
-
-/// `sin.approx.f32`: the sine of a in radians (the manual: error at most 2^-20.9 in the first quadrant); a zero
-/// stays, infinities give NaN.
-///
-/// # Source
-/// PTX ISA §9.7.3.18.
-#[inline]
-#[must_use]
-pub fn sin_approx_f32(a: f32) -> f32 {
-    narrow(f64::from(a).sin())
-}
-
-/// `cos.approx.f32`: the cosine of a in radians (the manual: error at most 2^-20.9 in the first quadrant); infinities
-/// give NaN.
-///
-/// # Source
-/// PTX ISA §9.7.3.19.
-#[inline]
-#[must_use]
-pub fn cos_approx_f32(a: f32) -> f32 {
-    narrow(f64::from(a).cos())
-}
-
-/// `lg2.approx.f32`: the logarithm of a to base 2 (the manual: error at most 2^-22.6 for the mantissa); a zero of
-/// either sign gives -infinity, below zero NaN.
-///
-/// # Source
-/// PTX ISA §9.7.3.20.
-#[inline]
-#[must_use]
-pub fn lg2_approx_f32(a: f32) -> f32 {
-    if a == 0.0 { f32::NEG_INFINITY } else { narrow(f64::from(a).log2()) }
-}
-
-/// `ex2.approx.f32`: 2 to the power a (the manual: error at most 2^-22.5 in the primary range); a subnormal operand
-/// gives 1.0.
-///
-/// # Source
-/// PTX ISA §9.7.3.21.
-#[inline]
-#[must_use]
-pub fn ex2_approx_f32(a: f32) -> f32 {
-    narrow(f64::from(a).exp2())
 }
 
 /// `mad.f32` of `.target sm_1x`: the product cut to 24 significant bits with an unlimited exponent, then c added,
