@@ -1,10 +1,12 @@
-//! Development tasks of the workspace: `cargo xtask ci | tidy | coverage | bench`.
+//! Development tasks of the workspace: `cargo xtask ci | tidy | coverage | testsuite | prove | bench`.
 //!
 //! Invariant: `ci` is what the continuous integration runs, with the same commands that a contributor types.
 
 mod bench;
 mod ci;
 mod coverage;
+mod prove;
+mod testsuite;
 mod tidy;
 
 use std::path::PathBuf;
@@ -18,12 +20,16 @@ fn main() -> ExitCode {
         "ci" => ci::ci(&rest),
         "tidy" => tidy::tidy(),
         "coverage" => coverage::coverage(&rest),
+        "testsuite" => testsuite::testsuite(&rest),
+        "prove" => prove::prove(&rest),
         "bench" => bench::bench(),
-        _ => Err("usage: cargo xtask ci | tidy | coverage | bench\n\
+        _ => Err("usage: cargo xtask ci | tidy | coverage | testsuite | prove | bench\n\
              \n\
              ci       format, clippy, docs, tidy and the tests, as the continuous integration runs them\n\
              tidy     rules of the house that no other tool checks\n\
              coverage rows of the inventory that the tests cover, by family; --missing lists the others\n\
+             testsuite the instruction vectors, with the number of value cases; --rows shows each row, --exhaustive adds all 8- and 16-bit operands\n\
+             prove    the approximate instructions over every operand, against the manual's bounds (takes long; use --release)\n\
              bench    thread-instructions per second and core of the interpreter, beside native code"
             .to_owned()),
     };

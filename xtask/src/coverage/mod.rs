@@ -38,6 +38,13 @@ struct Options {
     column: Option<String>,
 }
 
+/// The rows of the inventory that a test executes.
+pub(crate) fn executed(root: &Path) -> Result<BTreeSet<String>, String> {
+    let inventory = root.join("tests/coverage/inventory.tsv");
+    let text = std::fs::read_to_string(&inventory).map_err(|e| format!("{}: {e}", inventory.display()))?;
+    Ok(evidence::collect(root, &Inventory::read(&text, &ptxvm::isa(None))?)?.executed)
+}
+
 /// Counts, prints, and compares with the baseline.
 pub(crate) fn coverage(args: &[String]) -> Result<(), String> {
     let options = options(args)?;

@@ -1,15 +1,10 @@
-//! Runs the instruction vectors of `tests/vectors`: each form becomes a kernel, each vector a thread of it, and every result is
-//! compared with the value that the oracle beside the data computed. One trial is one file; a failing trial lists its forms.
+//! The kernels of a form, and their runs: each vector is a thread, and every result is compared.
 //!
-//! A form that is a single instruction is also run under a guard, in place (the destination is a source), and with immediates; any
-//! form also with some threads branching around it, with registers of other types, and as the printer writes it.
-//!
-//! Nothing here computes an expected value. The file format is described in `tests/vectors/README.md`.
+//! Invariant: what is compared comes from the vector; nothing here computes an expected value.
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use super::form::{Form, Operand, Vector, agrees, instruction};
 use ptxvm::{AddressSize, Arg, CheckOptions, ErrorKind, Launch, Vm};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
 /// Bytes of one operand or result in the arrays a kernel reads and writes.
 const SLOT: usize = 8;
@@ -22,176 +17,9 @@ const BODY_SHOWN: usize = 120;
 /// Wrong results shown for a form.
 const SHOWN: usize = 4;
 
-fn main() {
-    let args = Arguments::from_args();
-    let elsewhere = std::env::var_os("PTXVM_VECTORS").map(PathBuf::from);
-    let root = elsewhere.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors"));
-    let mut files: Vec<_> =
-        std::fs::read_dir(&root).expect("tests/vectors").map(|e| e.expect("entry").path()).collect();
-    files.retain(|f| f.extension().is_some_and(|e| e == "vec"));
-    files.sort();
-    assert!(!files.is_empty(), "no vectors in {}", root.display());
-    let trials = files.into_iter().map(|file| {
-        let name = file.file_stem().expect("stem").to_string_lossy().into_owned();
-        Trial::test(name, move || {
-            let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-            run_file(&text).map_err(Failed::from)
-        })
-    });
-    libtest_mimic::run(&args, trials.collect()).exit();
-}
-
-/// Runs every form; the report names each that failed.
-fn run_file(text: &str) -> Result<(), String> {
-    let forms = parse(text)?;
-    let wide = Vm::new().map_err(|e| e.to_string())?;
-    let narrow = Vm::for_addresses(AddressSize::Bits32).map_err(|e| e.to_string())?;
-    let mut report = String::new();
-    let mut failed = 0;
-    for form in &forms {
-        let vm = if form.address == AddressSize::Bits64 { &wide } else { &narrow };
-        if let Err(why) = run_form(vm, form) {
-            failed += 1;
-            report += &format!("line {}: {}\n{why}\n", form.line, form.name);
-        }
-    }
-    if failed == 0 { Ok(()) } else { Err(format!("{failed} of {} forms failed\n{report}", forms.len())) }
-}
-
-struct Form<'a> {
-    line: usize,
-    name: &'a str,
-    version: &'a str,
-    target: &'a str,
-    /// Width of an address.
-    address: AddressSize,
-    /// Threads of a CTA, where the form says: the vectors of one CTA follow each other in the order of its threads.
-    lanes: Option<usize>,
-    outs: Vec<Operand<'a>>,
-    ins: Vec<Operand<'a>>,
-    body: String,
-    /// What stands before the kernel: functions and variables.
-    module: &'a str,
-    /// The body is the instruction NAME, with the results and operands in order.
-    plain: bool,
-    vectors: Vec<Vector<'a>>,
-}
-
-struct Operand<'a> {
-    name: &'a str,
-    ty: &'a str,
-}
-
-struct Vector<'a> {
-    line: usize,
-    operands: Vec<u64>,
-    expected: Vec<&'a str>,
-}
-
-impl Operand<'_> {
-    fn bits(&self) -> u32 {
-        match self.ty {
-            "pred" => 1,
-            "f16x2" => 32,
-            other => other[1..].parse().expect("`operands` let only types through that name a width"),
-        }
-    }
-
-    /// Whether a register of the one type can stand for one of the other (section 9.4).
-    fn agrees(&self, other: &Self) -> bool {
-        let class = |o: &Self| o.register()[..1].replace(['s', 'u'], "i");
-        let (a, b) = (class(self), class(other));
-        self.bits() == other.bits() && (a == b || a == "b" || b == "b")
-    }
-
-    /// The type of its register.
-    fn register(&self) -> &str {
-        if self.ty == "f16x2" { "b32" } else { self.ty }
-    }
-
-    /// The type under which it is loaded and stored.
-    fn memory(&self) -> &str {
-        match self.ty {
-            "f16" => "b16",
-            "f16x2" => "b32",
-            other => other,
-        }
-    }
-}
-
-fn parse(text: &str) -> Result<Vec<Form<'_>>, String> {
-    let mut forms: Vec<Form<'_>> = Vec::new();
-    for (number, line) in text.lines().enumerate().map(|(i, l)| (i + 1, l)) {
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let bad = |what: &str| format!("line {number}: {what}: {line}");
-        if let Some(head) = line.strip_prefix("form ") {
-            forms.push(parse_head(number, head).ok_or_else(|| bad("not a form"))?);
-            continue;
-        }
-        let form = forms.last_mut().ok_or_else(|| bad("a vector before any form"))?;
-        let (left, right) = line.split_once(" = ").ok_or_else(|| bad("not a vector"))?;
-        let operands: Result<Vec<u64>, _> =
-            left.split_whitespace().map(|hex| u64::from_str_radix(hex, 16)).collect();
-        let vector = Vector {
-            line: number,
-            operands: operands.map_err(|_| bad("not hexadecimal"))?,
-            expected: right.split_whitespace().collect(),
-        };
-        if vector.operands.len() != form.ins.len() || vector.expected.len() != form.outs.len() {
-            return Err(bad("another number of values than the form has"));
-        }
-        form.vectors.push(vector);
-    }
-    Ok(forms)
-}
-
-fn parse_head(line: usize, head: &str) -> Option<Form<'_>> {
-    let mut fields = head.split(" | ");
-    let mut title = fields.next()?.split(" @");
-    let mut form = Form {
-        line,
-        name: title.next()?.trim(),
-        version: "6.4",
-        target: "sm_70",
-        address: AddressSize::Bits64,
-        lanes: None,
-        outs: operands(fields.next()?)?,
-        ins: operands(fields.next()?)?,
-        body: fields.next().unwrap_or_default().to_owned(),
-        module: fields.next().unwrap_or_default(),
-        plain: false,
-        vectors: Vec::new(),
-    };
-    for option in title {
-        match option.trim().split_once('=')? {
-            ("version", value) => form.version = value,
-            ("target", value) => form.target = value,
-            ("address", "32") => form.address = AddressSize::Bits32,
-            ("lanes", value) => form.lanes = Some(value.parse().ok()?),
-            _ => return None,
-        }
-    }
-    if form.body.is_empty() {
-        form.plain = true;
-        form.body = instruction(&form, &|i| format!("%{}", form.ins[i].name));
-    }
-    Some(form)
-}
-
-fn operands(text: &str) -> Option<Vec<Operand<'_>>> {
-    fn operand(text: &str) -> Option<Operand<'_>> {
-        const TYPES: &str = "pred f16x2 b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f16 f32 f64";
-        let (name, ty) = text.split_once(':')?;
-        TYPES.split(' ').any(|t| t == ty).then_some(Operand { name, ty })
-    }
-    text.split_whitespace().map(operand).collect()
-}
-
 /// The ways in which the instruction of a form is run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Way {
+pub(crate) enum Way {
     /// Every thread runs the body.
     Whole,
     /// One thread of four branches around the body.
@@ -209,7 +37,7 @@ enum Way {
 }
 
 /// The ways to run a form; most need that it is a single instruction.
-fn ways(form: &Form<'_>) -> Vec<Way> {
+pub(crate) fn ways(form: &Form<'_>) -> Vec<Way> {
     let mut ways = vec![Way::Whole, Way::Printed];
     if form.lanes.is_none() {
         ways.extend([Way::Branch, Way::Untyped, Way::OtherSign]);
@@ -223,12 +51,12 @@ fn ways(form: &Form<'_>) -> Vec<Way> {
 }
 
 /// Whether a thread of a CTA runs the instruction. Mirrored by the kernel's `%live`.
-fn lives(way: Way, thread: usize) -> bool {
+pub(crate) fn lives(way: Way, thread: usize) -> bool {
     !matches!(way, Way::Branch | Way::Guard) || thread & 3 != 1
 }
 
 /// The PTX of a kernel, line by line.
-struct Text {
+pub(crate) struct Text {
     ptx: String,
     /// The type of addresses.
     address: &'static str,
@@ -323,9 +151,21 @@ impl Text {
     }
 }
 
+/// The kernel without the body, and without what stands before it: what surrounds the instructions of every form.
+#[allow(dead_code, reason = "used where the rows of a form are counted")]
+pub(crate) fn frame(form: &Form<'_>) -> String {
+    let (outs, ins) = (form.outs.iter().map(copy).collect(), form.ins.iter().map(copy).collect());
+    let empty = Form { body: String::new(), module: "", vectors: Vec::new(), outs, ins, ..*form };
+    kernel(&empty, Way::Whole)
+}
+
+fn copy<'a>(operand: &Operand<'a>) -> Operand<'a> {
+    Operand { name: operand.name, ty: operand.ty }
+}
+
 /// The kernel of a form. `%in` and `%out` are the addresses of the thread's operands and results, `%group` that of the operands
 /// of the first thread of its CTA, `%slot` eight times the thread's number in its CTA.
-fn kernel(form: &Form<'_>, way: Way) -> String {
+pub(crate) fn kernel(form: &Form<'_>, way: Way) -> String {
     let mut text = Text::new(form);
     text.line("mul.lo.u32 %cta, %cta, %threads;");
     text.place("%group", "%group", "%cta", form.ins.len() * SLOT);
@@ -361,15 +201,8 @@ fn kernel(form: &Form<'_>, way: Way) -> String {
     text.end()
 }
 
-/// The instruction of a plain form with these source operands.
-fn instruction(form: &Form<'_>, operand: &dyn Fn(usize) -> String) -> String {
-    let outs = form.outs.iter().map(|o| format!("%{}", o.name));
-    let operands: Vec<String> = outs.chain((0..form.ins.len()).map(operand)).collect();
-    format!("{} {};", form.name, operands.join(", "))
-}
-
 /// Runs one form in every way.
-fn run_form(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
+pub(crate) fn run_form(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
     for way in ways(form) {
         let mut text = kernel(form, way);
         if way == Way::Printed {
@@ -385,7 +218,7 @@ fn run_form(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn run_vectors(vm: &Vm, form: &Form<'_>, way: Way, text: &str) -> Result<(), String> {
+pub(crate) fn run_vectors(vm: &Vm, form: &Form<'_>, way: Way, text: &str) -> Result<(), String> {
     let count = form.vectors.len();
     let last = form.vectors.last().ok_or("a form without vectors")?;
     let block = form.lanes.unwrap_or(count.min(BLOCK));
@@ -415,7 +248,7 @@ fn run_vectors(vm: &Vm, form: &Form<'_>, way: Way, text: &str) -> Result<(), Str
 }
 
 /// Runs a few vectors of a plain form with immediates: in each source position alone, then in all. Half precision has none (A94).
-fn run_immediates(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
+pub(crate) fn run_immediates(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
     let can = |i: usize| !matches!(form.ins[i].ty, "f16" | "f16x2");
     let positions: Vec<usize> = (0..form.ins.len()).filter(|i| can(*i)).collect();
     let (count, outs) = (form.vectors.len(), form.outs.len());
@@ -465,7 +298,7 @@ fn run_immediates(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
 }
 
 /// A constant as it is written for an operand of a type.
-fn literal(operand: &Operand<'_>, bits: u64) -> String {
+pub(crate) fn literal(operand: &Operand<'_>, bits: u64) -> String {
     match operand.ty {
         "f32" => format!("0f{bits:08x}"),
         "f64" => format!("0d{bits:016x}"),
@@ -477,7 +310,7 @@ fn literal(operand: &Operand<'_>, bits: u64) -> String {
 }
 
 /// How a kernel is launched, and how many results it writes.
-struct Shape {
+pub(crate) struct Shape {
     grid: usize,
     block: usize,
     results: usize,
@@ -485,7 +318,13 @@ struct Shape {
 }
 
 /// Loads a kernel, runs it on `operands`, and reads its results.
-fn run(vm: &Vm, form: &Form<'_>, text: &str, operands: &[u64], shape: Shape) -> Result<Vec<u64>, String> {
+pub(crate) fn run(
+    vm: &Vm,
+    form: &Form<'_>,
+    text: &str,
+    operands: &[u64],
+    shape: Shape,
+) -> Result<Vec<u64>, String> {
     let module = vm.load(form.name, text).map_err(|error| match error.kind() {
         ErrorKind::Rejected(diagnostics) => {
             let source = ptxvm::Source::new(form.name, text);
@@ -509,7 +348,7 @@ fn run(vm: &Vm, form: &Form<'_>, text: &str, operands: &[u64], shape: Shape) -> 
 
 /// The wrong results of one kernel.
 #[derive(Default)]
-struct Report {
+pub(crate) struct Report {
     wrong: usize,
     lines: String,
 }
@@ -542,55 +381,4 @@ impl Report {
             Err(format!("{} wrong of {count} vectors\n{}", self.wrong, self.lines))
         }
     }
-}
-
-/// Whether a result is one that `expected` allows; `None` if that is no expectation.
-fn agrees(expected: &str, have: u64, out: &Operand<'_>) -> Option<bool> {
-    let mut any = false;
-    for one in expected.split('|') {
-        any |= agrees_one(one, have, out)?;
-    }
-    Some(any)
-}
-
-fn agrees_one(expected: &str, have: u64, out: &Operand<'_>) -> Option<bool> {
-    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-    if expected == "*" {
-        return Some(true);
-    }
-    if let Some((high, low)) = expected.split_once(':') {
-        let half = Operand { name: out.name, ty: "f16" };
-        return Some(agrees_one(high, have >> 16, &half)? && agrees_one(low, have & 0xffff, &half)?);
-    }
-    if expected == "nan" {
-        return Some(is_nan(have, out.bits()));
-    }
-    if let Some((low, high)) = expected.split_once("..") {
-        let place = |bits: u64| order(bits, out.bits());
-        return Some(
-            !is_nan(have, out.bits()) && (place(hex(low)?)..=place(hex(high)?)).contains(&place(have)),
-        );
-    }
-    Some(hex(expected)? == have)
-}
-
-/// The encoding of +infinity, and the sign bit.
-fn infinity(bits: u32) -> (u64, u64) {
-    match bits {
-        16 => (0x7c00, 1 << 15),
-        32 => (0x7f80_0000, 1 << 31),
-        _ => (0x7ff0_0000_0000_0000, 1 << 63),
-    }
-}
-
-fn is_nan(have: u64, bits: u32) -> bool {
-    let (infinity, sign) = infinity(bits);
-    have & !sign > infinity
-}
-
-/// Places floats on a line of integers, -0 just below +0.
-fn order(have: u64, bits: u32) -> i128 {
-    let (_, sign) = infinity(bits);
-    let magnitude = i128::from(have & !sign);
-    if have & sign == 0 { magnitude } else { -magnitude - 1 }
 }
