@@ -38,7 +38,7 @@ use operands::{Bound, Operands};
 use ptx::Span;
 use ptx::check::module::FuncId;
 use ptx::ir::{Base, Callee, Inst, Program, RegClass, Src, Terminator};
-use ptx::isa::{Mods, Op, RowId};
+use ptx::isa::{Class, Mods, Op, RowId, Ty};
 use ptx_sem::{VideoLanes, VideoScalarOp, VideoSimdOp};
 
 /// Chooses by type; a type that is not listed is not bound.
@@ -209,6 +209,12 @@ impl Binding<'_> {
     }
 
     fn step(&self, function: &ptx::ir::Function, inst: &Inst) -> Result<Step, Unimplemented> {
+        // What single precision does in the halves of 64-bit registers, only such a device can say; moving them is no arithmetic.
+        let arithmetic = inst.row.row().class == Class::Lane && inst.op != Op::Mov;
+        let double = inst.mods.given().iter().any(|(_, word)| word.ty() == Some(Ty::F64));
+        if self.program.target.map_f64_to_f32 && arithmetic && double {
+            return Err(self.missing(function, inst, format!("{} under map_f64_to_f32", spelled(inst))));
+        }
         let run = self.run(inst).map_err(|Missing| self.missing(function, inst, spelled(inst)))?;
         Ok(Step { guard: inst.guard, run, span: inst.span, loc: inst.loc })
     }

@@ -67,6 +67,22 @@ fn all_fixtures_are_bound() {
 }
 
 #[test]
+fn double_precision_that_becomes_single_is_refused() {
+    let text = ".version 1.4\n.target sm_10, map_f64_to_f32\n.entry k\n{\n\
+                .reg .f64 %d<3>;\n.reg .f32 %f;\nmov.f64 %d0, %d1;\nadd.f64 %d0, %d1, %d2;\n\
+                cvt.f64.f32 %d0, %f;\nadd.f32 %f, %f, %f;\nexit;\n}\n";
+    let missing = check_supported(&program("mapped", text));
+    let found: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            "line 8: `add.f64 under map_f64_to_f32` is not implemented",
+            "line 9: `cvt.f64.f32 under map_f64_to_f32` is not implemented",
+        ]
+    );
+}
+
+#[test]
 fn what_is_missing_is_named_with_its_line() {
     let text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n\
                 .reg .f32 %f<8>;\n.reg .b32 %r<4>;\nadd.f32 %f1, %f1, %f1;\n\
