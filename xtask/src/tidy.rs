@@ -25,7 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("ptx", &[]),
     ("ptx-sem", &[]),
     ("ptx-exec", &["ptx", "ptx-sem"]),
-    ("ptx-jit", &["ptx", "ptx-exec"]),
+    ("ptx-jit", &["ptx", "ptx-sem", "ptx-exec"]),
     ("ptxvm", &["ptx", "ptx-exec", "ptx-jit"]),
     ("ptxvm-cli", &["ptxvm"]),
 ];

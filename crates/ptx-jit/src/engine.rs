@@ -126,7 +126,7 @@ fn translate(
         extensions: session.extensions(),
     };
     let emitted = emit::emit(&module, "kernel", job);
-    if cfg!(debug_assertions) || std::env::var_os("PTXVM_VERIFY").is_some() {
+    if cfg!(debug_assertions) {
         module.verify().map_err(Error::new)?;
     }
     Ok((module, plan, emitted))

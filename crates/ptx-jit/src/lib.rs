@@ -1,6 +1,7 @@
 //! Compiles PTX to vector code of this machine through LLVM.
 //!
-//! Everything that knows LLVM stands here. `llvm` is a thin safe layer over LLVM's C API.
+//! Everything that knows LLVM stands here. `llvm` is a thin safe layer over LLVM's C API; [`plan`] decides what is executed for which
+//! lanes, `emit` makes code of it with one instruction at a time from `lower`, `engine` compiles and enters it.
 //!
 //! LLVM is loaded when the first [`Session`] starts, not when the program does: a program that never compiles pays nothing for
 //! it, runs where there is none, and keeps LLVM's symbols out of the process that it is loaded into.
