@@ -16,9 +16,6 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The most values that a plan may have. Chosen: beyond, LLVM's allocation of registers takes seconds; the interpreter runs at once.
-const VALUE_LIMIT: usize = 400_000;
-
 /// A kernel compiled for one shape of CTA.
 pub struct Compiled {
     entry: Entry,
@@ -107,10 +104,9 @@ fn translate(
 ) -> Result<(crate::llvm::Module, Plan, Emitted), Error> {
     let function = kernel.function();
     let shape = Shape { ntid, chunk: session.cpu().lanes() };
-    let plan = Plan::new(function, shape, &machine::Native);
-    if plan.kinds.len() > VALUE_LIMIT {
+    let Some(plan) = Plan::new(function, shape, &machine::Native) else {
         return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
-    }
+    };
     let module = session.module(&function.name);
     let layout = kernel.module().layout(kernel.id());
     let callbacks = Callbacks { step: step as *const () as usize, reach: reach as *const () as usize };

@@ -18,4 +18,4 @@ pub mod plan;
 
 pub use engine::{Compiled, Listing, compile, listing};
 pub use llvm::{Code, Cpu, Error, Session};
-pub use lower::native;
+pub use machine::native;

@@ -1,8 +1,20 @@
 //! What single instructions are to the planner.
 
+use crate::llvm::Cpu;
 use crate::plan::Machine;
 use ptx::ir::{Inst, Src};
-use ptx::isa::{Class, Op, Sem, Sreg};
+use ptx::isa::{Class, Mods, Op, RowId, Sem, Space, Sreg};
+
+/// Whether an instruction of this row with these modifiers has native code on a processor of that level; makes no code.
+pub fn native(row: RowId, mods: &Mods, cpu: Cpu) -> bool {
+    match row.row().op {
+        Op::Ld | Op::LdNc | Op::Ldu | Op::St => mods.sem() == Sem::Weak,
+        Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::Activemask => true,
+        Op::Bra | Op::BrxIdx | Op::Ret | Op::Exit => true,
+        Op::Cvta | Op::CvtaTo => mods.space() != Space::Generic,
+        _ => crate::lower::native(row, mods, cpu),
+    }
+}
 
 /// This machine.
 #[derive(Clone, Copy, Debug)]

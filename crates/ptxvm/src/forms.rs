@@ -1,6 +1,7 @@
 //! The instruction table as tools see it: one [`Form`] a row.
 //!
-//! Invariant: nothing is claimed. What is checked is what the table says; what is interpreted is found by binding the form.
+//! Invariant: nothing is claimed. What is checked is what the table says; what is interpreted is found by binding the form, what is
+//! compiled by choosing native code for it.
 
 use ptx::isa::{Exactness, RowId};
 
@@ -51,7 +52,7 @@ pub struct Form {
     pub checked: bool,
     /// Whether the interpreter executes it.
     pub interpreted: Support,
-    /// Whether it is compiled natively.
+    /// Whether it is compiled natively, for a processor with AVX2 (one with AVX-512 has more).
     pub native: Support,
     /// Feature ids of the project that it covers.
     pub ids: &'static [&'static str],
@@ -99,7 +100,24 @@ fn form(row: RowId) -> Form {
             ptx_exec::bind::Support::Some => Support::Partly,
             ptx_exec::bind::Support::None => Support::Missing,
         },
-        native: Support::Missing,
+        native: native(row),
         ids: columns.ids,
     }
+}
+
+/// How much of a row has native code.
+#[cfg(feature = "jit")]
+fn native(row: RowId) -> Support {
+    let all = row.spellings();
+    match all.iter().filter(|mods| ptx_jit::native(row, mods, ptx_jit::Cpu::Avx2)).count() {
+        0 => Support::Missing,
+        n if n == all.len() => Support::Yes,
+        _ => Support::Partly,
+    }
+}
+
+/// How much of a row has native code: nothing, without the compiler.
+#[cfg(not(feature = "jit"))]
+fn native(_row: RowId) -> Support {
+    Support::Missing
 }

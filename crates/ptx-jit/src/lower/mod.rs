@@ -139,7 +139,7 @@ pub(crate) fn lower(cx: &mut Lower<'_, '_>, inst: &Inst, lanes: u32, srcs: &[Ope
 }
 
 /// Whether an instruction of this row with these modifiers has a native lowering on a machine of that level; makes no code.
-pub fn native(row: RowId, mods: &Mods, cpu: Cpu) -> bool {
+pub(crate) fn native(row: RowId, mods: &Mods, cpu: Cpu) -> bool {
     let env = Env { cpu, extensions: Extensions::of(cpu), flush: Flush::Never, sm: 70 };
     ptx_exec::bind::sample(row, mods).is_some_and(|inst| choose(&inst, &env).is_some())
 }

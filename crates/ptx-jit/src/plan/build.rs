@@ -26,6 +26,11 @@ impl Facts {
         Self { divergent: vec![false; function.blocks.len()], guards: BTreeSet::new() }
     }
 
+    /// Believes nothing of branches any more.
+    pub(super) fn give_up(&mut self) {
+        self.divergent.fill(true);
+    }
+
     /// Takes in what the plan shows; whether that was new.
     pub(super) fn refine(&mut self, plan: &Plan, function: &Function) -> bool {
         let mut changed = false;
@@ -82,9 +87,21 @@ struct Builder<'a, M: Machine> {
     work: Vec<(u32, bool, NodeId)>,
     captured: HashMap<(u32, u32), Name>,
     entries: BTreeSet<u32>,
+    /// Operations so far.
+    ops: usize,
 }
 
-pub(super) fn build(function: &Function, shape: Shape, machine: &impl Machine, facts: &Facts) -> Plan {
+/// `None` if the plan would be too large.
+pub(super) fn build(
+    function: &Function,
+    shape: Shape,
+    machine: &impl Machine,
+    facts: &Facts,
+) -> Option<Plan> {
+    // What follows takes the square of the number of blocks, of a small part of the nodes' time.
+    if function.blocks.len() > super::NODES / 4 {
+        return None;
+    }
     let graph = cfg::graph(function);
     let live = Liveness::new(function, &graph);
     let mut entries = BTreeSet::from([0]);
@@ -126,11 +143,15 @@ pub(super) fn build(function: &Function, shape: Shape, machine: &impl Machine, f
         work: Vec::new(),
         captured: HashMap::new(),
         entries: entries.clone(),
+        ops: 0,
     };
     let mut found = Vec::new();
     for &block in &entries {
         found.push(builder.entry(block, shape));
         builder.drain();
+    }
+    if builder.is_full() {
+        return None;
     }
     let mut plan = Plan {
         nodes: builder.nodes,
@@ -140,7 +161,7 @@ pub(super) fn build(function: &Function, shape: Shape, machine: &impl Machine, f
         zeros: Vec::new(),
     };
     link(&mut plan);
-    plan
+    Some(plan)
 }
 
 /// Fills in predecessors.
@@ -210,6 +231,7 @@ impl<M: Machine> Builder<'_, M> {
     }
 
     fn op(&mut self, node: NodeId, kind: OpKind, uses: &[Name], defs: &[Name]) {
+        self.ops += 1;
         self.nodes[node.0 as usize].ops.push(Op { kind, uses: uses.to_vec(), defs: defs.to_vec() });
     }
 
@@ -234,9 +256,16 @@ impl<M: Machine> Builder<'_, M> {
     }
 
     fn drain(&mut self) {
-        while let Some((block, full, node)) = self.work.pop() {
+        while !self.is_full()
+            && let Some((block, full, node)) = self.work.pop()
+        {
             self.block(block, full, node);
         }
+    }
+
+    /// Whether the plan is too large.
+    fn is_full(&self) -> bool {
+        self.nodes.len() > super::NODES || self.ops > super::OPS
     }
 
     fn entry(&mut self, block: u32, shape: Shape) -> Entry {
@@ -300,7 +329,8 @@ impl<M: Machine> Builder<'_, M> {
 
     fn exit(&mut self, why: Why, live: &BitSet, parked: &BitSet) -> Exit {
         let registers = self.live.registers;
-        let regs = live.iter().map(|n| (registers.reg(n), Name(n as u32))).collect();
+        let regs: Vec<_> = live.iter().map(|n| (registers.reg(n), Name(n as u32))).collect();
+        self.ops += regs.len();
         let mut groups = Vec::new();
         for p in parked.iter() {
             let mut regs = Vec::new();
@@ -309,6 +339,7 @@ impl<M: Machine> Builder<'_, M> {
                 let name = if captured { self.cap(p as u32, n as u32) } else { Name(n as u32) };
                 regs.push((registers.reg(n), name));
             }
+            self.ops += regs.len();
             groups.push(Parked { block: p as u32, mask: self.parked(p as u32), regs });
         }
         Exit {

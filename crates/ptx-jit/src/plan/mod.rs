@@ -379,18 +379,28 @@ pub trait Machine {
     fn watches(&self, inst: &Inst) -> bool;
 }
 
+/// The most nodes and operations that a plan may have. Chosen: beyond, making code of it takes seconds.
+const NODES: usize = 20_000;
+const OPS: usize = 200_000;
+/// After so many rounds every branch is taken to part the lanes. Chosen: kernels need two to five.
+const ROUNDS: u32 = 12;
+
 impl Plan {
-    /// Plans a function.
-    pub fn new(function: &Function, shape: Shape, machine: &impl Machine) -> Self {
+    /// Plans a function; `None` if the plan would be too large.
+    pub fn new(function: &Function, shape: Shape, machine: &impl Machine) -> Option<Self> {
         let mut facts = build::Facts::new(function);
-        loop {
-            let mut plan = build::build(function, shape, machine, &facts);
+        for round in 0.. {
+            if round == ROUNDS {
+                facts.give_up();
+            }
+            let mut plan = build::build(function, shape, machine, &facts)?;
             ssa::rename(&mut plan, function, machine);
             classes::classify(&mut plan, function, shape, machine);
             if !facts.refine(&plan, function) {
-                return plan;
+                return Some(plan);
             }
         }
+        None
     }
 }
 

@@ -11,7 +11,7 @@ fn plan(body: &str, ntid: [u32; 3]) -> Plan {
     let checked = ptx::check::check("test.ptx", &text, &ptx::check::CheckOptions::default());
     let Some(module) = checked.module else { panic!("{:?}", checked.diagnostics) };
     let program = ptx::ir::lower(module);
-    Plan::new(&program.functions[0], Shape { ntid, chunk: 16 }, &Native)
+    Plan::new(&program.functions[0], Shape { ntid, chunk: 16 }, &Native).expect("small")
 }
 
 fn exits(plan: &Plan) -> Vec<Why> {
