@@ -1,10 +1,11 @@
-//! `cargo xtask bench`: how many thread-instructions a second one core interprets, beside native code.
+//! `cargo xtask bench`: how many thread-instructions a second one core executes, in the interpreter and in native code made from the
+//! PTX, beside the same work as plain Rust.
 //!
 //! Each round runs the kernel on one OS thread and then the same work as plain Rust on one thread; the medians over the
 //! rounds and their ratio are printed. The machine's other load moves both, so the ratio is the figure to compare. Results
 //! are checked against the native ones: a benchmark of a wrong answer is worth nothing.
 
-use ptxvm::{Arg, Launch, Vm};
+use ptxvm::{Arg, Engine, Launch, Vm};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -18,11 +19,13 @@ pub(crate) fn bench() -> Result<(), String> {
         );
     }
     println!(
-        "{:<22} {:>12} {:>16} {:>14} {:>10} {:>8}",
+        "{:<24} {:>12} {:>16} {:>14} {:>10} {:>8}",
         "kernel", "time", "thread instr.", "million/s/core", "native", "ratio"
     );
-    for run in [saxpy, sgemm, mandelbrot] {
-        println!("{}", run().map_err(|e| e.to_string())?);
+    for run in [saxpy, sgemm, tiled, mandelbrot] {
+        for engine in [Engine::Interp, Engine::Jit] {
+            println!("{}", run(engine).map_err(|e| e.to_string())?);
+        }
     }
     Ok(())
 }
@@ -36,7 +39,7 @@ fn fixture(name: &str) -> Result<String, String> {
 
 /// Times both, alternating, and makes the line of the table.
 fn measure(
-    what: &str,
+    (what, engine): (&str, Engine),
     mut guest: impl FnMut() -> Result<ptxvm::Report, ptxvm::Error>,
     mut native: impl FnMut(),
 ) -> Result2 {
@@ -53,8 +56,9 @@ fn measure(
     let rate = instructions as f64 / guest.as_secs_f64() / 1e6;
     let ratio = guest.as_secs_f64() / native.as_secs_f64();
     let ms = |d: Duration| d.as_secs_f64() * 1e3;
+    let what = format!("{what} {engine:?}").to_lowercase();
     Ok(format!(
-        "{what:<22} {:>9.2} ms {instructions:>16} {rate:>14.0} {:>7.2} ms {ratio:>8.1}",
+        "{what:<24} {:>9.3} ms {instructions:>16} {rate:>14.0} {:>7.3} ms {ratio:>8.2}",
         ms(guest),
         ms(native)
     ))
@@ -82,7 +86,7 @@ fn agree(what: &str, same: bool) -> Result<(), ptxvm::Error> {
     }
 }
 
-fn saxpy() -> Result2 {
+fn saxpy(engine: Engine) -> Result2 {
     const N: usize = 1 << 20;
     let vm = Vm::new()?;
     let text = fixture("saxpy.ptx").map_err(ptxvm::Error::caller)?;
@@ -90,28 +94,37 @@ fn saxpy() -> Result2 {
     let (x, y) = (noise(N, 1), noise(N, 2));
     let (dx, dy) = (vm.buffer(&x)?, vm.buffer(&y)?);
     let args = [Arg::from(N as i32), Arg::from(2.5f32), Arg::buffer(&dx), Arg::buffer(&dy)];
-    let launch = Launch::new([(N / 256) as u32, 1, 1], [256, 1, 1]).threads(1).args(&kernel, &args)?;
+    let launch =
+        Launch::new([(N / 256) as u32, 1, 1], [256, 1, 1]).threads(1).engine(engine).args(&kernel, &args)?;
     vm.launch(&kernel, &launch)?;
     let mut once = y.clone();
     let native = |y: &mut [f32]| y.iter_mut().zip(&x).for_each(|(y, x)| *y = 2.5f32.mul_add(*x, *y));
     native(&mut once);
     agree("saxpy", dy.read()? == once)?;
     let mut y = y;
-    measure("saxpy 1M", || vm.launch(&kernel, &launch), || native(black_box(&mut y)))
+    measure(("saxpy 1M", engine), || vm.launch(&kernel, &launch), || native(black_box(&mut y)))
 }
 
-fn sgemm() -> Result2 {
+fn sgemm(engine: Engine) -> Result2 {
+    product("sgemm plain 192^3", "matmul_plain", engine)
+}
+
+fn tiled(engine: Engine) -> Result2 {
+    product("sgemm tiled 192^3", "matmul_tiled", engine)
+}
+
+fn product(title: &str, name: &str, engine: Engine) -> Result2 {
     const N: usize = 192;
     let vm = Vm::new()?;
-    let text = fixture("matmul_plain.ptx").map_err(ptxvm::Error::caller)?;
-    let kernel = vm.load("matmul_plain.ptx", &text)?.kernel("matmul_plain")?;
+    let text = fixture(&format!("{name}.ptx")).map_err(ptxvm::Error::caller)?;
+    let kernel = vm.load(name, &text)?.kernel(name)?;
     let (a, b) = (noise(N * N, 3), noise(N * N, 4));
     let (da, db, dc) = (vm.buffer(&a)?, vm.buffer(&b)?, vm.zeros::<f32>(N * N)?);
     let n = N as i32;
     let args =
         [Arg::buffer(&da), Arg::buffer(&db), Arg::buffer(&dc), Arg::from(n), Arg::from(n), Arg::from(n)];
     let side = (N / 16) as u32;
-    let launch = Launch::new([side, side, 1], [16, 16, 1]).threads(1).args(&kernel, &args)?;
+    let launch = Launch::new([side, side, 1], [16, 16, 1]).threads(1).engine(engine).args(&kernel, &args)?;
     let native = |c: &mut [f32]| {
         for row in 0..N {
             for col in 0..N {
@@ -122,11 +135,11 @@ fn sgemm() -> Result2 {
     let mut c = vec![0.0; N * N];
     native(&mut c);
     vm.launch(&kernel, &launch)?;
-    agree("sgemm", dc.read()? == c)?;
-    measure("sgemm plain 192^3", || vm.launch(&kernel, &launch), || native(black_box(&mut c)))
+    agree(title, dc.read()? == c)?;
+    measure((title, engine), || vm.launch(&kernel, &launch), || native(black_box(&mut c)))
 }
 
-fn mandelbrot() -> Result2 {
+fn mandelbrot(engine: Engine) -> Result2 {
     const W: usize = 512;
     const H: usize = 384;
     const LIMIT: i32 = 255;
@@ -144,8 +157,10 @@ fn mandelbrot() -> Result2 {
         Arg::from(step),
         Arg::from(LIMIT),
     ];
-    let launch =
-        Launch::new([(W / 32) as u32, (H / 8) as u32, 1], [32, 8, 1]).threads(1).args(&kernel, &args)?;
+    let launch = Launch::new([(W / 32) as u32, (H / 8) as u32, 1], [32, 8, 1])
+        .threads(1)
+        .engine(engine)
+        .args(&kernel, &args)?;
     let native = |image: &mut [u8]| {
         for (i, pixel) in image.iter_mut().enumerate() {
             let (cx, cy) = (x0 + (i % W) as f32 * step, y0 + (i / W) as f32 * step);
@@ -161,5 +176,5 @@ fn mandelbrot() -> Result2 {
     native(&mut pixels);
     vm.launch(&kernel, &launch)?;
     agree("Mandelbrot", image.read()? == pixels)?;
-    measure("Mandelbrot 512x384", || vm.launch(&kernel, &launch), || native(black_box(&mut pixels)))
+    measure(("Mandelbrot 512x384", engine), || vm.launch(&kernel, &launch), || native(black_box(&mut pixels)))
 }

@@ -39,6 +39,46 @@ impl Emit<'_> {
         if !done && !self.lowered(inst, op) {
             self.fallback(site, inst, op);
         }
+        self.note_origin(inst, op);
+    }
+
+    /// Follows generic addresses of shared and local memory through sums and copies.
+    fn note_origin(&mut self, inst: &Inst, op: &Op) {
+        use super::Origin;
+        use ptx::isa::Op as O;
+        let ([def], Some(first)) = (op.defs.as_slice(), op.uses.get(1)) else { return };
+        let Kind::Reg(RegClass::R64) = self.kind(*def) else { return };
+        let known = |name: &Name| self.origins.get(name).copied();
+        let constant = |at: usize| match inst.srcs.get(at) {
+            Some(Src::Imm(bits)) => Some(*bits as i64),
+            _ => None,
+        };
+        let origin = match inst.op {
+            O::Cvta if inst.guard.is_none() => match inst.mods.space() {
+                Space::Shared => Some(Origin::Shared),
+                Space::Local if matches!(inst.srcs[0], Src::Reg(_)) && self.is_scalar(*first) => {
+                    Some(Origin::Local(*first, 0))
+                }
+                _ => None,
+            },
+            O::Mov if matches!(inst.srcs[0], Src::Reg(_)) => known(first),
+            O::Add => match (known(first), constant(0), constant(1)) {
+                (Some(Origin::Local(base, offset)), None, Some(more))
+                | (Some(Origin::Local(base, offset)), Some(more), None) => {
+                    Some(Origin::Local(base, offset.wrapping_add(more)))
+                }
+                (Some(Origin::Shared), ..) => Some(Origin::Shared),
+                (None, ..) => match op.uses.get(2).and_then(known) {
+                    Some(Origin::Shared) => Some(Origin::Shared),
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(origin) = origin {
+            self.origins.insert(*def, origin);
+        }
     }
 
     /// A scalar as the value of a name, whatever its class.

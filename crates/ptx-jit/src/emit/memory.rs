@@ -5,7 +5,7 @@
 //! interpreter's step, which finds another allocation or the fault.
 
 use super::inst::Lanes;
-use super::{Emit, LANES, Rep};
+use super::{Emit, LANES, Origin, Rep};
 use crate::frame::{Frame, Window};
 use crate::llvm::{Block, IntPred, Likely, Value};
 use crate::lower::Operand;
@@ -67,8 +67,15 @@ impl Emit<'_> {
         Some(Access { space, bits: ty.bits(), count, signed, write })
     }
 
-    /// The addresses of the first source; `next` counts registers.
-    fn addresses(&mut self, inst: &Inst, op: &Op, next: &mut usize) -> Option<Addresses> {
+    /// The addresses of the first source; `next` counts registers. A generic access becomes one of the space that its address was made
+    /// in.
+    fn addresses(
+        &mut self,
+        inst: &Inst,
+        op: &Op,
+        next: &mut usize,
+        access: &mut Access,
+    ) -> Option<Addresses> {
         if self.job.program.address_size != ptx::check::module::AddressSize::Bits64 {
             return None;
         }
@@ -85,9 +92,24 @@ impl Emit<'_> {
         *next += 1;
         let Kind::Reg(class @ (RegClass::R64 | RegClass::R32)) = self.kind(name) else { return None };
         let narrow = class == RegClass::R32;
+        let origin = self.origins.get(&name).copied().filter(|_| access.space == Space::Generic);
+        if let Some(Origin::Local(base, added)) = origin {
+            access.space = Space::Local;
+            let base = self.scalar(base);
+            return Some(Addresses::Same(self.b.add(base, self.c64(added.wrapping_add(offset) as u64))));
+        }
+        let shared = matches!(origin, Some(Origin::Shared));
+        if shared {
+            access.space = Space::Shared;
+        }
         let shift = |emit: &Self, value: Value| {
             let added = emit.b.const_int(value.ty(), offset as u64);
             let value = if offset == 0 { value } else { emit.b.add(value, added) };
+            let value = if shared {
+                emit.b.sub(value, emit.b.splat(emit.shared[0], value.ty().lanes()))
+            } else {
+                value
+            };
             if narrow { emit.b.zext(value, emit.b.like(value.ty(), emit.int(64))) } else { value }
         };
         Some(match self.class(name).clone() {
@@ -117,7 +139,7 @@ impl Emit<'_> {
     }
 
     pub(super) fn ld(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
-        let Some(access) = self.access(inst, false) else { return false };
+        let Some(mut access) = self.access(inst, false) else { return false };
         if op.defs.len() != access.count as usize {
             return false;
         }
@@ -127,7 +149,7 @@ impl Emit<'_> {
             return !guarded && self.param(inst, op, access);
         }
         let mut next = 1;
-        let Some(addresses) = self.addresses(inst, op, &mut next) else { return false };
+        let Some(addresses) = self.addresses(inst, op, &mut next, &mut access) else { return false };
         let uniform = self.class(op.defs[0]).is_uniform();
         if uniform && !matches!(addresses, Addresses::Same(_)) {
             return false;
@@ -188,12 +210,12 @@ impl Emit<'_> {
     }
 
     pub(super) fn st(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
-        let Some(access) = self.access(inst, true) else { return false };
+        let Some(mut access) = self.access(inst, true) else { return false };
         if access.space == Space::Param || access.space == Space::Const {
             return false;
         }
         let mut next = 1;
-        let Some(addresses) = self.addresses(inst, op, &mut next) else { return false };
+        let Some(addresses) = self.addresses(inst, op, &mut next, &mut access) else { return false };
         if let Addresses::Same(_) = addresses
             && access.space != Space::Local
             && !self.full

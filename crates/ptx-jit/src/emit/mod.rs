@@ -36,6 +36,15 @@ enum Rep {
     Chunks(Vec<Value>),
 }
 
+/// Where a generic address was made. It may have left that space since, which every access checks.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    /// From an address of shared memory.
+    Shared,
+    /// From this address of local memory, the same in all lanes, and a constant.
+    Local(Name, i64),
+}
+
 /// Addresses of the host's functions that native code calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Callbacks {
@@ -104,6 +113,8 @@ struct Emit<'a> {
     scratch: Option<Value>,
     /// The number of each site's window.
     windows: HashMap<Site, u32>,
+    /// Generic addresses of which it is known where they were made.
+    origins: HashMap<Name, Origin>,
     head: Block,
     out: Emitted,
 }
@@ -141,6 +152,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         full: false,
         scratch: None,
         windows: HashMap::new(),
+        origins: HashMap::new(),
         head,
         out: Emitted::default(),
         b,
