@@ -439,6 +439,17 @@ impl<M: Machine> Classifier<'_, M> {
 
     /// The pattern that the instruction makes of patterns; `None`: none.
     fn affine(&self, inst: &Inst, sources: &[Class]) -> Option<Class> {
+        // Narrower values wrap around within a warp, which no pattern says.
+        let narrow = match inst.op {
+            Op::Mov | Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Shl | Op::Shr | Op::And | Op::Or => {
+                inst.mods.ty().bits() < 32
+            }
+            Op::Cvt => inst.mods.dtype().bits().min(inst.mods.atype().bits()) < 32,
+            _ => false,
+        };
+        if narrow {
+            return None;
+        }
         let found = match inst.op {
             Op::Mov if sources.len() == 1 => sources[0].clone(),
             Op::Cvta | Op::CvtaTo => match inst.mods.space() {
@@ -506,12 +517,7 @@ impl<M: Machine> Classifier<'_, M> {
             }
             Op::Cvt => {
                 let (d, a) = (inst.mods.dtype(), inst.mods.atype());
-                if !is_int(d)
-                    || !is_int(a)
-                    || inst.mods.has(ptx::isa::Word::Sat)
-                    || a.bits() < 16
-                    || d.bits() < 16
-                {
+                if !is_int(d) || !is_int(a) || inst.mods.has(ptx::isa::Word::Sat) {
                     return None;
                 }
                 let p = sources[0].pattern()?;
