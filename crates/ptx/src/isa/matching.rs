@@ -546,6 +546,8 @@ fn accepts_value(value: Value, mods: &Mods, body: Body, destination: bool) -> bo
         Body::Name => true,
         Body::Imm => !destination && !value.register && !vector,
         Body::Sink => destination && !vector,
+        // Compilers write `{a}` where an optional vector is left out.
+        Body::Vector(1) => vector || value.lanes == LanesOf::Vec,
         Body::Vector(_) => vector,
         Body::Address | Body::Indexed | Body::Brackets(_) | Body::Pair | Body::List(_) => false,
     }
