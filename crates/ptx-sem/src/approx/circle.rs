@@ -15,8 +15,8 @@
 //! which r is rounded, and the polynomials are the same.
 //!
 //! **Invariant:** no operation but IEEE addition, multiplication, fused multiply-add and integers: the same bits on every
-//! host. Within 1.75 units in the last place of the true value for every finite operand (proved over all of them by
-//! `cargo xtask prove`).
+//! host. Within 1.75 units in the last place of the true value for every finite operand (which were tried:
+//! `PROOF.md`).
 
 use crate::float::NAN_F32;
 

@@ -11,7 +11,7 @@
 //!
 //! **Invariant:** 2^n and the logarithm of 2^n are exact for every integer n. No operation but IEEE addition, multiplication,
 //! fused multiply-add and integers: the same bits on every host. Within 1 unit in the last place of the true value for every
-//! operand (proved over all of them by `cargo xtask prove`).
+//! operand (which were tried: `PROOF.md`).
 
 use crate::float::NAN_F32;
 
