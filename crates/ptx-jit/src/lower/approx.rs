@@ -5,9 +5,26 @@
 
 use ptx::isa::{Op, Ty, Word};
 
-use super::query::Query;
-use super::{Lowering, float};
-use crate::llvm::{FloatPred, Value};
+use super::query::{Ftz, Query};
+use super::{Lower, Lowering, float};
+use crate::llvm::{FloatPred, IntPred, Value};
+
+/// An `.approx.f32` instruction with one operand and optional `.ftz`.
+fn single(
+    q: &Query<'_>,
+    f: impl Fn(&Lower<'_, '_>, Value) -> Value + Send + Sync + 'static,
+) -> Option<Lowering> {
+    if !q.has(Word::Approx) || q.ty()? != Ty::F32 {
+        return None;
+    }
+    let ftz = q.ftz()?;
+    let lowering = q.map(&[Ty::F32], Ty::F32, move |l, v| {
+        // The algorithms multiply by constants, of which LLVM may leave one out with its flush.
+        let flush = |v| if ftz == Ftz::None { v } else { l.flushed(v) };
+        flush(f(l, flush(v[0])))
+    })?;
+    Some(Lowering { number_srcs: 1, loose_nan: true, ..lowering })
+}
 
 /// `.approx.ftz.f64`: the upper word of the operand, and the upper word of the result.
 fn gross(q: &Query<'_>, root: bool) -> Option<Lowering> {
@@ -37,7 +54,7 @@ pub(super) fn rsqrt(q: &Query<'_>) -> Option<Lowering> {
         return None;
     }
     if q.ty()? == Ty::F32 {
-        return None;
+        return single(q, |l, a| l.reciprocal_root(a));
     }
     if q.has(Word::Ftz) {
         return gross(q, true);
@@ -47,4 +64,201 @@ pub(super) fn rsqrt(q: &Query<'_>) -> Option<Lowering> {
         let root = l.b.intrinsic("llvm.sqrt", &[v[0].ty()], v);
         l.number_or_nan_f64(l.b.fdiv(l.one(root), root), v)
     })
+}
+
+pub(super) fn ex2(q: &Query<'_>) -> Option<Lowering> {
+    single(q, |l, a| l.power_of_two(a))
+}
+
+pub(super) fn lg2(q: &Query<'_>) -> Option<Lowering> {
+    single(q, |l, a| l.logarithm(a))
+}
+
+pub(super) fn sin(q: &Query<'_>) -> Option<Lowering> {
+    single(q, |l, a| l.circle(a, 0))
+}
+
+pub(super) fn cos(q: &Query<'_>) -> Option<Lowering> {
+    single(q, |l, a| l.circle(a, 1))
+}
+
+/// 1.5 * 2^23: adding it rounds to an integer, which the low bits then hold.
+const SHIFT: u64 = 0x4b40_0000;
+/// Coefficients of 2^f, of the logarithm, of sine and cosine, and constants of their reductions: as in `ptx-sem`.
+const P: [u64; 6] = [0x3f31_7218, 0x3e75_fdec, 0x3d63_57bc, 0x3c1d_9858, 0x3aaf_8533, 0x391f_c836];
+const INVERSE_LN2: [u64; 2] = [0x3fb8_aa3b, 0x32a5_7060];
+const Q: [u64; 9] = [
+    0xbf38_aa38,
+    0x3ef6_3850,
+    0xbeb8_ad65,
+    0x3e93_bdfd,
+    0xbe75_5640,
+    0x3e51_aa3b,
+    0xbe44_08c3,
+    0x3e3d_ce75,
+    0xbddd_55d5,
+];
+const ROOT_HALF: u64 = 0x3f35_04f3;
+const TWO_OVER_PI: u64 = 0x3f22_f983;
+const HALF_PI: [u64; 3] = [0x3fc9_0fda, 0x33a2_2168, 0x27c2_34c4];
+const S: [u64; 3] = [0xbe2a_aaa2, 0x3c08_836b, 0xb94c_9231];
+const C: [u64; 3] = [0x3d2a_aaa5, 0xbab6_060f, 0x37cc_f19a];
+/// A zero word, then 2/pi.
+const TWO_OVER_PI_WORDS: [u64; 10] = [
+    0,
+    0xa2f9_836e,
+    0x4e44_1529,
+    0xfc27_57d1,
+    0xf534_ddc0,
+    0xdb62_9599,
+    0x3c43_9041,
+    0xfe51_63ab,
+    0xdebb_c561,
+    0xb724_6e3a,
+];
+
+impl Lower<'_, '_> {
+    fn size(&self, number: Value) -> Value {
+        self.b.intrinsic("llvm.fabs", &[number.ty()], &[number])
+    }
+
+    /// c[0] + x (c[1] + x (c[2] + ...)).
+    fn horner(&self, coefficients: &[u64], x: Value) -> Value {
+        let k = |bits: &u64| self.constant(x, *bits);
+        let (last, rest) = coefficients.split_last().unwrap_or((&0, &[]));
+        rest.iter().rev().fold(k(last), |sum, next| self.fused(&[sum, x, k(next)]))
+    }
+
+    fn reciprocal_root(&self, a: Value) -> Value {
+        let b = self.b;
+        let zero = b.zero(a.ty());
+        let root = b.intrinsic("llvm.sqrt", &[a.ty()], &[self.size(a)]);
+        let inverse = b.fdiv(self.one(a), root);
+        let at_zero = b.fdiv(self.one(a), a);
+        let below = b.select(b.fcmp(FloatPred::Oeq, a, zero), at_zero, self.constant(a, 0x7fff_ffff));
+        b.select(b.fcmp(FloatPred::Ogt, a, zero), inverse, below)
+    }
+
+    fn power_of_two(&self, a: Value) -> Value {
+        let b = self.b;
+        let k = |value: f32| self.constant(a, u64::from(value.to_bits()));
+        let int = self.int(32);
+        let (low, high) = (k(-151.0), k(129.0));
+        let x = b.select(b.fcmp(FloatPred::Ogt, a, low), a, low);
+        let x = b.select(b.fcmp(FloatPred::Olt, x, high), x, high);
+        let shift = self.constant(a, SHIFT);
+        let shifted = b.fadd(x, shift);
+        let f = b.fsub(x, b.fsub(shifted, shift));
+        let fraction = self.fused(&[f, self.horner(&P, f), k(1.0)]);
+        let n = b.sub(b.bitcast(shifted, int), b.const_int(int, SHIFT));
+        let half = b.ashr(n, b.const_int(int, 1));
+        let power = |n| {
+            let biased = b.add(n, b.const_int(int, 127));
+            b.bitcast(b.shl(biased, b.const_int(int, 23)), a.ty())
+        };
+        let result = b.fmul(b.fmul(fraction, power(half)), power(b.sub(n, half)));
+        let nan = b.fcmp(FloatPred::Uno, a, a);
+        b.select(nan, a, result)
+    }
+
+    fn logarithm(&self, a: Value) -> Value {
+        let b = self.b;
+        let int = self.int(32);
+        let k = |value: f32| self.constant(a, u64::from(value.to_bits()));
+        let i = |bits: u64| b.const_int(int, bits);
+        let subnormal = b.fcmp(FloatPred::Olt, a, k(f32::MIN_POSITIVE));
+        let scaled = b.select(subnormal, b.fmul(a, k(8_388_608.0)), a);
+        let bits = b.bitcast(scaled, int);
+        let exponent = b.ashr(b.sub(bits, i(ROOT_HALF)), i(23));
+        let m = b.bitcast(b.sub(bits, b.shl(exponent, i(23))), a.ty());
+        let t = b.fsub(m, k(1.0));
+        let inner = self.fused(&[t, self.horner(&Q, t), self.constant(a, INVERSE_LN2[1])]);
+        let fraction = self.fused(&[t, self.constant(a, INVERSE_LN2[0]), b.fmul(t, inner)]);
+        let exponent = b.select(subnormal, b.sub(exponent, i(23)), exponent);
+        let result = b.fadd(b.sitofp(exponent, a.ty()), fraction);
+        let infinity = k(f32::INFINITY);
+        let positive = b.select(b.fcmp(FloatPred::Olt, a, infinity), result, infinity);
+        let is_zero = b.fcmp(FloatPred::Oeq, a, b.zero(a.ty()));
+        let below = b.select(is_zero, k(f32::NEG_INFINITY), self.constant(a, 0x7fff_ffff));
+        b.select(b.fcmp(FloatPred::Ogt, a, b.zero(a.ty())), positive, below)
+    }
+
+    /// The sine, or `quarters` of a turn later the cosine.
+    fn circle(&self, a: Value, quarters: u64) -> Value {
+        let b = self.b;
+        let int = self.int(32);
+        let k = |bits: u64| self.constant(a, bits);
+        let shift = k(SHIFT);
+        let shifted = self.fused(&[a, k(TWO_OVER_PI), shift]);
+        let back = b.fneg(b.fsub(shifted, shift));
+        let near = HALF_PI.iter().fold(a, |r, part| self.fused(&[back, k(*part), r]));
+        let near_quadrant = b.bitcast(shifted, int);
+
+        let (far, far_quadrant) = self.reduced_by_integers(a);
+        let size = self.size(a);
+        let is_near = b.fcmp(FloatPred::Ole, size, k(u64::from(65536f32.to_bits())));
+        let r = b.select(is_near, near, far);
+        let quadrant = b.select(is_near, near_quadrant, far_quadrant);
+        let turned = self.turned(r, b.add(quadrant, b.const_int(int, quarters)));
+
+        let finite = b.fcmp(FloatPred::Olt, size, k(u64::from(f32::INFINITY.to_bits())));
+        let result = b.select(finite, turned, k(0x7fff_ffff));
+        if quarters == 1 {
+            return result;
+        }
+        let small = b.fcmp(FloatPred::Olt, size, k(u64::from((1f32 / 4096.0).to_bits())));
+        b.select(small, a, result)
+    }
+
+    /// By the quadrant: sin r, cos r, -sin r, -cos r.
+    fn turned(&self, r: Value, quadrant: Value) -> Value {
+        let b = self.b;
+        let int = quadrant.ty();
+        let k = |value: f32| self.constant(r, u64::from(value.to_bits()));
+        let z = b.fmul(r, r);
+        let sin = self.fused(&[b.fmul(r, z), self.horner(&S, z), r]);
+        let cos = self.fused(&[b.fmul(z, z), self.horner(&C, z), self.fused(&[z, k(-0.5), k(1.0)])]);
+        let odd = b.icmp(IntPred::Ne, b.and(quadrant, b.const_int(int, 1)), b.zero(int));
+        let size = b.bitcast(b.select(odd, cos, sin), int);
+        let sign = b.shl(b.and(quadrant, b.const_int(int, 2)), b.const_int(int, 30));
+        b.bitcast(b.xor(size, sign), r.ty())
+    }
+
+    /// a - k pi/2 and k for large finite a (Payne and Hanek): the mantissa times 96 bits of 2/pi from where they count.
+    fn reduced_by_integers(&self, a: Value) -> (Value, Value) {
+        let b = self.b;
+        let (int, wide) = (self.int(32), self.int(64));
+        let i = |bits: u64| b.const_int(int, bits);
+        let w = |bits: u64| b.const_int(wide, bits);
+        let bits = b.bitcast(a, int);
+        let mantissa = b.or(b.and(bits, i(0x7f_ffff)), i(0x80_0000));
+        let exponent = b.and(b.lshr(bits, i(23)), i(0xff));
+        // For operands that are not large this is anything, and not used.
+        let first = b.sub(exponent, i(120));
+        let (index, by) = (b.lshr(first, i(5)), b.and(first, i(31)));
+        let word = |offset: usize| {
+            (0..5).rev().fold(i(0), |word, at: usize| {
+                let here = b.icmp(IntPred::Eq, index, i(at as u64));
+                b.select(here, i(TWO_OVER_PI_WORDS[at + offset]), word)
+            })
+        };
+        let words = [word(0), word(1), word(2), word(3)];
+        let shifted = |n: usize| b.intrinsic("llvm.fshl", &[int], &[words[n], words[n + 1], by]);
+        let m = b.zext(mantissa, wide);
+        let low = b.mul(m, b.zext(shifted(2), wide));
+        let middle = b.add(b.mul(m, b.zext(shifted(1), wide)), b.lshr(low, w(32)));
+        let high = b.add(b.mul(m, b.zext(shifted(0), wide)), b.lshr(middle, w(32)));
+        // Two bits before the point, then 94 after it.
+        let top = b.trunc(high, int);
+        let quadrant = b.lshr(b.add(top, i(1 << 29)), i(30));
+        let upper = b.or(b.shl(high, w(32)), b.and(middle, w(0xffff_ffff)));
+        let rest = b.lshr(b.and(low, w(0xffff_ffff)), w(30));
+        let fraction = b.or(b.shl(upper, w(2)), rest);
+        let quarter = std::f64::consts::FRAC_PI_2 / 18_446_744_073_709_551_616.0;
+        let double = b.sitofp(fraction, self.f64());
+        let r = b.fptrunc(b.fmul(double, b.const_splat(double.ty(), quarter.to_bits())), a.ty());
+        let negative = b.fcmp(FloatPred::Olt, a, b.zero(a.ty()));
+        let r = b.select(negative, b.fneg(r), r);
+        (r, b.select(negative, b.neg(quadrant), quadrant))
+    }
 }

@@ -202,10 +202,13 @@ fn choose_op(q: &Query<'_>) -> Option<Lowering> {
 
         Op::Rsqrt => approx::rsqrt(q),
 
-        // What is rare, or an approximation.
-        Op::Sin | Op::Cos | Op::Lg2 | Op::Ex2 | Op::Tanh | Op::Fns | Op::Szext | Op::Bmsk | Op::CvtPack => {
-            None
-        }
+        Op::Sin => approx::sin(q),
+        Op::Cos => approx::cos(q),
+        Op::Lg2 => approx::lg2(q),
+        Op::Ex2 => approx::ex2(q),
+
+        // What is rare.
+        Op::Tanh | Op::Fns | Op::Szext | Op::Bmsk | Op::CvtPack => None,
 
         Op::Vadd | Op::Vsub | Op::Vabsdiff | Op::Vmin | Op::Vmax | Op::Vshl | Op::Vshr | Op::Vset => {
             video::scalar(q)

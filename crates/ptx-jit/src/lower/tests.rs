@@ -684,6 +684,6 @@ fn video_packed() {
 }
 
 #[test]
-fn reciprocal_roots() {
-    all_forms(|op| matches!(op, Op::Rsqrt));
+fn approximations() {
+    all_forms(|op| matches!(op, Op::Rsqrt | Op::Sin | Op::Cos | Op::Lg2 | Op::Ex2));
 }
