@@ -32,8 +32,9 @@ pub(crate) fn checks(text: &str) -> Checked {
     let checked = check("text.ptx", text, &CheckOptions::default());
     let errors = checked.diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
     assert_eq!(checked.module.is_none(), errors > 0, "{:?}", checked.diagnostics);
-    places(&checked.diagnostics, text);
-    render(&checked.diagnostics, text);
+    // Places are in the text that the preprocessor left.
+    places(&checked.diagnostics, &checked.source.text);
+    render(&checked.diagnostics, &checked.source.text);
     let strict = CheckOptions { strict: true, ..CheckOptions::default() };
     check("text.ptx", text, &strict);
     checked
