@@ -1,0 +1,112 @@
+//! Where native code takes over from the interpreter, and where it gives back.
+//!
+//! Invariant: native code runs only where no other group of the warp is ready, so that the convergence policy stays the interpreter's;
+//! afterwards the frame is as if the interpreter had come to the place where native code stopped.
+
+use super::{Run, Stop, bug, stopped};
+use crate::frame::Current;
+use crate::native::{Native, NativeCall, NativeStop};
+
+/// What native code left to the interpreter.
+pub(super) enum Entered {
+    /// The current block, from that step on; or only its terminator.
+    Block(Option<usize>),
+    /// The group is gone.
+    Gone,
+    /// The warp must stop.
+    Stop(Stop),
+}
+
+impl Run<'_> {
+    /// Whether native code takes over.
+    #[inline(always)]
+    pub(super) fn enters(&self, native: &dyn Native, current: &Current, function: u32) -> bool {
+        native.function() == function
+            && native.enters(current.block)
+            && current.limit == u32::MAX
+            && !self.frame.has_ready()
+            && self.steps >= native.most_steps(self.slice - self.spent)
+    }
+
+    /// Runs native code, and brings the frame to where it stopped.
+    pub(super) fn native(&mut self, native: &dyn Native, current: &mut Current, function: u32) -> Entered {
+        let frame = &mut *self.frame;
+        let act = &mut frame.acts[current.act as usize];
+        let live = frame.state.live;
+        let mut call = NativeCall {
+            code: self.world.code,
+            function,
+            block: current.block,
+            regs: &mut act.regs,
+            warp: &mut frame.state,
+            mem: &mut frame.view,
+            frame: act.frame as u32,
+            mask: current.mask,
+            trusted: frame.trusted,
+            turns: self.slice - self.spent,
+            reached: self.reached,
+            parked: 0,
+            steps: 0,
+            lane_steps: 0,
+            fallbacks: 0,
+            fault: None,
+        };
+        let stop = native.run(&mut call);
+        let NativeCall { mask, turns, steps, lane_steps, fallbacks, fault, parked, .. } = call;
+        self.steps = self.steps.saturating_sub(steps);
+        frame.steps += steps;
+        frame.lane_steps += lane_steps;
+        frame.state.clock += steps;
+        frame.native_steps.0 += steps;
+        frame.native_steps.1 += fallbacks;
+        if let NativeStop::Declined = stop {
+            return Entered::Block(Some(0));
+        }
+        self.spent = self.slice - turns.max(0);
+        if let NativeStop::Fault { block, index } = stop {
+            let place = self.world.block(function, block);
+            let step = place.and_then(|b| b.steps.get(index as usize));
+            return Entered::Stop(match (fault, step) {
+                (Some(fault), Some(step)) => stopped(fault, function, step.span, step.loc),
+                _ => bug(function, current.mask),
+            });
+        }
+        // Native code takes lanes that exit out of the live ones.
+        let gone = live & !frame.state.live;
+        frame.state.live = live;
+        for [block, lanes] in self.reached.parked.iter().take(parked) {
+            frame.push_ready(current.act, *block, *lanes);
+        }
+        let whole = parked == 0 && mask == live & !gone;
+        if gone != 0 {
+            self.exit(current.act, gone);
+        }
+        let frame = &mut *self.frame;
+        frame.trusted = whole && gone == 0;
+        current.mask = mask;
+        current.limit = frame.limit(current.act, 0);
+        match stop {
+            NativeStop::Finished => Entered::Gone,
+            NativeStop::Yield { block } => {
+                current.block = block;
+                let activity = frame.view.take_activity();
+                let idle = native.waits(block) && !activity.changed;
+                if frame.has_ready() {
+                    // The others have their turn when the warp runs again.
+                    frame.turn = -1;
+                }
+                self.give_way(current);
+                Entered::Stop(Stop::Yielded { idle })
+            }
+            NativeStop::Terminator { block } => {
+                current.block = block;
+                Entered::Block(None)
+            }
+            NativeStop::Before { block, index } => {
+                current.block = block;
+                Entered::Block(Some(index as usize))
+            }
+            NativeStop::Declined | NativeStop::Fault { .. } => Entered::Block(Some(0)),
+        }
+    }
+}
