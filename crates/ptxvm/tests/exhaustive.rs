@@ -105,7 +105,8 @@ fn arithmetic_of_16_bits() {
 #[test]
 fn one_operand_and_shifts_of_16_bits() {
     let vm = Vm::new().expect("a machine");
-    let forms: [(&str, fn(u16) -> u16); 4] = [
+    type Unary = fn(u16) -> u16;
+    let forms: [(&str, Unary); 4] = [
         ("abs.s16 %h, %a;", |a| (a as i16).wrapping_abs() as u16),
         ("neg.s16 %h, %a;", u16::wrapping_neg),
         ("not.b16 %h, %a;", |a| !a),
@@ -200,7 +201,9 @@ fn of_half(bits: u16) -> Option<f64> {
     Some(if bits >> 15 == 1 { -magnitude } else { magnitude })
 }
 
-const ROUNDINGS: [(&str, fn(f64) -> f64); 4] =
+type Rounding = fn(f64) -> f64;
+
+const ROUNDINGS: [(&str, Rounding); 4] =
     [("rni", f64::round_ties_even), ("rzi", f64::trunc), ("rmi", f64::floor), ("rpi", f64::ceil)];
 
 // covers: ins.cvt.fp_int opnd.round_int
