@@ -12,7 +12,7 @@ impl Checker<'_> {
     /// Says that `what` needs another version or target, if it does. True where nothing is wrong.
     pub(super) fn gate(&mut self, gate: &Gate, span: Span, what: &str, section: &'static str) -> bool {
         let Some((unmet, level)) = self.unmet(|level| gate.unmet(level)) else { return true };
-        self.unmet_diagnostic(what, unmet, level, span, Some(section));
+        self.unmet_diagnostic(what, unmet, level, span, Some(section), None);
         false
     }
 
@@ -27,6 +27,7 @@ impl Checker<'_> {
     }
 
     /// Says why a gate is closed.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one diagnostic")]
     pub(super) fn unmet_diagnostic(
         &mut self,
         what: &str,
@@ -34,6 +35,7 @@ impl Checker<'_> {
         level: Level,
         span: Span,
         section: Option<&'static str>,
+        help: Option<String>,
     ) {
         let (code, says) = match unmet {
             Unmet::Ptx(_) => (Code::NeedsNewerVersion, format!("this module says {}", level.ptx)),
@@ -48,6 +50,7 @@ impl Checker<'_> {
         };
         let mut diagnostic = Diagnostic::new(code, span, format!("{what} {unmet}; {says}"));
         diagnostic.section = section;
+        diagnostic.help = help;
         if matches!(unmet, Unmet::Ptx(_) | Unmet::PtxAndSm(..)) {
             diagnostic = diagnostic.with_related(self.header.version_span, "the version");
         }

@@ -313,7 +313,8 @@ impl<'a> BodyChecker<'_, 'a> {
                     }
                 }
             };
-            self.checker.unmet_diagnostic(&what, unmet, level, span, section);
+            let help = matches!(unmet, Unmet::Removed(..)).then(|| self.instead(found));
+            self.checker.unmet_diagnostic(&what, unmet, level, span, section, help);
             return false;
         }
         let opcode = instruction.opcode_span();
@@ -329,6 +330,20 @@ impl<'a> BodyChecker<'_, 'a> {
         error.section = section;
         self.checker.report.push(error);
         false
+    }
+
+    /// What stands in the place of a form that was removed.
+    fn instead(&self, found: &Match) -> String {
+        if let Some(old) = found.deprecation() {
+            return format!("{} replaces it", old.instead);
+        }
+        let level = self.checker.header.level();
+        let open = |row: &&isa::RowId| {
+            let same = row.row().section == found.row.row().section;
+            same && level.is_none_or(|level| row.form().gate.unmet(level).is_none())
+        };
+        let rows = isa::rows_of(found.row.form().mnemonic).iter();
+        isa::forms(&rows.filter(open).copied().collect::<Vec<_>>())
     }
 
     /// The place of a requirement: its word, else the opcode.

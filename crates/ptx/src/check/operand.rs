@@ -564,7 +564,8 @@ impl<'a> BodyChecker<'_, 'a> {
         self.mistyped.push((wanted, have, self.checker.report.len()));
         let name = span.text(self.checker.text);
         let (wanted_name, have_name) = (wanted.name(), have.name());
-        let label = if wanted.bits() == have.bits() {
+        let counts = |ty: Ty| !matches!(ty.kind(), TyKind::Pred | TyKind::Opaque);
+        let label = if wanted.bits() == have.bits() || !counts(wanted) || !counts(have) {
             format!("this is `.{have_name}`")
         } else {
             format!("this is `.{have_name}`, {} bits; {} are wanted", have.bits(), wanted.bits())
@@ -576,19 +577,22 @@ impl<'a> BodyChecker<'_, 'a> {
         )
         .with_label(label)
         .with_section("9.4");
-        let numbers = |ty: Ty| !matches!(ty.kind(), TyKind::Pred | TyKind::Opaque);
-        if wanted == Ty::Pred && numbers(have) {
+        if wanted.kind() == TyKind::Opaque {
+            let name = wanted.name();
+            diagnostic = diagnostic
+                .with_help(format!("a `.{name}` variable, or a `.u64` register that points to one"));
+        } else if wanted == Ty::Pred && counts(have) {
             let zero = if have.is_float() { "0.0" } else { "0" };
             let help = format!("`setp.ne.{have_name} p, {name}, {zero};` makes a predicate");
             diagnostic = diagnostic.with_help(help);
-        } else if have == Ty::Pred && numbers(wanted) {
+        } else if have == Ty::Pred && counts(wanted) {
             diagnostic =
                 diagnostic.with_help(format!("`selp.{wanted_name} r, 1, 0, {name};` makes a number"));
-        } else if numbers(have) && numbers(wanted) && wanted.bits() == have.bits() {
+        } else if counts(have) && counts(wanted) && wanted.bits() == have.bits() {
             let bits = wanted.bits();
             diagnostic =
                 diagnostic.with_help(format!("`mov.b{bits}` copies the bits, `cvt` converts the value"));
-        } else if numbers(have) && numbers(wanted) {
+        } else if counts(have) && counts(wanted) {
             diagnostic = diagnostic.with_help("`cvt` changes the width");
         }
         self.checker.report.push(diagnostic);

@@ -33,7 +33,7 @@ pub use mods::{
     AtomOp, BarRedOp, BoolOp, Clamp, Cmp, Geom, Half, Layout, Lod, MatrixShape, Mods, PrmtMode, Rnd, Secop,
     ShflMode, ShiftMode, TestpOp, VoteMode,
 };
-pub use nearest::{At, Mismatch};
+pub use nearest::{At, Mismatch, forms};
 pub use op::Op;
 pub use row::{Class, Exactness, Row, Rule};
 pub use sreg::{Sreg, SregFacts};
