@@ -187,6 +187,8 @@ fn value(random: &mut Random, class: RegClass, edges: &[u64]) -> u64 {
 struct Case {
     inst: Inst,
     step: StepFn,
+    /// What its lowering says of its sources.
+    number_srcs: u32,
 }
 
 /// The instruction itself, and with other operands that the same spelling allows.
@@ -238,7 +240,7 @@ fn cases(sample: &Inst) -> Vec<Case> {
         all.push(inst);
     }
     all.into_iter()
-        .filter_map(|inst| ptx_exec::bind::lone_step(&inst).map(|step| Case { inst, step }))
+        .filter_map(|inst| ptx_exec::bind::lone_step(&inst).map(|step| Case { inst, step, number_srcs: 0 }))
         .collect()
 }
 
@@ -284,6 +286,14 @@ fn register(src: &Src) -> Option<Reg> {
         Src::Reg(reg) | Src::Not(reg) => Some(*reg),
         Src::Video(video) => register(&video.value),
         Src::Absent | Src::Imm(_) | Src::Sreg(..) | Src::Addr(_) => None,
+    }
+}
+
+/// The register that a destination is.
+fn written(dst: &Dst) -> Option<Reg> {
+    match dst {
+        Dst::Reg(reg) | Dst::Video { reg, .. } => Some(*reg),
+        Dst::Sink => None,
     }
 }
 
@@ -475,7 +485,30 @@ fn compare(
             let found = get(&buffer, CARRY_OUT, RegClass::Pred, lane);
             assert_eq!(expected, found, "{what}: the carry of {inputs:x?}");
         }
+        nan_bits_do_not_matter(interpreter, case, &inputs, what);
     }
+}
+
+/// Checks what a lowering says of its sources: in those that are numbers, another NaN gives the same results.
+fn nan_bits_do_not_matter(interpreter: &mut Interpreter, case: &Case, inputs: &[Vec<u64>], what: &str) {
+    if case.number_srcs == 0 {
+        return;
+    }
+    let dsts: Vec<Reg> = case.inst.dsts.iter().filter_map(written).collect();
+    let results = |interpreter: &Interpreter| -> Vec<Vec<u64>> {
+        (0..LANES).map(|lane| dsts.iter().map(|reg| interpreter.get(*reg, lane)).collect()).collect()
+    };
+    let before = results(interpreter);
+    for (lane, inputs) in inputs.iter().enumerate() {
+        let sources = case.inst.srcs.iter().enumerate().filter_map(|(i, src)| Some((i, register(src)?)));
+        for ((i, reg), value) in sources.zip(inputs) {
+            let nan = f32::from_bits(*value as u32).is_nan();
+            let number = case.number_srcs >> i & 1 != 0;
+            interpreter.set(reg, lane, if number && nan { 0x7fff_ffff } else { *value });
+        }
+    }
+    interpreter.run(&case.step);
+    assert!(results(interpreter) == before, "{what}: the bits of a NaN matter");
 }
 
 /// Compares all forms of the ops that `wanted` picks.
@@ -508,7 +541,10 @@ fn all_forms(wanted: fn(Op) -> bool) {
                     made[1..].rotate_left(start);
                     made.truncate(1 + others);
                 }
-                all.extend(made.into_iter().filter(|case| choose(&case.inst, &env).is_some()));
+                all.extend(made.into_iter().filter_map(|case| {
+                    let number_srcs = choose(&case.inst, &env)?.number_srcs;
+                    Some(Case { number_srcs, ..case })
+                }));
             }
             for (turn, batch) in all.chunks(64).enumerate() {
                 // All widths for a few; for many the chunks of this level mostly, the other widths in turn.
