@@ -4,7 +4,7 @@
 //! numbers, and the addresses made of them. Everything else is **varying**.
 //!
 //! Invariants: classes hold in every lane, running or not, for the value as native code computes it. Sums of patterns are exact modulo
-//! the width of the value; where a value is widened, [`unchecked`] names the place, and a guard there makes it exact.
+//! the width of the value; where a value is widened, the planner names the place, and a guard there makes it exact.
 
 use super::{Kind, Machine, Name, OpKind, Plan, Shape, Site, Why};
 use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
