@@ -370,6 +370,10 @@ impl Instructions<'_, '_> {
             }
             Operand::Sreg(sreg, component) => self.special(*sreg, *component),
             Operand::Imm(bits) => self.printer.out.push_str(&literal(ty, *bits)),
+            // A special register as a whole.
+            Operand::Vector(list) if let Some(sreg) = whole_special(list) => {
+                self.printer.out.push_str(sreg.facts().name);
+            }
             Operand::Vector(list) => {
                 self.printer.out.push('{');
                 for (index, element) in list.iter().enumerate() {
@@ -474,4 +478,11 @@ impl Instructions<'_, '_> {
             let _ = write!(self.printer.out, "+{offset}");
         }
     }
+}
+
+/// The special register whose components a vector lists, all of them in order.
+fn whole_special(list: &[Operand]) -> Option<Sreg> {
+    let Some(Operand::Sreg(first, 0)) = list.first() else { return None };
+    let next = |(at, operand): (usize, &Operand)| *operand == Operand::Sreg(*first, at as u8);
+    (list.len() == 4 && list.iter().enumerate().all(next)).then_some(*first)
 }
