@@ -37,6 +37,10 @@ pub(crate) fn is_pure(inst: &Inst) -> bool {
         )
     };
     let (reads, writes) = carry(inst);
+    // What has no result is there for its effect: an event, a sleep, a trap.
+    if inst.dsts.is_empty() {
+        return false;
+    }
     inst.row.row().class == Class::Lane && !inst.srcs.iter().any(moves) && !reads && !writes
         || matches!(inst.op, Op::Cvta | Op::CvtaTo | Op::Isspacep)
 }
