@@ -294,12 +294,10 @@ impl Emit<'_> {
     /// Renews the window of the site, and leaves the access to the interpreter.
     fn slow(&mut self, site: Site, inst: &Inst, op: &Op, access: Access, addresses: &Addresses) -> Vec<Rep> {
         if !matches!(access.space, Space::Shared | Space::Local) {
-            let (first, low, span) = match addresses {
-                Addresses::Same(address) => (*address, 0, access.bytes()),
-                Addresses::Pattern(bases, pattern) => {
-                    let (low, span) = self.span(pattern, access);
-                    (bases[0], low, span)
-                }
+            let (low, span) = self.reach_of(access, addresses);
+            let first = match addresses {
+                Addresses::Same(address) => *address,
+                Addresses::Pattern(bases, _) => bases[0],
                 Addresses::Each(chunks) => {
                     // The address of a lane that runs.
                     let mask = self.scalar(op.uses[0]);
@@ -311,11 +309,11 @@ impl Emit<'_> {
                     }
                     let offset = self.b.mul(lane, self.c32(8));
                     let offset = self.b.zext(offset, self.int(64));
-                    (self.b.load(self.int(64), self.b.gep(place, offset), 8), 0, access.bytes())
+                    self.b.load(self.int(64), self.b.gep(place, offset), 8)
                 }
             };
             let address = self.b.add(first, self.c64(i64::from(low) as u64));
-            let window = self.window(site);
+            let window = self.window(site, span);
             let user = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, user)), 8);
             let (word, long) = (self.int(32), self.int(64));
             let void = self.b.fn_type(None, &[self.b.ptr(), word, word, long, word]);
@@ -326,10 +324,10 @@ impl Emit<'_> {
         self.stepped(site, inst, op, false)
     }
 
-    /// The number of a site's window.
-    fn window(&mut self, site: Site) -> u32 {
+    /// The number of a site's window for accesses that span so many bytes.
+    fn window(&mut self, site: Site, span: u32) -> u32 {
         let count = self.windows.len() as u32;
-        let number = *self.windows.entry(site).or_insert(count);
+        let number = *self.windows.entry((site, span)).or_insert(count);
         self.out.windows = self.windows.len() as u32;
         number
     }
@@ -341,6 +339,20 @@ impl Emit<'_> {
         let (low, high) =
             (lanes.iter().min().copied().unwrap_or(0), lanes.iter().max().copied().unwrap_or(0));
         (low, (high - low) as u32 + access.bytes())
+    }
+
+    /// Whether a pattern's accesses are checked together: they lie in one memory, and all are aligned if one is.
+    fn is_regular(&self, access: Access, pattern: &Pattern) -> bool {
+        let bytes = i64::from(access.bytes());
+        access.space != Space::Local && pattern.lanes.iter().all(|lane| i64::from(*lane) % bytes == 0)
+    }
+
+    /// What is compared with the bounds at once: how far from the base it begins, and its bytes. A window holds for this size only.
+    fn reach_of(&self, access: Access, addresses: &Addresses) -> (i32, u32) {
+        match addresses {
+            Addresses::Pattern(_, pattern) if self.is_regular(access, pattern) => self.span(pattern, access),
+            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Each(_) => (0, access.bytes()),
+        }
     }
 
     /// Whether all accesses fit their bounds, and the addresses of the process.
@@ -378,10 +390,7 @@ impl Emit<'_> {
                 let fits = check(self, *address, 0);
                 Some((fits, Addresses::Same(self.b.add(*address, delta))))
             }
-            Addresses::Pattern(bases, pattern)
-                if access.space != Space::Local
-                    && pattern.lanes.iter().all(|l| i64::from(*l) % bytes as i64 == 0) =>
-            {
+            Addresses::Pattern(bases, pattern) if self.is_regular(access, pattern) => {
                 let (low, _) = self.span(pattern, access);
                 let mut fits = None;
                 let mut places = Vec::new();
@@ -470,15 +479,7 @@ impl Emit<'_> {
 
     /// Where the access may begin: the first address, what makes it one of the process, and how many addresses there are.
     fn bounds(&mut self, site: Site, access: Access, addresses: &Addresses) -> Option<(Value, Value, Value)> {
-        let span = match addresses {
-            Addresses::Same(_) | Addresses::Each(_) => access.bytes(),
-            Addresses::Pattern(_, pattern) => {
-                let bytes = i64::from(access.bytes());
-                let regular =
-                    access.space != Space::Local && pattern.lanes.iter().all(|l| i64::from(*l) % bytes == 0);
-                if regular { self.span(pattern, access).1 } else { access.bytes() }
-            }
-        };
+        let (_, span) = self.reach_of(access, addresses);
         let room = |emit: &Self, bytes: Value| {
             let more = emit.b.add(bytes, emit.c64(1));
             emit.b.intrinsic("llvm.usub.sat", &[emit.int(64)], &[more, emit.c64(u64::from(span))])
@@ -491,7 +492,7 @@ impl Emit<'_> {
                 (zero, zero, room(self, top))
             }
             Space::Global | Space::Const | Space::Generic => {
-                let number = u64::from(self.window(site));
+                let number = u64::from(self.window(site, span));
                 let windows = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, windows)), 8);
                 let window = self.b.offset(windows, number * size_of::<Window>() as u64);
                 let field =

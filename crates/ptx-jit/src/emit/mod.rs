@@ -111,8 +111,9 @@ struct Emit<'a> {
     /// Whether the node that is emitted runs all lanes.
     full: bool,
     scratch: Option<Value>,
-    /// The number of each site's window.
-    windows: HashMap<Site, u32>,
+    /// The number of each site's window. Copies of a site whose accesses are of another size have one of their own, since a window says
+    /// where an access of that many bytes may begin.
+    windows: HashMap<(Site, u32), u32>,
     /// Generic addresses of which it is known where they were made.
     origins: HashMap<Name, Origin>,
     head: Block,
