@@ -18,6 +18,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/ptx-jit/src/llvm/",
     "crates/ptx-jit/src/lower/tests.rs",
     "crates/ptx-jit/src/engine",
+    "crates/ptxvm-cuda/src/ffi",
+    "crates/ptxvm-cuda/tests/",
 ];
 
 /// Which crates of the workspace a crate may depend on.
@@ -28,6 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("ptx-jit", &["ptx", "ptx-sem", "ptx-exec"]),
     ("ptxvm", &["ptx", "ptx-exec", "ptx-jit"]),
     ("ptxvm-cli", &["ptxvm"]),
+    ("ptxvm-cuda", &["ptxvm"]),
 ];
 
 /// Checks the rules and lists every offence.

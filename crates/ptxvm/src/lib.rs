@@ -42,6 +42,7 @@ mod engine;
 mod error;
 mod forms;
 mod launch;
+mod memory;
 mod module;
 mod texture;
 mod vm;

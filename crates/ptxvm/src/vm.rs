@@ -63,7 +63,7 @@ impl From<MemoryError> for Error {
 /// need of it alive.
 #[derive(Debug)]
 pub struct Vm {
-    device: Arc<Device>,
+    pub(crate) device: Arc<Device>,
 }
 
 impl Vm {

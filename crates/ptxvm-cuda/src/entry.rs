@@ -1,0 +1,105 @@
+//! How an entry point of the driver API is written.
+//!
+//! `entries!` lists functions. Each becomes a C function of that name, and a row of a table that `cuGetProcAddress` and the documentation read:
+//!
+//! ```text
+//! entries! { TABLE;
+//!     /// What it does.
+//!     fn cuDeviceGet(device: Out<c_int>, ordinal: c_int) {
+//!         device.set(ordinal)            // the body's value is an `Answer`
+//!     }
+//!     /// A function that works on a default stream has a twin for the default stream of the thread.
+//!     fn cuMemsetD8Async | cuMemsetD8Async_ptsz as default (...) { ... stream(handle, default) ... }
+//! }
+//! ```
+//!
+//! Invariant: a panic in a body is caught, reported as a bug of ours, and answered with `CUDA_ERROR_UNKNOWN`.
+
+use crate::log;
+use crate::status::{Answer, Status};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A function that C can call.
+pub(crate) struct Entry {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Its address.
+    pub(crate) address: fn() -> usize,
+    /// What it does, or nothing where it only says that it is not supported.
+    pub(crate) brief: &'static str,
+}
+
+/// Which stream a null handle means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DefaultStream {
+    /// That of the context, which waits for others and makes others wait.
+    Legacy,
+    /// That of the thread.
+    PerThread,
+}
+
+/// Runs the body of an entry point.
+pub(crate) fn enter(name: &'static str, body: impl FnOnce() -> Answer) -> Status {
+    let status = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => Status::Success,
+        Ok(Err(status)) => status,
+        Err(_) => {
+            log::say(&format!(
+                "ptxvm bug: `{name}` failed in itself; please report it with the program and this text"
+            ));
+            Status::Unknown
+        }
+    };
+    log::call(name, status);
+    status
+}
+
+/// Defines entry points: see the head of this file.
+macro_rules! entries {
+    ($table:ident; $(
+        #[doc = $doc:literal] $(#[doc = $more:literal])*
+        fn $name:ident $(| $twin:ident as $default:ident)? ($($arg:ident: $ty:ty),* $(,)?) $body:block
+    )*) => {
+        $($crate::entry::entry!($doc; $name [$($twin $default)?] ($($arg: $ty),*) $body);)*
+
+        /// The entry points of this file.
+        pub(crate) const $table: &[$crate::entry::Entry] = &[
+            $($crate::entry::row!($doc; $name),)*
+            $($($crate::entry::row!($doc; $twin),)?)*
+        ];
+    };
+}
+
+/// One entry point, and its twin.
+macro_rules! entry {
+    ($doc:literal; $name:ident [] ($($arg:ident: $ty:ty),*) $body:block) => {
+        #[doc = $doc]
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($arg: $ty),*) -> $crate::status::Status {
+            $crate::entry::enter(stringify!($name), move || -> $crate::status::Answer { $body })
+        }
+    };
+    ($doc:literal; $name:ident [$twin:ident $default:ident] ($($arg:ident: $ty:ty),*) $body:block) => {
+        #[doc = $doc]
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($arg: $ty),*) -> $crate::status::Status {
+            let $default = $crate::entry::DefaultStream::Legacy;
+            $crate::entry::enter(stringify!($name), move || -> $crate::status::Answer { $body })
+        }
+        #[doc = $doc]
+        #[unsafe(no_mangle)]
+        extern "C" fn $twin($($arg: $ty),*) -> $crate::status::Status {
+            let $default = $crate::entry::DefaultStream::PerThread;
+            $crate::entry::enter(stringify!($twin), move || -> $crate::status::Answer { $body })
+        }
+    };
+}
+
+/// One row of a table.
+macro_rules! row {
+    ($doc:literal; $name:ident) => {
+        $crate::entry::Entry { name: stringify!($name), address: || $name as *const () as usize, brief: $doc }
+    };
+}
+
+pub(crate) use {entries, entry, row};

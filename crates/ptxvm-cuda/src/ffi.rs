@@ -1,0 +1,227 @@
+//! What C hands to an entry point, as types: all `unsafe` of pointers is here.
+//!
+//! A parameter of type [`Out`], [`In`] or [`Text`] is a pointer of the caller. The driver API promises for each of its pointer parameters that
+//! it is null or points to a value of its type, and valid for the call; only C makes values of these types, so the promise holds wherever one is
+//! used. Their methods check for null and alignment; what else could be wrong with a pointer nobody can check.
+//!
+//! Invariant: no method keeps a pointer beyond the call, save [`HostBytes`], which stands for memory that the caller keeps valid until the
+//! operation that uses it is done.
+
+use crate::status::{Answer, Status};
+use std::ffi::{CStr, c_char, c_void};
+
+/// A pointer to which an entry point writes a value.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Out<T>(*mut T);
+
+impl<T: Copy> Out<T> {
+    /// Whether it is null.
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Writes the value.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for a null or misaligned pointer.
+    pub(crate) fn set(self, value: T) -> Answer {
+        if self.0.is_null() || !self.0.is_aligned() {
+            return Err(Status::InvalidValue);
+        }
+        // SAFETY: not null, aligned, and valid for a write as the caller of the entry point promises.
+        unsafe { self.0.write(value) };
+        Ok(())
+    }
+
+    /// Fails as [`Out::set`] would, before work is done that would have to be undone.
+    ///
+    /// # Errors
+    /// As [`Out::set`].
+    pub(crate) fn check(self) -> Answer {
+        if self.0.is_null() || !self.0.is_aligned() { Err(Status::InvalidValue) } else { Ok(()) }
+    }
+
+    /// Writes the value unless the pointer is null.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for a misaligned pointer.
+    pub(crate) fn set_optional(self, value: T) -> Answer {
+        if self.0.is_null() { Ok(()) } else { self.set(value) }
+    }
+
+    /// Writes several values, one after another.
+    ///
+    /// # Errors
+    /// As [`Out::set`].
+    pub(crate) fn set_all(self, values: &[T]) -> Answer {
+        if values.is_empty() {
+            return Ok(());
+        }
+        self.check()?;
+        // SAFETY: not null, aligned, and valid for as many writes as the caller of the entry point asked for; the caller's memory is not ours.
+        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), self.0, values.len()) };
+        Ok(())
+    }
+}
+
+impl Out<c_char> {
+    /// Writes a text and its final zero, cut to `room` bytes.
+    ///
+    /// # Errors
+    /// As [`Out::set`]; also for no room at all.
+    pub(crate) fn set_text(self, text: &str, room: usize) -> Answer {
+        let Some(most) = room.checked_sub(1) else { return Err(Status::InvalidValue) };
+        let bytes = &text.as_bytes()[..text.len().min(most)];
+        let bytes: Vec<c_char> = bytes.iter().chain(&[0]).map(|byte| *byte as c_char).collect();
+        self.set_all(&bytes)
+    }
+}
+
+/// A pointer from which an entry point reads values.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct In<T>(*const T);
+
+impl<T: Copy> In<T> {
+    /// Whether it is null.
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The value.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for a null or misaligned pointer.
+    pub(crate) fn get(self) -> Result<T, Status> {
+        self.at(0)
+    }
+
+    /// Value number `index` of an array.
+    ///
+    /// # Errors
+    /// As [`In::get`].
+    pub(crate) fn at(self, index: usize) -> Result<T, Status> {
+        if self.0.is_null() || !self.0.is_aligned() {
+            return Err(Status::InvalidValue);
+        }
+        // SAFETY: not null, aligned, and the caller of the entry point promises an array that has this element.
+        let at = unsafe { self.0.add(index) };
+        // SAFETY: as above.
+        Ok(unsafe { at.read() })
+    }
+
+    /// The first `count` values of an array.
+    ///
+    /// # Errors
+    /// As [`In::get`].
+    pub(crate) fn all(self, count: usize) -> Result<Vec<T>, Status> {
+        (0..count).map(|index| self.at(index)).collect()
+    }
+}
+
+/// A text of the caller, ended by a zero.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Text(*const c_char);
+
+impl Text {
+    /// A copy; bytes that are not UTF-8 become replacement characters.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for a null pointer.
+    pub(crate) fn get(self) -> Result<String, Status> {
+        if self.0.is_null() {
+            return Err(Status::InvalidValue);
+        }
+        // SAFETY: not null, and ended by a zero as the caller of the entry point promises.
+        let text = unsafe { CStr::from_ptr(self.0) };
+        Ok(String::from_utf8_lossy(text.to_bytes()).into_owned())
+    }
+}
+
+/// A pointer of which C alone knows what it points to: images of modules, buffers of parameters, host memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Pointer(*mut c_void);
+
+// SAFETY: a number that only entry points turn into accesses, under the promise of the function's documentation.
+unsafe impl Send for Pointer {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Pointer {}
+
+impl Pointer {
+    /// As a number.
+    pub(crate) fn address(self) -> u64 {
+        self.0.expose_provenance() as u64
+    }
+
+    /// Whether it is null.
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The pointer of that number.
+    pub(crate) fn from_address(address: u64) -> Self {
+        Self(std::ptr::with_exposed_provenance_mut(address as usize))
+    }
+
+    /// What it points to, as a text ended by a zero.
+    pub(crate) fn text(self) -> Text {
+        Text(self.0.cast_const().cast())
+    }
+
+    /// What it points to, as values of that type.
+    pub(crate) fn values<T: Copy>(self) -> In<T> {
+        In(self.0.cast_const().cast())
+    }
+
+    /// What it points to, as a place for values of that type.
+    pub(crate) fn place<T: Copy>(self) -> Out<T> {
+        Out(self.0.cast())
+    }
+}
+
+/// Host memory of a copy, which the caller keeps valid until the copy is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostBytes {
+    start: Pointer,
+    bytes: usize,
+}
+
+impl HostBytes {
+    /// Memory of the caller.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for a null pointer, unless there is nothing to copy.
+    pub(crate) fn new(start: Pointer, bytes: usize) -> Result<Self, Status> {
+        let wraps = (start.address() as usize).checked_add(bytes).is_none();
+        if bytes > 0 && start.is_null() || bytes > isize::MAX as usize || wraps {
+            return Err(Status::InvalidValue);
+        }
+        Ok(Self { start, bytes })
+    }
+
+    /// How many bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Lends the bytes for reading.
+    pub(crate) fn read<R>(&self, with: impl FnOnce(&[u8]) -> R) -> R {
+        if self.bytes == 0 {
+            return with(&[]);
+        }
+        // SAFETY: not null, and the caller of the copy keeps so many bytes valid and unchanged until it is done.
+        with(unsafe { std::slice::from_raw_parts(self.start.0.cast_const().cast(), self.bytes) })
+    }
+
+    /// Lends the bytes for writing.
+    pub(crate) fn write<R>(&self, with: impl FnOnce(&mut [u8]) -> R) -> R {
+        if self.bytes == 0 {
+            return with(&mut []);
+        }
+        // SAFETY: not null, and the caller of the copy leaves so many bytes to it until it is done.
+        with(unsafe { std::slice::from_raw_parts_mut(self.start.0.cast(), self.bytes) })
+    }
+}

@@ -1,0 +1,53 @@
+//! Device memory by address, for callers that manage it themselves (C surfaces).
+//!
+//! Invariant: every access is checked against the bounds of one live allocation.
+
+use crate::{Error, Vm};
+use std::ops::Range;
+
+impl Vm {
+    /// Allocates zeroed bytes, aligned to 256 bytes; `name` stands in reports of traps. Returns the address.
+    ///
+    /// # Errors
+    /// Of the machine, where memory runs out.
+    pub fn alloc(&self, name: &str, bytes: u64) -> Result<u64, Error> {
+        self.device.alloc(name, bytes)
+    }
+
+    /// Frees what [`Vm::alloc`] returned.
+    ///
+    /// # Errors
+    /// Of the caller, where no allocation starts there.
+    pub fn free(&self, address: u64) -> Result<(), Error> {
+        Ok(self.device.memory.free(address)?)
+    }
+
+    /// Copies bytes to the device.
+    ///
+    /// # Errors
+    /// Of the caller, where they do not lie in one allocation.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.device.copy_in(address, bytes)
+    }
+
+    /// Copies bytes from the device.
+    ///
+    /// # Errors
+    /// As [`Vm::write`].
+    pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        self.device.copy_out(address, bytes)
+    }
+
+    /// Sets bytes.
+    ///
+    /// # Errors
+    /// As [`Vm::write`].
+    pub fn fill(&self, address: u64, byte: u8, bytes: u64) -> Result<(), Error> {
+        Ok(self.device.memory.fill(address, byte, bytes)?)
+    }
+
+    /// The allocation that holds an address.
+    pub fn allocation_at(&self, address: u64) -> Option<Range<u64>> {
+        self.device.memory.allocation_at(address)
+    }
+}
