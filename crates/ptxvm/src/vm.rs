@@ -91,6 +91,10 @@ impl Vm {
         Ok(Self { device: Arc::new(Device { memory: Memory::new(size)?, jit: Jit::for_cpu(cpu) }) })
     }
 
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.device.memory
+    }
+
     /// Checks a PTX text and loads it. `name` stands in diagnostics and traps.
     ///
     /// # Errors

@@ -15,7 +15,8 @@
 //! Invariants: every guest access is checked against the exact bounds of a live allocation or of a window that the warp
 //! owns, so no guest address reaches anything else; allocations lie at least 256 bytes apart; memory that was handed out
 //! stays mapped as long as its [`Memory`] lives, so a racing `free` can change what a check answers but never makes an access
-//! unsafe. New allocations and windows are zero, which makes runs repeatable (the manual leaves their contents undefined).
+//! unsafe. Memory of the host is reached only where the host has said so, and promised for it ([`Memory::adopt`],
+//! [`Memory::reach_host`]). New allocations and windows are zero, which makes runs repeatable (the manual leaves their contents undefined).
 //!
 //! What it does not do: no model of caches, no detection of races.
 
@@ -23,6 +24,7 @@ mod access;
 mod arena;
 mod cell;
 mod heap;
+mod host;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -40,7 +42,7 @@ use ptx::check::module::AddressSize;
 use ptx::isa::Space;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Distance between the addresses of two functions.
@@ -119,6 +121,8 @@ pub struct Memory {
     launches: AtomicU64,
     /// Counts frees: a [`View`] forgets what it looked up when this changes.
     frees: AtomicU64,
+    /// Whether every address outside the range is memory of the host that guests may access.
+    host: AtomicBool,
 }
 
 /// Bounds of the regions.
@@ -210,6 +214,7 @@ impl Memory {
             opaques,
             launches,
             frees,
+            host: AtomicBool::new(false),
         }))
     }
 
@@ -266,7 +271,7 @@ impl Memory {
     /// Frees an allocation of an allowed class.
     fn free_if(&self, address: u64, allowed: impl Fn(Class) -> bool) -> Result<(), MemoryError> {
         let mut tables = self.tables();
-        if !tables.live.get(&address).is_some_and(|a| allowed(a.class)) {
+        if !self.range().contains(&address) || !tables.live.get(&address).is_some_and(|a| allowed(a.class)) {
             return Err(MemoryError::NotAllocated { address });
         }
         let gone = tables.live.remove(&address).ok_or(MemoryError::NotAllocated { address })?;
@@ -434,6 +439,9 @@ impl Memory {
 
     /// The live allocation that holds an address.
     fn find(&self, address: u64) -> Option<Extent> {
+        if let Some(extent) = self.host_extent(address) {
+            return Some(extent);
+        }
         let tables = self.tables();
         let (start, a) = tables.live.range(..=address).next_back()?;
         (address - start < a.bytes).then_some(Extent { start: *start, bytes: a.bytes, class: a.class })
@@ -452,9 +460,10 @@ impl Memory {
     /// A place that the caller has checked to be inside an allocation or a window, and aligned.
     #[inline(always)]
     fn checked_place<T: Cell>(&self, address: u64) -> Place<T> {
-        debug_assert!(address >= self.regions.constant.start && address < self.regions.heap.end);
+        debug_assert!(!self.regions.functions.contains(&address));
         // SAFETY: private to this module; all callers pass addresses inside an allocation or a window, all of which are
-        // committed, and walk them in aligned steps (`split`); `self` outlives the use of the place.
+        // committed, or inside memory of the host that stays valid by the promise of `adopt` or `reach_host`, and walk them in
+        // aligned steps (`split`); `self` outlives the use of the place.
         unsafe { Place::new(address) }
     }
 

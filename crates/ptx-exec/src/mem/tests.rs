@@ -523,3 +523,49 @@ fn access(
         _ => typed(view, addrs, mask, write.copied()),
     }
 }
+
+#[test]
+fn memory_of_the_host_is_reached_only_where_it_was_lent() {
+    let memory = memory();
+    let words: Vec<u64> = (0..64).collect();
+    let at = words.as_ptr().expose_provenance() as u64;
+    let addrs = rows(|lane| at + 8 * lane);
+    let mut view = View::new(&memory);
+    let refused = Err(FaultKind::IllegalAddress);
+    assert_eq!(load::<u64>(&mut view, Space::Global, &addrs, FULL), refused);
+    // SAFETY: the words outlive the view, and only atomics look at them.
+    unsafe { memory.adopt(at, 32 * 8, "words") }.expect("nothing is lent there");
+    assert_eq!(load::<u64>(&mut view, Space::Global, &addrs, FULL), Ok(rows(|lane| lane)));
+    assert_eq!(load::<u64>(&mut view, Space::Generic, &addrs, FULL), Ok(rows(|lane| lane)));
+    assert_eq!(load::<u64>(&mut view, Space::Global, &rows(|lane| at + 8 + 8 * lane), FULL), refused);
+    let mut bytes = [0; 16];
+    memory.read(at + 8, &mut bytes).expect("lent");
+    assert_eq!(bytes[8], 2);
+    // SAFETY: refused, as a part is lent.
+    assert!(unsafe { memory.adopt(at + 64, 64 * 8, "again") }.is_err());
+    assert!(memory.free(at).is_err());
+    memory.disown(at).expect("it was lent");
+    assert!(memory.disown(at).is_err());
+    assert_eq!(load::<u64>(&mut view, Space::Global, &addrs, FULL), refused);
+    // SAFETY: this test's guest accesses nothing but the words.
+    unsafe { memory.reach_host() };
+    assert_eq!(load::<u64>(&mut view, Space::Generic, &addrs, FULL), Ok(rows(|lane| lane)));
+    assert_eq!(load::<u64>(&mut view, Space::Global, &rows(|_| 8), FULL), refused);
+}
+
+#[test]
+fn the_range_of_the_device_is_never_lent() {
+    let memory = memory();
+    let range = memory.range();
+    for (start, bytes) in [(range.start, 8), (range.end - 1, 8), (range.start - 8, 16), (0, 8), (u64::MAX, 8)]
+    {
+        // SAFETY: refused.
+        assert!(unsafe { memory.adopt(start, bytes, "no") }.is_err(), "{start:#x}");
+    }
+    assert!(memory.disown(range.start).is_err());
+    // SAFETY: this test's guest accesses nothing outside the device's range.
+    unsafe { memory.reach_host() };
+    let mut view = View::new(&memory);
+    let inside = rows(|lane| range.end - 4096 + 8 * lane);
+    assert_eq!(load::<u64>(&mut view, Space::Global, &inside, FULL), Err(FaultKind::IllegalAddress));
+}
