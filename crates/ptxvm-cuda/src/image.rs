@@ -1,17 +1,188 @@
-//! What a program hands over as a module: PTX text.
+//! What a program hands to the driver as code: PTX text, a container of several kinds of code, or machine code.
 //!
-//! Invariant: an image that holds no PTX is refused with the reason.
+//! [`Image`] is a copy of what the caller's pointer leads to, so that nothing later depends on the caller's memory;
+//! [`Image::texts`] is the PTX in it that suits a device best.
+//!
+//! Invariant: any bytes give a result or a [`Refusal`]; nothing panics. What it does not do: no machine code is read, let alone
+//! run.
 
-use crate::ffi::Pointer;
+pub(crate) mod container;
+#[cfg(test)]
+mod tests;
+mod unpack;
+
+use crate::driver::driver;
+use crate::ffi::{HostBytes, Pointer};
+use crate::log;
 use crate::status::Status;
+use container::{Entry, Kind, Malformed, PART_HEADER, PART_MAGIC, WRAPPER_MAGIC, Wrapper};
 
-/// The PTX texts of an image, each with a name.
+/// First bytes of an ELF file.
+const ELF_MAGIC: u32 = u32::from_le_bytes(*b"\x7fELF");
+
+/// Why no PTX comes out of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// A null pointer, or a container whose headers do not add up: `CUDA_ERROR_INVALID_IMAGE`.
+    Invalid(String),
+    /// Machine code only, or PTX for later devices only: `CUDA_ERROR_NO_BINARY_FOR_GPU`. The line says what the user can do.
+    NoBinary(String),
+}
+
+impl From<Malformed> for Refusal {
+    fn from(Malformed(why): Malformed) -> Self {
+        Refusal::Invalid(format!("the container of device code is damaged: {why}"))
+    }
+}
+
+/// Code as the caller handed it over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Image {
+    /// PTX text.
+    Text(String),
+    /// Containers.
+    Containers(Vec<Vec<u8>>),
+    /// Machine code (an ELF file).
+    Elf,
+}
+
+/// PTX text with a name for diagnostics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Text {
+    /// The name that the container gives, or `""`.
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+/// The PTX texts of an image for our device, each with a name. A refusal is said on standard error, in one line.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_VALUE` for a null pointer, `CUDA_ERROR_NO_BINARY_FOR_GPU` for machine code.
+/// `CUDA_ERROR_INVALID_IMAGE` for a null pointer and for a damaged container, `CUDA_ERROR_NO_BINARY_FOR_GPU` where it holds no PTX that suits.
 pub(crate) fn texts(image: Pointer) -> Result<Vec<(String, String)>, Status> {
-    if image.is_null() {
-        return Err(Status::InvalidValue);
+    let sm = driver()?.settings.capability as u32;
+    let texts = Image::capture(image).and_then(|image| image.texts(sm)).map_err(|refusal| refusal.said())?;
+    let named =
+        |text: Text| (if text.name.is_empty() { "<module>".to_owned() } else { text.name }, text.text);
+    Ok(texts.into_iter().map(named).collect())
+}
+
+impl Refusal {
+    /// Says it, and gives the status.
+    pub(crate) fn said(self) -> Status {
+        let (line, status) = match self {
+            Refusal::Invalid(line) => (line, Status::InvalidImage),
+            Refusal::NoBinary(line) => (line, Status::NoBinaryForGpu),
+        };
+        log::say(&format!("ptxvm: {line}"));
+        status
     }
-    Ok(vec![("<module>".to_owned(), image.text().get()?)])
+}
+
+impl Image {
+    /// Copies what the pointer leads to: a [`Wrapper`], a container, an ELF file, or text that ends with a zero.
+    pub(crate) fn capture(image: Pointer) -> Result<Self, Refusal> {
+        let bytes = image.values::<u8>();
+        // Byte by byte: a text may be shorter than four bytes.
+        let mut magic = [0; 4];
+        for (index, byte) in magic.iter_mut().enumerate() {
+            *byte = bytes.at(index).map_err(|_| null())?;
+            if *byte == 0 {
+                break;
+            }
+        }
+        match u32::from_le_bytes(magic) {
+            WRAPPER_MAGIC => Self::capture_wrapper(image),
+            PART_MAGIC => Ok(Image::Containers(vec![copy_part(image)?])),
+            ELF_MAGIC => Ok(Image::Elf),
+            _ => Ok(Image::Text(image.text().get().map_err(|_| null())?)),
+        }
+    }
+
+    fn capture_wrapper(image: Pointer) -> Result<Self, Refusal> {
+        let wrapper = Wrapper::read(&copy(image)?);
+        let mut parts = Vec::new();
+        if wrapper.data != 0 {
+            parts.push(copy_part(Pointer::from_address(wrapper.data))?);
+        }
+        if wrapper.version == 2 && wrapper.list != 0 {
+            for member in (wrapper.list..).step_by(8) {
+                let part = u64::from_le_bytes(copy(Pointer::from_address(member))?);
+                if part == 0 {
+                    break;
+                }
+                parts.push(copy_part(Pointer::from_address(part))?);
+            }
+        }
+        if parts.is_empty() {
+            return Err(Refusal::Invalid("the registered container of device code is empty".to_owned()));
+        }
+        Ok(Image::Containers(parts))
+    }
+
+    /// As [`Image::capture`], of bytes whose length is known: a file, or an input of the linker.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
+        match bytes.first_chunk().map(|magic| u32::from_le_bytes(*magic)) {
+            Some(PART_MAGIC) => Ok(Image::Containers(vec![bytes.to_vec()])),
+            Some(ELF_MAGIC) => Ok(Image::Elf),
+            Some(_) | None => {
+                let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+                Ok(Image::Text(String::from_utf8_lossy(&bytes[..end]).into_owned()))
+            }
+        }
+    }
+
+    /// The PTX that suits a device of architecture `sm` (such as 80) best. Containers that were linked before give one text each.
+    pub(crate) fn texts(&self, sm: u32) -> Result<Vec<Text>, Refusal> {
+        match self {
+            Image::Text(text) => Ok(vec![Text { name: String::new(), text: text.clone() }]),
+            Image::Elf => Err(machine_code(sm)),
+            Image::Containers(parts) => parts.iter().map(|part| best(part, sm)).collect(),
+        }
+    }
+}
+
+/// The text of the entry for the latest architecture that the device can run.
+fn best(container: &[u8], sm: u32) -> Result<Text, Refusal> {
+    let entries = container::entries(container)?;
+    let texts = || entries.iter().filter(|entry| entry.kind == Kind::Ptx);
+    // Of equal ones the first.
+    match texts().filter(|entry| entry.suits(sm)).reduce(latest) {
+        Some(entry) => Ok(Text { name: entry.name.clone(), text: entry.text()? }),
+        None => match texts().map(|entry| entry.sm).min() {
+            Some(later) => Err(Refusal::NoBinary(format!(
+                "the program holds PTX for sm_{later} and later, this device is sm_{sm}: set PTXVM_SM={later}, or compile for an earlier architecture"
+            ))),
+            None => Err(machine_code(sm)),
+        },
+    }
+}
+
+fn machine_code(sm: u32) -> Refusal {
+    Refusal::NoBinary(format!(
+        "the program holds machine code (SASS) and no PTX, which is what ptxvm runs: compile with -gencode arch=compute_{sm},code=compute_{sm} (nvcc, clang: --cuda-include-ptx=all), \
+         or let the library emit PTX (`ptxvm exec` sets what CuPy, Triton and numba need)"
+    ))
+}
+
+fn latest<'a, 'b>(best: &'a Entry<'b>, next: &'a Entry<'b>) -> &'a Entry<'b> {
+    if next.sm > best.sm { next } else { best }
+}
+
+fn null() -> Refusal {
+    Refusal::Invalid("the image is a null pointer".to_owned())
+}
+
+/// A copy of the first bytes of something that has so many.
+fn copy<const N: usize>(from: Pointer) -> Result<[u8; N], Refusal> {
+    let bytes = from.values::<u8>().all(N).map_err(|_| null())?;
+    Ok(std::array::from_fn(|index| bytes[index]))
+}
+
+/// A copy of a container, which has the size that its header says.
+fn copy_part(start: Pointer) -> Result<Vec<u8>, Refusal> {
+    let header: [u8; PART_HEADER] = copy(start)?;
+    let size = container::part_bytes(&header).and_then(|size| usize::try_from(size).ok());
+    let size = size.ok_or(Malformed("it does not begin with the magic number and its size"))?;
+    let bytes = HostBytes::new(start, size).map_err(|_| Malformed("it is larger than memory"))?;
+    Ok(bytes.read(<[u8]>::to_vec))
 }

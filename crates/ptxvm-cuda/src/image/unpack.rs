@@ -1,0 +1,34 @@
+//! Payloads of a container, unpacked.
+//!
+//! Invariant: no more memory is taken than the header says, and never more than [`container::limit`] allows, whatever the bytes
+//! say. What it does not do: dictionaries, which containers do not use.
+
+use super::container::{Malformed, Packing, limit};
+use std::borrow::Cow;
+use std::io::Read;
+
+/// The bytes of a payload that unpacks to `unpacked` bytes.
+pub(super) fn unpack(packing: Packing, payload: &[u8], unpacked: u64) -> Result<Cow<'_, [u8]>, Malformed> {
+    match packing {
+        Packing::Raw => Ok(Cow::Borrowed(payload)),
+        Packing::Lz4 => lz4(payload, limit(unpacked)?).map(Cow::Owned),
+        Packing::Zstd => zstd(payload, limit(unpacked)?).map(Cow::Owned),
+    }
+}
+
+fn lz4(payload: &[u8], unpacked: usize) -> Result<Vec<u8>, Malformed> {
+    // A byte of LZ4 stands for at most 255: a larger claim is a lie, and costs no memory.
+    if unpacked / 256 > payload.len() {
+        return Err(Malformed("an LZ4 payload is too short for its size"));
+    }
+    let bytes = lz4_flex::block::decompress(payload, unpacked);
+    bytes.map_err(|_| Malformed("an LZ4 payload is damaged"))
+}
+
+fn zstd(payload: &[u8], unpacked: usize) -> Result<Vec<u8>, Malformed> {
+    let damaged = Malformed("a zstd payload is damaged");
+    let decoder = ruzstd::decoding::StreamingDecoder::new(payload).map_err(|_| damaged)?;
+    let mut bytes = Vec::new();
+    decoder.take(unpacked as u64).read_to_end(&mut bytes).map_err(|_| damaged)?;
+    Ok(bytes)
+}
