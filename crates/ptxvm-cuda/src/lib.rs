@@ -20,5 +20,6 @@ mod launch;
 mod log;
 mod memory;
 mod module;
+mod refused;
 mod status;
 mod symbols;
