@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         "coverage" => coverage::coverage(&rest),
         "testsuite" => testsuite::testsuite(&rest),
         "prove" => prove::prove(&rest),
-        "bench" => bench::bench(),
+        "bench" => bench::bench(&rest),
         _ => Err("usage: cargo xtask ci | tidy | coverage | testsuite | prove | bench\n\
              \n\
              ci       format, clippy, docs, tidy and the tests, as the continuous integration runs them\n\
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
              coverage rows of the inventory that the tests cover, by family; --missing lists the others\n\
              testsuite the instruction vectors, with the number of value cases; --rows shows each row, --exhaustive adds all 8- and 16-bit operands\n\
              prove    the approximate instructions over every operand, against the manual's bounds (takes long; use --release)\n\
-             bench    thread-instructions per second and core of the interpreter, beside native code"
+             bench    native code made from PTX beside C++ with OpenMP: ratios, compile times, overheads (use --release; needs g++)"
             .to_owned()),
     };
     match done {

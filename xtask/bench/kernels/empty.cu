@@ -1,0 +1,4 @@
+// What a launch costs.
+#include "prelude.cuh"
+
+KERNEL empty() {}

@@ -1,0 +1,8 @@
+// y = a·x + y, one element per thread.
+#include "prelude.cuh"
+
+KERNEL saxpy(int n, float a, const float *x, float *y) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    y[i] = a * x[i] + y[i];
+}

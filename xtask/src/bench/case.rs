@@ -1,0 +1,163 @@
+//! What a benchmark consists of: arrays, launches, the native work beside them, and how results are compared.
+//!
+//! Invariant: both sides get the same bytes, and a case without a compared array does not exist (`compared` is asserted where
+//! cases are run). Cases know neither engines nor clocks.
+
+/// How large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// As the targets are stated.
+    Full,
+    /// So that the interpreter needs a fraction of a second.
+    Reduced,
+}
+
+impl Size {
+    /// One of two values.
+    pub(crate) fn pick<T>(self, full: T, reduced: T) -> T {
+        match self {
+            Size::Full => full,
+            Size::Reduced => reduced,
+        }
+    }
+}
+
+/// How an array is compared after the first run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Check {
+    /// An input, or scratch memory: not at all.
+    No,
+    /// The same bytes.
+    Bytes,
+    /// `|got - expected| <= abs + rel·|expected|` for each `f32`; `why` says where the figures come from.
+    Floats { abs: f32, rel: f32, why: &'static str },
+}
+
+/// An array that both sides work on.
+pub(crate) struct Array {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) check: Check,
+    /// Filled anew before each run: the work changes what the next run would do.
+    pub(crate) restore: bool,
+}
+
+impl Array {
+    /// Read only.
+    pub(crate) fn input(bytes: Vec<u8>) -> Self {
+        Self { bytes, check: Check::No, restore: false }
+    }
+
+    /// So many zero bytes, compared.
+    pub(crate) fn output(bytes: usize, check: Check) -> Self {
+        Self { bytes: vec![0; bytes], check, restore: false }
+    }
+
+    /// Read, written and compared.
+    pub(crate) fn inout(bytes: Vec<u8>, check: Check) -> Self {
+        Self { bytes, check, restore: false }
+    }
+
+    /// The same, filled anew before each run.
+    pub(crate) fn restored(mut self) -> Self {
+        self.restore = true;
+        self
+    }
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Value {
+    /// The address of that array of the case.
+    Array(usize),
+    S32(i32),
+    F32(f32),
+}
+
+/// One launch.
+pub(crate) struct Step {
+    pub(crate) kernel: &'static str,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) args: Vec<Value>,
+}
+
+/// One line of the table.
+pub(crate) struct Case {
+    /// For `--only`.
+    pub(crate) name: &'static str,
+    /// Size, for people.
+    pub(crate) what: String,
+    /// The most that the ratio may be, where the issue names one.
+    pub(crate) target: Option<f64>,
+    /// `bench/kernels/PTX.ptx`.
+    pub(crate) ptx: &'static str,
+    /// The entry of the native program.
+    pub(crate) native: &'static str,
+    pub(crate) arrays: Vec<Array>,
+    /// Numbers for the native program.
+    pub(crate) numbers: Vec<f64>,
+    /// Launches of one run, in order.
+    pub(crate) steps: Vec<Step>,
+}
+
+impl Case {
+    /// Whether an array has its expected content; if not, which element differs.
+    pub(crate) fn compare(&self, index: usize, got: &[u8], expected: &[u8]) -> Result<(), String> {
+        let name = self.name;
+        match self.arrays[index].check {
+            Check::No => Ok(()),
+            Check::Bytes => match got.iter().zip(expected).position(|(a, b)| a != b) {
+                None if got.len() == expected.len() => Ok(()),
+                None => Err(format!("{name}: {} bytes instead of {}", got.len(), expected.len())),
+                Some(at) => Err(format!(
+                    "{name}: array {index} differs at byte {at}: {} instead of {}",
+                    got[at], expected[at]
+                )),
+            },
+            Check::Floats { abs, rel, why } => {
+                for (at, (got, expected)) in floats(got).zip(floats(expected)).enumerate() {
+                    let off = (got - expected).abs();
+                    if off.is_nan() || off > abs + rel * expected.abs() {
+                        return Err(format!(
+                            "{name}: array {index} differs at element {at}: {got} instead of {expected}, by more than {abs} + \
+                             {rel} of it ({why})"
+                        ));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+}
+
+/// Numbers without a pattern, the same in every run.
+pub(crate) struct Noise(u32);
+
+impl Noise {
+    pub(crate) fn new(seed: u32) -> Self {
+        Self(seed.wrapping_mul(2_654_435_761) | 1)
+    }
+
+    /// All bits.
+    pub(crate) fn word(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 17;
+        self.0 ^= self.0 << 5;
+        self.0
+    }
+
+    /// `n` words, as bytes.
+    pub(crate) fn words(&mut self, n: usize) -> Vec<u8> {
+        (0..n).flat_map(|_| self.word().to_le_bytes()).collect()
+    }
+
+    /// `n` floats from `low` to `high`, as bytes.
+    pub(crate) fn floats(&mut self, n: usize, low: f32, high: f32) -> Vec<u8> {
+        let mut next = || low + (high - low) * ((self.word() >> 8) as f32 / 16_777_216.0);
+        (0..n).flat_map(|_| next().to_le_bytes()).collect()
+    }
+}

@@ -1,0 +1,45 @@
+//! Matrix products.
+
+use crate::bench::case::{Array, Case, Check, Noise, Size, Step, Value};
+
+pub(super) fn sgemm_16(size: Size) -> Case {
+    sgemm(size, "sgemm_16", 1.8, 16, [16, 16, 1])
+}
+
+pub(super) fn sgemm_32(size: Size) -> Case {
+    sgemm(size, "sgemm_32", 1.6, 32, [32, 32, 1])
+}
+
+pub(super) fn sgemm_4x4(size: Size) -> Case {
+    sgemm(size, "sgemm_4x4", 1.4, 64, [16, 16, 1])
+}
+
+fn sgemm(size: Size, name: &'static str, target: f64, tile: usize, block: [u32; 3]) -> Case {
+    let n = size.pick(1024usize, 128);
+    Case {
+        name,
+        what: format!("{n}^3"),
+        target: Some(target),
+        ptx: "sgemm",
+        native: "sgemm",
+        arrays: vec![
+            Array::input(Noise::new(11).floats(n * n, -1.0, 1.0)),
+            Array::input(Noise::new(12).floats(n * n, -1.0, 1.0)),
+            Array::output(
+                4 * n * n,
+                Check::Floats {
+                    abs: 2e-3,
+                    rel: 1e-5,
+                    why: "1024 terms below 1 in another order: sums up to 32 deviate by some 2^-19 · sqrt(1024), 16 times that allowed",
+                },
+            ),
+        ],
+        numbers: vec![n as f64],
+        steps: vec![Step {
+            kernel: name,
+            grid: [(n / tile) as u32, (n / tile) as u32, 1],
+            block,
+            args: vec![Value::Array(0), Value::Array(1), Value::Array(2), Value::S32(n as i32)],
+        }],
+    }
+}

@@ -1,0 +1,103 @@
+//! The other side: a case in ptxvm.
+//!
+//! Invariant: arrays hold what the case says before the first run; `restore`d ones before each.
+
+use super::case::{Array, Case, Value};
+use super::clock::Took;
+use ptxvm::{Arg, Buffer, Cpu, Engine, Launch, Ran, Vm};
+use std::time::Duration;
+
+/// A case, loaded.
+pub(crate) struct Device<'a> {
+    vm: Vm,
+    case: &'a Case,
+    buffers: Vec<Buffer<u8>>,
+    launches: Vec<(ptxvm::Kernel, Launch)>,
+}
+
+/// What runs of a case showed beside their times.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// Compile time of all kernels, where a run compiled.
+    pub(crate) compiled: Duration,
+    /// Instructions that threads executed.
+    pub(crate) thread_instructions: u64,
+    /// Of the warp instructions, how many the interpreter executed, or its functions for native code.
+    pub(crate) interpreted: u64,
+    /// Warp instructions.
+    pub(crate) warp_instructions: u64,
+    /// Instructions without native code.
+    pub(crate) fallbacks: Vec<(String, u32)>,
+}
+
+impl<'a> Device<'a> {
+    /// Loads the kernels and the arrays.
+    pub(crate) fn new(
+        case: &'a Case,
+        cpu: Option<Cpu>,
+        engine: Engine,
+        threads: u32,
+    ) -> Result<Self, ptxvm::Error> {
+        let vm = Vm::with_cpu(ptxvm::AddressSize::Bits64, cpu)?;
+        let text = text(case.ptx).map_err(ptxvm::Error::caller)?;
+        let module = vm.load(&format!("{}.ptx", case.ptx), &text)?;
+        let buffers: Vec<Buffer<u8>> =
+            case.arrays.iter().map(|array| vm.buffer(&array.bytes)).collect::<Result<_, _>>()?;
+        let mut launches = Vec::new();
+        for step in &case.steps {
+            let kernel = module.kernel(step.kernel)?;
+            let args: Vec<Arg<'_>> = step
+                .args
+                .iter()
+                .map(|value| match value {
+                    Value::Array(index) => Arg::buffer(&buffers[*index]),
+                    Value::S32(value) => Arg::from(*value),
+                    Value::F32(value) => Arg::from(*value),
+                })
+                .collect();
+            let launch =
+                Launch::new(step.grid, step.block).threads(threads).engine(engine).args(&kernel, &args)?;
+            launches.push((kernel, launch));
+        }
+        Ok(Self { vm, case, buffers, launches })
+    }
+
+    /// One run: all launches of the case.
+    pub(crate) fn run(&self) -> Result<(Took, Seen), ptxvm::Error> {
+        for (array, buffer) in self.case.arrays.iter().zip(&self.buffers) {
+            if array.restore {
+                buffer.write(&array.bytes)?;
+            }
+        }
+        let (took, seen) = Took::of(|| {
+            let mut seen = Seen::default();
+            for (kernel, launch) in &self.launches {
+                let report = self.vm.launch(kernel, launch)?;
+                let Ran { compiled, native_instructions, fallback_instructions, fallbacks, .. } = *report.ran;
+                seen.compiled += compiled;
+                seen.thread_instructions += report.thread_instructions;
+                seen.warp_instructions += report.warp_instructions;
+                seen.interpreted += report.warp_instructions - native_instructions + fallback_instructions;
+                seen.fallbacks.extend(fallbacks);
+            }
+            Ok::<Seen, ptxvm::Error>(seen)
+        });
+        Ok((took, seen?))
+    }
+
+    /// The content of an array.
+    pub(crate) fn array(&self, index: usize) -> Result<Vec<u8>, ptxvm::Error> {
+        self.buffers[index].read()
+    }
+
+    /// The arrays of the case.
+    pub(crate) fn arrays(&self) -> &[Array] {
+        &self.case.arrays
+    }
+}
+
+/// The PTX of a benchmark.
+pub(crate) fn text(name: &str) -> Result<String, String> {
+    let path = crate::root().join("xtask/bench/kernels").join(format!("{name}.ptx"));
+    std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
+}

@@ -1,0 +1,235 @@
+//! `cargo xtask bench`: the JIT beside native code: C++ with OpenMP as one would write it for a CPU.
+//!
+//! Both sides get the same arrays; results are compared before anything is timed, for a benchmark of a wrong answer is worth nothing.
+//! Then both run in turns, each round some times one and some times the other; of each round counts the ratio of its medians,
+//! and the median over the rounds is printed. The machine's other load moves both sides, so ratios are the figures to compare;
+//! `--clock cpu` compares CPU time of all threads instead of the time on the wall.
+//!
+//! Invariant: nothing here decides what is compiled how; kernels are `bench/kernels/*.cu` through clang, by `bench/kernels/build.sh`.
+
+mod case;
+mod cases;
+mod clock;
+mod device;
+mod native;
+mod overhead;
+mod table;
+
+use case::{Case, Check, Size};
+use clock::{Clock, Took, median};
+use device::{Device, Seen};
+use native::Native;
+use ptxvm::{Cpu, Engine};
+use std::time::Duration;
+
+const USAGE: &str = "usage: cargo xtask bench [--only NAME[,NAME...]] [--threads N] [--rounds N] [--cpu avx512|avx2|baseline] \
+                     [--engine interp] [--clock wall|cpu] [--json]\n\
+                     \n\
+                     --engine interp  also how many times faster native code is than the interpreter, on smaller sizes\n\
+                     --only overheads only what compiling and launching cost";
+
+/// How long one side runs in a round, at least.
+const ROUND: Duration = Duration::from_millis(12);
+
+/// What was asked for.
+pub(crate) struct Options {
+    only: Vec<String>,
+    threads: u32,
+    rounds: usize,
+    cpu: Option<Cpu>,
+    interp: bool,
+    clock: Clock,
+    json: bool,
+}
+
+impl Options {
+    fn read(args: &[String]) -> Result<Self, String> {
+        let mut options = Self {
+            only: Vec::new(),
+            threads: 2,
+            rounds: 7,
+            cpu: None,
+            interp: false,
+            clock: Clock::Wall,
+            json: false,
+        };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().ok_or(format!("`{arg}` needs a value\n{USAGE}"));
+            match arg.as_str() {
+                "--only" => options.only.extend(value()?.split(',').map(str::to_owned)),
+                "--threads" => options.threads = number(value()?)?,
+                "--rounds" => options.rounds = number(value()?)?.max(1) as usize,
+                "--json" => options.json = true,
+                "--engine" if value()? == "interp" => options.interp = true,
+                "--clock" => match value()?.as_str() {
+                    "wall" => options.clock = Clock::Wall,
+                    "cpu" => options.clock = Clock::Cpu,
+                    _ => return Err(USAGE.to_owned()),
+                },
+                "--cpu" => match value()?.as_str() {
+                    "avx512" => options.cpu = Some(Cpu::Avx512),
+                    "avx2" => options.cpu = Some(Cpu::Avx2),
+                    "baseline" => options.cpu = Some(Cpu::Baseline),
+                    _ => return Err(USAGE.to_owned()),
+                },
+                _ => return Err(USAGE.to_owned()),
+            }
+        }
+        let known = |name: &String| name == "overheads" || cases::ALL.iter().any(|(n, _)| n == name);
+        if let Some(unknown) = options.only.iter().find(|name| !known(name)) {
+            let names: Vec<&str> = cases::ALL.iter().map(|(name, _)| *name).collect();
+            return Err(format!("no benchmark `{unknown}`; there are {}, overheads", names.join(", ")));
+        }
+        Ok(options)
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|n| n == name)
+    }
+}
+
+fn number(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a number"))
+}
+
+/// What was measured of a case.
+pub(crate) struct Row {
+    name: &'static str,
+    what: String,
+    target: Option<f64>,
+    /// Seconds of the fastest native version.
+    native: f64,
+    /// Seconds in native code made from PTX.
+    jit: f64,
+    ratio: f64,
+    /// The same ratio by the other clock.
+    other_ratio: f64,
+    seen: Seen,
+    compiled: Duration,
+    /// Times faster than the interpreter.
+    over_interp: Option<f64>,
+}
+
+/// Runs what `args` ask for and prints it.
+pub(crate) fn bench(args: &[String]) -> Result<(), String> {
+    let options = Options::read(args)?;
+    if cfg!(debug_assertions) {
+        eprintln!(
+            "note: ptxvm was built without full optimisation; use `cargo run --release -p xtask -- bench`"
+        );
+    }
+    let program = native::build()?;
+    let mut native = Native::start(&program, options.threads)?;
+    let mut rows = Vec::new();
+    table::head(&options);
+    for (name, make) in cases::ALL.iter().filter(|(name, _)| options.wants(name)) {
+        let case = make(Size::Full);
+        let mut row = row(&options, &case, &mut native).map_err(|e| format!("{name}: {e}"))?;
+        if options.interp {
+            let reduced = make(Size::Reduced);
+            row.over_interp = Some(over_interp(&options, &reduced).map_err(|e| format!("{name}: {e}"))?);
+        }
+        table::row(&options, &row);
+        rows.push(row);
+    }
+    let overheads = if options.wants("overheads") {
+        overhead::all(&options).map_err(|e| e.to_string())?
+    } else {
+        Vec::new()
+    };
+    table::end(&options, &rows, &overheads);
+    Ok(())
+}
+
+fn row(options: &Options, case: &Case, native: &mut Native) -> Result<Row, String> {
+    native.open(case)?;
+    let device = Device::new(case, options.cpu, Engine::Jit, options.threads).map_err(|e| e.to_string())?;
+    let (_, first) = device.run().map_err(|e| e.to_string())?;
+    let way = agree(case, &device, native)?;
+    let mut seen = Seen::default();
+    let mut jit = |times: usize| -> Result<Vec<Took>, String> {
+        let mut all = Vec::new();
+        for _ in 0..times {
+            let (took, this) = device.run().map_err(|e| e.to_string())?;
+            all.push(took);
+            seen = this;
+        }
+        Ok(all)
+    };
+    let times =
+        |took: Took| (ROUND.as_secs_f64() / took.wall.as_secs_f64().max(1e-6)).ceil().min(500.0) as usize;
+    let once = jit(1)?[0];
+    let (jit_times, native_times) = (times(once), times(native.run(way, 2)?[1]));
+    // What takes long is measured well enough with less.
+    let rounds = if once.wall.as_secs_f64() > 0.3 { options.rounds.min(3) } else { options.rounds };
+    let mut rounds_native = Vec::new();
+    let mut rounds_jit = Vec::new();
+    for _ in 0..rounds {
+        rounds_native.push(native.run(way, native_times)?);
+        rounds_jit.push(jit(jit_times)?);
+    }
+    let medians = |rounds: &[Vec<Took>], clock: Clock| -> Vec<f64> {
+        rounds.iter().map(|round| median(round.iter().map(|took| took.by(clock)).collect())).collect()
+    };
+    let ratio = |clock: Clock| {
+        let (jit, native) = (medians(&rounds_jit, clock), medians(&rounds_native, clock));
+        median(jit.iter().zip(&native).map(|(jit, native)| jit / native).collect())
+    };
+    let other = if options.clock == Clock::Wall { Clock::Cpu } else { Clock::Wall };
+    Ok(Row {
+        name: case.name,
+        what: case.what.clone(),
+        target: case.target,
+        native: median(medians(&rounds_native, options.clock)),
+        jit: median(medians(&rounds_jit, options.clock)),
+        ratio: ratio(options.clock),
+        other_ratio: ratio(other),
+        seen,
+        compiled: first.compiled,
+        over_interp: None,
+    })
+}
+
+/// Runs every native way, compares its results with those of the first run on the device, and gives the fastest way.
+fn agree(case: &Case, device: &Device<'_>, native: &mut Native) -> Result<usize, String> {
+    let compared: Vec<usize> = (0..device.arrays().len())
+        .filter(|index| !matches!(device.arrays()[*index].check, Check::No))
+        .collect();
+    if compared.is_empty() {
+        return Err("no array is compared".to_owned());
+    }
+    let got: Vec<Vec<u8>> = compared
+        .iter()
+        .map(|index| device.array(*index))
+        .collect::<Result<_, _>>()
+        .map_err(|e| e.to_string())?;
+    let mut fastest = (f64::INFINITY, 0);
+    for way in 0..native.ways() {
+        native.open(case)?;
+        native.run(way, 1)?;
+        for (index, got) in compared.iter().zip(&got) {
+            case.compare(*index, got, &native.array(*index, got.len())?)?;
+        }
+        let times = native.run(way, 5)?;
+        let time = median(times.iter().map(|took| took.by(Clock::Wall)).collect());
+        if time < fastest.0 {
+            fastest = (time, way);
+        }
+    }
+    Ok(fastest.1)
+}
+
+/// How many times faster native code is than the interpreter.
+fn over_interp(options: &Options, case: &Case) -> Result<f64, ptxvm::Error> {
+    let time = |engine| -> Result<f64, ptxvm::Error> {
+        let device = Device::new(case, options.cpu, engine, options.threads)?;
+        device.run()?;
+        let mut times = Vec::new();
+        for _ in 0..3 {
+            times.push(device.run()?.0.by(options.clock));
+        }
+        Ok(median(times))
+    };
+    Ok(time(Engine::Interp)? / time(Engine::Jit)?)
+}
