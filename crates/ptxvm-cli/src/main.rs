@@ -8,6 +8,7 @@ mod arg;
 mod bind;
 mod check;
 mod demo;
+mod exec;
 mod explain;
 mod fmt;
 mod isa;
@@ -51,20 +52,34 @@ fn main() -> ExitCode {
             "this is a mistake in ptxvm, not in your program; please report it with the PTX file, the command line and this text"
         );
     }));
-    let cli = Cli::parse();
-    let exit = match cli.command {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let exit = match exec::tools::called_as(arguments.first()) {
+        Some(tool) => {
+            let lossy = |argument: &std::ffi::OsString| argument.to_string_lossy().into_owned();
+            tool(&arguments[1..].iter().map(lossy).collect::<Vec<_>>()).map(|exit| exit as u8)
+        }
+        None => command(Cli::parse().command),
+    };
+    let exit = exit.unwrap_or_else(|UsageError(message)| {
+        eprintln!("ptxvm: {message}");
+        Exit::Usage as u8
+    });
+    ExitCode::from(exit)
+}
+
+/// Runs a subcommand; its exit status.
+fn command(command: Command) -> Result<u8, UsageError> {
+    let exit = match command {
         Command::Check(options) => check::check(&options),
         Command::Run(options) => run::run(&options),
         Command::Fmt(options) => fmt::fmt(&options),
         Command::Explain(options) => explain::explain(&options),
         Command::Isa(options) => isa::isa(&options),
         Command::Demo(options) => demo::demo(&options),
+        // The program's own.
+        Command::Exec(options) => return exec::exec(&options),
     };
-    let exit = exit.unwrap_or_else(|UsageError(message)| {
-        eprintln!("ptxvm: {message}");
-        Exit::Usage
-    });
-    ExitCode::from(exit as u8)
+    exit.map(|exit| exit as u8)
 }
 
 /// Prints to standard output; a reader that has gone away (`ptxvm isa | head`) is no error.

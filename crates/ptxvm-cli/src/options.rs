@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Isa(IsaOptions),
     /// Run built-in kernels and check their results
     Demo(DemoOptions),
+    /// Run any CUDA program on the CPU
+    Exec(Box<ExecOptions>),
 }
 
 /// How results are printed.
@@ -310,5 +312,77 @@ mod tests {
         for wrong in ["0", "-1", "nan", "inf", "1e400", "soon"] {
             assert!(seconds(wrong).is_err(), "{wrong}");
         }
+    }
+}
+
+/// Options of `exec`.
+#[derive(Debug, Args)]
+#[command(override_usage = "ptxvm exec [OPTIONS] -- COMMAND...")]
+pub(crate) struct ExecOptions {
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+    /// Where our libraries are [default: beside this program, or lib/ptxvm beside its folder]
+    #[arg(long, value_name = "FOLDER", env = "PTXVM_LIBRARY_PATH")]
+    pub(crate) library_path: Option<std::path::PathBuf>,
+    /// Print the variables that would be set, and run nothing
+    #[arg(long)]
+    pub(crate) print_env: bool,
+    /// What the libraries read.
+    #[command(flatten)]
+    pub(crate) library: LibraryOptions,
+}
+
+/// Options of `exec` that the libraries in the program read, as variables.
+#[derive(Debug, Args)]
+pub(crate) struct LibraryOptions {
+    /// Compute capability of the device [default: PTXVM_SM, or 8.0]
+    #[arg(long, value_name = "sm_XX")]
+    sm: Option<String>,
+    /// Driver version, such as 12.9 or 13.0 [default: PTXVM_DRIVER_VERSION, or 12.9]
+    #[arg(long, value_name = "VERSION")]
+    driver_version: Option<String>,
+    /// Which engine executes
+    #[arg(long, value_enum)]
+    engine: Option<Engine>,
+    /// OS threads [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<u32>,
+    /// Stop a kernel that runs longer
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<f64>,
+    /// Print what ran, at the end of each process
+    #[arg(long)]
+    stats: bool,
+    /// Kernels may access all memory of the process: clients that hand host pointers to kernels (tensors on the CPU) need it
+    #[arg(long)]
+    host_pointers: bool,
+    /// Name on standard error what is refused, what fails, or every call
+    #[arg(long, value_name = "WHAT", value_parser = ["refused", "errors", "calls"])]
+    log: Option<String>,
+}
+
+impl LibraryOptions {
+    /// The variables, as `ptxvm-cuda` reads them.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, std::ffi::OsString)> {
+        let engine = self.engine.map(|engine| match engine {
+            Engine::Auto => "auto".to_owned(),
+            Engine::Interp => "interp".to_owned(),
+            Engine::Jit => "jit".to_owned(),
+        });
+        let flag = |set: bool| set.then(|| "1".to_owned());
+        [
+            ("PTXVM_SM", self.sm.clone()),
+            ("PTXVM_DRIVER_VERSION", self.driver_version.clone()),
+            ("PTXVM_ENGINE", engine),
+            ("PTXVM_THREADS", self.threads.map(|threads| threads.to_string())),
+            ("PTXVM_TIMEOUT", self.timeout.map(|seconds| seconds.to_string())),
+            ("PTXVM_STATS", flag(self.stats)),
+            ("PTXVM_HOST_POINTERS", flag(self.host_pointers)),
+            ("PTXVM_LOG", self.log.clone()),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?.into())))
+        .collect()
     }
 }

@@ -6,19 +6,39 @@
 //! Invariant: any bytes give a result or a [`Refusal`]; nothing panics. What it does not do: no machine code is read, let alone
 //! run.
 
-pub(crate) mod container;
 #[cfg(test)]
 mod tests;
-mod unpack;
 
 use crate::driver::driver;
 use crate::ffi::{HostBytes, Pointer};
 use crate::log;
 use crate::status::Status;
-use container::{Entry, Kind, Malformed, PART_HEADER, PART_MAGIC, WRAPPER_MAGIC, Wrapper};
+use ptxvm::container::{self, Entry, Kind, Malformed, PART_HEADER, PART_MAGIC};
 
 /// First bytes of an ELF file.
 const ELF_MAGIC: u32 = u32::from_le_bytes(*b"\x7fELF");
+
+/// First word of a [`Wrapper`].
+const WRAPPER_MAGIC: u32 = 0x466243B1;
+
+/// The structure that compilers put beside a container, and register: 24 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Wrapper {
+    /// 1: one container; 2: `list` is an array of containers linked before, which ends with null.
+    version: u32,
+    /// Address of a container, or 0.
+    data: u64,
+    /// Address of the list, or 0; what version 1 has there is a name.
+    list: u64,
+}
+
+impl Wrapper {
+    /// From its bytes, after the magic number.
+    fn read(bytes: &[u8; 24]) -> Self {
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| bytes[at + index]));
+        Self { version: (word(0) >> 32) as u32, data: word(8), list: word(16) }
+    }
+}
 
 /// Why no PTX comes out of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -39,6 +39,7 @@
 #![deny(unsafe_code)]
 
 mod buffer;
+pub mod container;
 mod engine;
 mod error;
 mod forms;

@@ -1,8 +1,8 @@
 //! Containers of device code: written here in every form that compilers use, damaged in every byte, and read.
 
-use super::container::{self, Kind, Packing, Reach, write_packed};
 use super::{Image, Refusal};
 use crate::ffi::Pointer;
+use ptxvm::container::{self, Kind, Packing, Reach, write_packed};
 
 fn pointer<T>(to: *const T) -> Pointer {
     Pointer::from_address(to.expose_provenance() as u64)
@@ -142,11 +142,8 @@ fn a_wrapper_leads_to_its_containers() {
     let list = [second.as_ptr().expose_provenance() as u64, 0];
     let texts = |version: u64| {
         let data = first.as_ptr().expose_provenance() as u64;
-        let wrapper = [
-            u64::from(container::WRAPPER_MAGIC) | version << 32,
-            data,
-            list.as_ptr().expose_provenance() as u64,
-        ];
+        let wrapper =
+            [u64::from(super::WRAPPER_MAGIC) | version << 32, data, list.as_ptr().expose_provenance() as u64];
         let image = Image::capture(pointer(wrapper.as_ptr())).expect("containers");
         image.texts(80).expect("PTX").into_iter().map(|text| text.text).collect::<Vec<_>>()
     };

@@ -8,18 +8,17 @@
 //! it does not do: it does not look into machine code, only notes that there is some.
 //!
 //! # Source
-//! Public header `fatbinary_section.h` for the wrapper; layout and flags as observed on containers packed from PTX text of our
+//! Layout and flags as observed on containers packed from PTX text of our
 //! own, in every compression mode.
 
-use super::unpack;
+mod unpack;
+
 use std::borrow::Cow;
 
-/// First word of a [`Wrapper`].
-pub(crate) const WRAPPER_MAGIC: u32 = 0x466243B1;
 /// First word of a part.
-pub(crate) const PART_MAGIC: u32 = 0xBA55ED50;
+pub const PART_MAGIC: u32 = 0xBA55ED50;
 /// Bytes of the header of a part.
-pub(crate) const PART_HEADER: usize = 16;
+pub const PART_HEADER: usize = 16;
 /// Bytes of the header of an entry before its strings.
 const ENTRY_HEADER: usize = 64;
 /// Most that one payload may be unpacked to, in bytes. Chosen: a text of that size is beyond what is ever embedded.
@@ -41,32 +40,24 @@ const FLAG_EXACT: u64 = 0x10_0000;
 /// Of an architecture with `f`: runs on that one and later ones of its generation.
 const FLAG_FAMILY: u64 = 0x20_0000;
 
-/// The structure that compilers put beside a container, and register: 24 bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wrapper {
-    /// 1: one container; 2: `list` is an array of containers linked before, which ends with null.
-    pub(crate) version: u32,
-    /// Address of a container, or 0.
-    pub(crate) data: u64,
-    /// Address of the list, or 0; what version 1 has there is a name.
-    pub(crate) list: u64,
-}
+/// The container is not as its headers say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed(
+    /// What does not add up.
+    pub &'static str,
+);
 
-impl Wrapper {
-    pub(crate) fn read(bytes: &[u8; 24]) -> Self {
-        let fields = Fields(bytes);
-        let (version, data, list) = (fields.u32(4), fields.u64(8), fields.u64(16));
-        Self { version: version.unwrap_or(0), data: data.unwrap_or(0), list: list.unwrap_or(0) }
+impl std::fmt::Display for Malformed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
     }
 }
 
-/// The container is not as its headers say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed(pub(crate) &'static str);
+impl std::error::Error for Malformed {}
 
 /// What an entry holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// PTX text.
     Ptx,
     /// Machine code.
@@ -77,7 +68,7 @@ pub(crate) enum Kind {
 
 /// Which devices an entry is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub enum Reach {
     /// That architecture and every later one.
     Later,
     /// That architecture and later ones with the same major number.
@@ -88,21 +79,26 @@ pub(crate) enum Reach {
 
 /// How a payload is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub enum Packing {
+    /// Not at all.
     Raw,
+    /// A block of LZ4.
     Lz4,
+    /// A frame of zstd.
     Zstd,
 }
 
 /// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry<'a> {
-    pub(crate) kind: Kind,
+pub struct Entry<'a> {
+    /// What it holds.
+    pub kind: Kind,
     /// Such as 75.
-    pub(crate) sm: u32,
-    pub(crate) reach: Reach,
+    pub sm: u32,
+    /// Which devices it is for.
+    pub reach: Reach,
     /// The name of the text it was made of, where it says one.
-    pub(crate) name: String,
+    pub name: String,
     packing: Packing,
     /// The payload of the entry, or of the group that it is in.
     payload: Cow<'a, [u8]>,
@@ -111,14 +107,17 @@ pub(crate) struct Entry<'a> {
 
 impl Entry<'_> {
     /// Its text, without the zeros that pad it.
-    pub(crate) fn text(&self) -> Result<String, Malformed> {
+    ///
+    /// # Errors
+    /// [`Malformed`], where it is packed and damaged.
+    pub fn text(&self) -> Result<String, Malformed> {
         let bytes = unpack::unpack(self.packing, &self.payload, self.unpacked)?;
         let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
         Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
     }
 
     /// Whether a device of that architecture can run it.
-    pub(crate) fn suits(&self, sm: u32) -> bool {
+    pub fn suits(&self, sm: u32) -> bool {
         match self.reach {
             Reach::Later => self.sm <= sm,
             Reach::Family => self.sm <= sm && self.sm / 10 == sm / 10,
@@ -128,14 +127,17 @@ impl Entry<'_> {
 }
 
 /// Bytes of the whole part that begins with `header`, header included; `None` where no part begins so.
-pub(crate) fn part_bytes(header: &[u8; PART_HEADER]) -> Option<u64> {
+pub fn part_bytes(header: &[u8; PART_HEADER]) -> Option<u64> {
     let fields = Fields(header);
     (fields.u32(0)? == PART_MAGIC).then_some(())?;
     u64::from(fields.u16(6)?).checked_add(fields.u64(8)?)
 }
 
 /// The entries of every part of `bytes`.
-pub(crate) fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, Malformed> {
+///
+/// # Errors
+/// [`Malformed`].
+pub fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, Malformed> {
     let mut found = Vec::new();
     let mut rest = bytes;
     while let Some(header) = rest.first_chunk::<PART_HEADER>() {
@@ -271,12 +273,12 @@ impl Fields<'_> {
 }
 
 /// A container with one entry, PTX text as it is, for a device of that architecture.
-pub(crate) fn write(name: &str, sm: u32, text: &str) -> Vec<u8> {
+pub fn write(name: &str, sm: u32, text: &str) -> Vec<u8> {
     write_packed(name, sm, Packing::Raw, text.as_bytes(), 0)
 }
 
 /// The same with a payload that is packed already.
-pub(crate) fn write_packed(name: &str, sm: u32, packing: Packing, payload: &[u8], unpacked: u64) -> Vec<u8> {
+pub fn write_packed(name: &str, sm: u32, packing: Packing, payload: &[u8], unpacked: u64) -> Vec<u8> {
     // A text ends with a zero.
     let padded = (payload.len() + 1).next_multiple_of(8);
     let name_bytes = (name.len() + 1).next_multiple_of(8);

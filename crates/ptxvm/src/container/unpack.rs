@@ -1,9 +1,9 @@
 //! Payloads of a container, unpacked.
 //!
-//! Invariant: no more memory is taken than the header says, and never more than [`container::limit`] allows, whatever the bytes
+//! Invariant: no more memory is taken than the header says, and never more than [`limit`] allows, whatever the bytes
 //! say. What it does not do: dictionaries, which containers do not use.
 
-use super::container::{Malformed, Packing, limit};
+use super::{Malformed, Packing, limit};
 use std::borrow::Cow;
 use std::io::Read;
 

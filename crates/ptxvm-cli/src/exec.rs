@@ -1,0 +1,101 @@
+//! `ptxvm exec`: runs any CUDA program on the CPU.
+//!
+//! The program is started with our libraries first on its library path, stand-ins for the tools that its libraries call, and the
+//! variables that make those libraries hand over PTX. All of it lies in a folder that is removed when the program has ended.
+//!
+//! Invariant: a variable that the user has set keeps its value, save search paths, in front of which our folders stand; the program's exit status is ours.
+//! What it does not do: programs that carry NVIDIA's runtime inside (linked statically) ask the driver to prove its vendor, which we
+//! do not answer.
+
+mod clients;
+mod folder;
+pub(crate) mod tools;
+
+use crate::options::ExecOptions;
+use crate::{Exit, UsageError};
+use folder::Folder;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+/// Runs the command and gives its exit status.
+pub(crate) fn exec(options: &ExecOptions) -> Result<u8, UsageError> {
+    let Some((program, arguments)) = options.command.split_first() else {
+        return Err("name a command after `--`".into());
+    };
+    let folder = Folder::make(options.library_path.as_deref())?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    for (name, value) in variables(options, &folder) {
+        command.env(name, value);
+    }
+    if options.print_env {
+        for (name, value) in variables(options, &folder) {
+            crate::print_out(&format!("{name}={}\n", value.to_string_lossy()));
+        }
+        return Ok(Exit::Done as u8);
+    }
+    let status =
+        run(&mut command).map_err(|error| format!("cannot run `{}`: {error}", program.to_string_lossy()))?;
+    Ok(code(status))
+}
+
+/// Every variable that differs from ours, with its value.
+fn variables(options: &ExecOptions, folder: &Folder) -> Vec<(&'static str, OsString)> {
+    let mut set = vec![
+        ("LD_LIBRARY_PATH", in_front(&folder.lib(), "LD_LIBRARY_PATH")),
+        ("PATH", in_front(&folder.bin(), "PATH")),
+    ];
+    let absent = |name: &&str| std::env::var_os(name).is_none();
+    for (name, value) in clients::variables(folder) {
+        if absent(&name) {
+            set.push((name, value));
+        }
+    }
+    set.extend(options.library.variables());
+    set
+}
+
+/// A search path with a folder in front of what the user has there.
+fn in_front(folder: &Path, name: &str) -> OsString {
+    let mut value = folder.as_os_str().to_owned();
+    if let Some(rest) = std::env::var_os(name).filter(|rest| !rest.is_empty()) {
+        value.push(":");
+        value.push(rest);
+    }
+    value
+}
+
+/// Starts the command and waits for it. Signals that ask us to end are handed on, so that the folder is removed after the program.
+fn run(command: &mut Command) -> std::io::Result<ExitStatus> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
+    let mut child = command.spawn()?;
+    let handle = signals.handle();
+    let pid = rustix::process::Pid::from_child(&child);
+    let forward = std::thread::spawn(move || {
+        for signal in signals.forever() {
+            // A terminal sends the other two to the program itself.
+            let signal = match signal {
+                SIGHUP => rustix::process::Signal::HUP,
+                SIGTERM => rustix::process::Signal::TERM,
+                _ => continue,
+            };
+            let _gone = rustix::process::kill_process(pid, signal);
+        }
+    });
+    let status = child.wait();
+    handle.close();
+    let _never_panics = forward.join();
+    status
+}
+
+/// As a shell gives it: 128 and the signal's number where one ended the program.
+fn code(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code as u8,
+        (None, Some(signal)) => 128 + signal as u8,
+        (None, None) => Exit::Usage as u8,
+    }
+}

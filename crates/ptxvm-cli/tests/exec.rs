@@ -1,0 +1,145 @@
+//! `ptxvm exec`: what a program finds when it is started so, and how its end is passed on.
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder with files under our libraries' names: enough for programs that do not load them.
+struct Libraries(PathBuf);
+
+impl Libraries {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("ptxvm-exec-test-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        for file in ["libptxvm_cuda.so", "libptxvm_cudart.so"] {
+            std::fs::write(path.join(file), "").expect("written");
+        }
+        Self(path)
+    }
+
+    fn exec(&self, options: &[&str], command: &[&str]) -> Output {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_ptxvm"));
+        program.arg("exec").arg("--library-path").arg(&self.0).args(options).arg("--").args(command);
+        for name in ["DEV", "TRITON_CACHE_DIR", "PTXVM_SM", "PTXVM_STATS"] {
+            program.env_remove(name);
+        }
+        program.env("NUMBA_CACHE_DIR", "mine").env("LD_LIBRARY_PATH", "/theirs");
+        program.output().expect("the program starts")
+    }
+
+    fn shell(&self, script: &str) -> Output {
+        self.exec(&[], &["sh", "-c", script])
+    }
+}
+
+impl Drop for Libraries {
+    fn drop(&mut self) {
+        let _leftovers_are_harmless = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+#[test]
+fn the_programs_status_is_ours() {
+    let libraries = Libraries::new("status");
+    for status in [0, 1, 3, 77, 255] {
+        assert_eq!(libraries.shell(&format!("exit {status}")).status.code(), Some(status));
+    }
+    assert_eq!(libraries.shell("kill -KILL $$").status.code(), Some(128 + 9));
+    assert_eq!(libraries.exec(&[], &["/no/such/program"]).status.code(), Some(2));
+}
+
+#[test]
+fn libraries_stand_under_the_names_that_programs_ask_for() {
+    let libraries = Libraries::new("names");
+    let found =
+        out(&libraries.shell("cd \"${LD_LIBRARY_PATH%%:*}\" && for f in *; do echo $f $(readlink $f); done"));
+    let file = |name: &str| libraries.0.canonicalize().expect("it exists").join(name).display().to_string();
+    let (driver, runtime) = (file("libptxvm_cuda.so"), file("libptxvm_cudart.so"));
+    let expected = [
+        ("libcuda.so", &driver),
+        ("libcuda.so.1", &driver),
+        ("libcudart.so", &runtime),
+        ("libcudart.so.12", &runtime),
+        ("libcudart.so.13", &runtime),
+        ("libgpuocelot.so", &driver),
+    ];
+    let expected: String = expected.iter().map(|(name, file)| format!("{name} {file}\n")).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn variables_are_set_unless_the_user_has() {
+    let libraries = Libraries::new("variables");
+    let found = out(&libraries.exec(
+        &["--sm", "75", "--stats", "--engine", "interp"],
+        &[
+            "sh",
+            "-c",
+            "echo $DEV $NUMBA_CACHE_DIR $PTXVM_SM $PTXVM_STATS $PTXVM_ENGINE ${LD_LIBRARY_PATH#*:}",
+        ],
+    ));
+    assert_eq!(found, "CUDA:PTX mine 75 1 interp /theirs\n");
+}
+
+#[test]
+fn caches_are_empty_and_gone_afterwards() {
+    let libraries = Libraries::new("caches");
+    let script = "test ! -e $TRITON_CACHE_DIR && mkdir $TRITON_CACHE_DIR && echo $TRITON_CACHE_DIR";
+    let folder = out(&libraries.shell(script));
+    assert!(folder.contains("triton"), "{folder}");
+    assert!(!Path::new(folder.trim()).exists());
+}
+
+#[test]
+fn without_libraries_the_message_says_how_to_get_them() {
+    let output = Command::new(env!("CARGO_BIN_EXE_ptxvm"))
+        .args(["exec", "--library-path", "/no/such/folder", "--", "true"])
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("cargo build --release"), "{message}");
+}
+
+#[test]
+fn the_assembler_hands_ptx_on_and_reports_mistakes() {
+    let libraries = Libraries::new("ptxas");
+    let file = |name: &str| libraries.0.join(name).display().to_string();
+    let good = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry f() { ret; }\n";
+    std::fs::write(file("good.ptx"), good).expect("written");
+    std::fs::write(file("bad.ptx"), good.replace("ret", "rot")).expect("written");
+    let assemble = |input: &str| {
+        let script = format!("ptxas -lineinfo -v --gpu-name=sm_75 {} -o {}", file(input), file("out"));
+        libraries.shell(&script)
+    };
+    assert_eq!(assemble("good.ptx").status.code(), Some(0));
+    assert_eq!(std::fs::read_to_string(file("out")).expect("written"), good);
+    let bad = assemble("bad.ptx");
+    assert_eq!(bad.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&bad.stderr).contains("bad.ptx:4"), "{bad:?}");
+    assert!(out(&libraries.shell("ptxas --version")).contains("release 12.9,"));
+    assert!(out(&libraries.exec(&["--driver-version", "13.0"], &["ptxas", "-V"])).contains("release 13.0,"));
+}
+
+#[test]
+fn the_packer_makes_a_container_of_all_inputs() {
+    let libraries = Libraries::new("fatbinary");
+    let file = |name: &str| libraries.0.join(name).display().to_string();
+    std::fs::write(file("a.ptx"), "// a").expect("written");
+    std::fs::write(file("b.s"), "// b").expect("written");
+    let script = format!(
+        "fatbinary -64 --create {} --image=profile=sm_75,file={} --image3=kind=ptx,sm=80,file={}",
+        file("out"),
+        file("a.ptx"),
+        file("b.s")
+    );
+    assert_eq!(libraries.shell(&script).status.code(), Some(0));
+    let container = std::fs::read(file("out")).expect("written");
+    let entries = ptxvm::container::entries(&container).expect("a container");
+    let read: Vec<_> = entries.iter().map(|entry| (entry.sm, entry.text().expect("not damaged"))).collect();
+    assert_eq!(read, [(75, "// a".to_owned()), (80, "// b".to_owned())]);
+}
