@@ -11,7 +11,6 @@ mod engine;
 mod frame;
 #[allow(dead_code, unused_imports, reason = "the layer is whole; the emitter uses of it what it needs")]
 mod llvm;
-#[allow(dead_code, reason = "what the emitter does not track of NaN yet")]
 mod lower;
 mod machine;
 pub mod plan;

@@ -68,6 +68,10 @@ impl Machine for Native {
         carry(inst)
     }
 
+    fn accesses(&self, inst: &Inst) -> bool {
+        matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red)
+    }
+
     fn watches(&self, inst: &Inst) -> bool {
         match inst.op {
             Op::Ld | Op::LdNc | Op::Ldu => inst.mods.sem() != Sem::Weak,

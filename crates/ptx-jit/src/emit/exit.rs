@@ -146,8 +146,19 @@ impl Emit<'_> {
 
     /// Leaves before an instruction that widens a pattern, if a lane of it would wrap around.
     pub(super) fn guard(&mut self, site: Site, exit: &Exit, uses: &[Name]) {
-        let Some(inst) = site.inst(self.job.function) else { return };
-        let Some((ty, _)) = classes::widens(inst) else { return };
+        let Some(wraps) = self.wraps(site, uses) else { return };
+        let leave = self.b.append_block(self.function, "wraps");
+        let stay = self.b.append_block(self.function, "exact");
+        self.b.cond_br(wraps, leave, stay, Likely::No);
+        self.b.position_at_end(leave);
+        self.exit(exit);
+        self.b.position_at_end(stay);
+    }
+
+    /// Whether a lane of a pattern wraps around where the instruction widens it; `None`: none can.
+    pub(super) fn wraps(&mut self, site: Site, uses: &[Name]) -> Option<Value> {
+        let inst = site.inst(self.job.function)?;
+        let (ty, _) = classes::widens(inst)?;
         let signed = ty.is_signed();
         let mut wraps: Option<Value> = None;
         for name in uses.iter().take(2) {
@@ -180,12 +191,6 @@ impl Emit<'_> {
                 }
             }
         }
-        let Some(wraps) = wraps else { return };
-        let leave = self.b.append_block(self.function, "wraps");
-        let stay = self.b.append_block(self.function, "exact");
-        self.b.cond_br(wraps, leave, stay, Likely::No);
-        self.b.position_at_end(leave);
-        self.exit(exit);
-        self.b.position_at_end(stay);
+        wraps
     }
 }

@@ -1,9 +1,10 @@
 //! Instructions that compute in each lane alone.
 
+use super::nan::bit;
 use super::{Emit, Rep};
 use crate::frame::Frame;
 use crate::llvm::Value;
-use crate::lower::{self, Lower, Operand};
+use crate::lower::{Lower, Operand};
 use crate::plan::{Class, Kind, Name, Op, Site};
 use ptx::ir::{Addr, Base, Dst, Inst, RegClass, Src};
 use ptx::isa::{Space, Sreg};
@@ -36,7 +37,7 @@ impl Emit<'_> {
             O::Cvta | O::CvtaTo => self.cvta(inst, op),
             _ => false,
         };
-        if !done && !self.lowered(inst, op) {
+        if !done && !self.lowered(site, inst, op) {
             self.fallback(site, inst, op);
         }
         self.note_origin(inst, op);
@@ -98,13 +99,16 @@ impl Emit<'_> {
     }
 
     /// Emits native code for an instruction on values alone, if there is any.
-    fn lowered(&mut self, inst: &Inst, op: &Op) -> bool {
+    fn lowered(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
         if op.defs.is_empty() {
             return false;
         }
+        let Some(lowering) = self.lowering(site, inst) else { return false };
+        let free = lowering.number_srcs | lowering.copied_srcs;
         // The carry flags are the last that is read and the last that is written.
         let flags = |name: &&Name| self.kind(**name) == Kind::Mask;
-        let carry_in = op.uses[1..].last().filter(flags).map(|name| self.scalar(*name));
+        let carry_in = op.uses[1..].last().filter(flags).filter(|_| lowering.reads_carry);
+        let carry_in = carry_in.map(|name| self.scalar(*name));
         let carry_out = op.defs.last().filter(flags).copied();
         if carry_out.is_some() && op.defs.len() == 1 {
             return false;
@@ -121,7 +125,7 @@ impl Emit<'_> {
         let scalar = matches!(shape[0], Lanes::First(_));
         let mut results: Vec<Vec<Value>> = vec![Vec::new(); op.defs.len()];
         for lanes in &shape {
-            let Some(operands) = self.operands(inst, op, *lanes) else { return false };
+            let Some(operands) = self.free_operands(inst, op, *lanes, free) else { return false };
             let count = if scalar { 1 } else { self.width };
             let flags = match (carry_in, lanes) {
                 (Some(mask), Lanes::Chunk(chunk)) => Some(self.mask_chunk(mask, *chunk)),
@@ -129,7 +133,7 @@ impl Emit<'_> {
                 (None, _) => None,
             };
             let mut cx = Lower { b: &self.b, env: self.env, lanes: count, carry_in: flags, carry_out: None };
-            let Some(values) = lower::lower(&mut cx, inst, count, &operands) else { return false };
+            let values = lowering.emit(&mut cx, &operands);
             if carry_out.is_some() {
                 match (cx.carry_out, lanes) {
                     (Some(flags), Lanes::Chunk(_)) => carries.push(flags),
@@ -161,12 +165,30 @@ impl Emit<'_> {
 
     /// The operands of an instruction, in those lanes.
     pub(super) fn operands(&mut self, inst: &Inst, op: &Op, lanes: Lanes) -> Option<Vec<Operand>> {
+        self.free_operands(inst, op, lanes, 0)
+    }
+
+    /// The same; sources in the set `free` may hold any NaN.
+    fn free_operands(&mut self, inst: &Inst, op: &Op, lanes: Lanes, free: u32) -> Option<Vec<Operand>> {
         let mut next = 1;
         let mut all = Vec::new();
-        for src in &inst.srcs {
-            all.push(self.operand(src, op, &mut next, lanes, inst)?);
+        for (at, src) in inst.srcs.iter().enumerate() {
+            if matches!(src, Src::Reg(_)) && bit(free, at as u32) {
+                let name = op.uses[next];
+                next += 1;
+                all.push(Operand::Value(self.loose_name(name, lanes)?));
+            } else {
+                all.push(self.operand(src, op, &mut next, lanes, inst)?);
+            }
         }
         Some(all)
+    }
+
+    fn loose_name(&mut self, name: Name, lanes: Lanes) -> Option<Value> {
+        match lanes {
+            Lanes::First(chunk) => self.loose_base(name, chunk),
+            Lanes::Chunk(chunk) => Some(self.loose_chunk(name, chunk)),
+        }
     }
 
     fn name(&mut self, name: Name, lanes: Lanes) -> Option<Value> {

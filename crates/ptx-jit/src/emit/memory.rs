@@ -16,26 +16,40 @@ use std::mem::{offset_of, size_of};
 
 /// What a load or store does, beside its address.
 #[derive(Clone, Copy, Debug)]
-struct Access {
-    space: Space,
+pub(super) struct Access {
+    pub(super) space: Space,
     /// Bits of an element.
-    bits: u32,
+    pub(super) bits: u32,
     /// Elements of a lane.
-    count: u32,
+    pub(super) count: u32,
     /// Whether elements are extended with their sign.
-    signed: bool,
-    write: bool,
+    pub(super) signed: bool,
+    pub(super) write: bool,
 }
 
 impl Access {
     /// Bytes of a lane.
-    fn bytes(self) -> u32 {
+    pub(super) fn bytes(self) -> u32 {
         self.bits / 8 * self.count
     }
 }
 
+/// What is compared with the bounds of a site at once, from the addresses on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reach {
+    pub(super) site: Site,
+    pub(super) space: Space,
+    pub(super) write: bool,
+    /// The first byte, relative to the address.
+    pub(super) lo: i64,
+    /// Behind the last byte.
+    pub(super) hi: i64,
+    /// What the address must be a multiple of.
+    pub(super) align: u32,
+}
+
 /// The addresses of an access, in its space.
-enum Addresses {
+pub(super) enum Addresses {
     /// The same in all lanes.
     Same(Value),
     /// Bases and what the lanes add.
@@ -45,7 +59,7 @@ enum Addresses {
 }
 
 impl Emit<'_> {
-    fn access(&self, inst: &Inst, write: bool) -> Option<Access> {
+    pub(super) fn access(&self, inst: &Inst, write: bool) -> Option<Access> {
         if inst.mods.sem() != Sem::Weak {
             return None;
         }
@@ -69,7 +83,7 @@ impl Emit<'_> {
 
     /// The addresses of the first source; `next` counts registers. A generic access becomes one of the space that its address was made
     /// in.
-    fn addresses(
+    pub(super) fn addresses(
         &mut self,
         inst: &Inst,
         op: &Op,
@@ -79,17 +93,26 @@ impl Emit<'_> {
         if self.job.program.address_size != ptx::check::module::AddressSize::Bits64 {
             return None;
         }
-        let (reg, offset) = match inst.srcs.first()? {
-            Src::Addr(Addr { base: Base::Reg(_), index: None, offset }) => (true, *offset),
-            Src::Reg(_) => (true, 0),
+        let offset = match inst.srcs.first()? {
+            Src::Addr(Addr { base: Base::Reg(_), index: None, offset }) => *offset,
+            Src::Reg(_) => 0,
             Src::Addr(addr @ Addr { index: None, .. }) => {
                 return Some(Addresses::Same(self.symbol(addr)?));
             }
             _ => return None,
         };
-        debug_assert!(reg);
         let name = op.uses[*next];
         *next += 1;
+        self.addresses_from(name, offset, access)
+    }
+
+    /// The addresses so far behind those of a name.
+    pub(super) fn addresses_from(
+        &mut self,
+        name: Name,
+        offset: i64,
+        access: &mut Access,
+    ) -> Option<Addresses> {
         let Kind::Reg(class @ (RegClass::R64 | RegClass::R32)) = self.kind(name) else { return None };
         let narrow = class == RegClass::R32;
         let origin = self.origins.get(&name).copied().filter(|_| access.space == Space::Generic);
@@ -154,6 +177,14 @@ impl Emit<'_> {
         if uniform && !matches!(addresses, Addresses::Same(_)) {
             return false;
         }
+        if self.foreseen {
+            let Some(places) = self.placed(access, &addresses) else { return false };
+            let loaded = self.load_places(access, &places, op, uniform);
+            for (def, rep) in op.defs.iter().zip(loaded) {
+                self.reps[def.0 as usize] = Some(rep);
+            }
+            return true;
+        }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
         let (fast, slow) = self.fork(fits);
         self.b.position_at_end(fast);
@@ -185,7 +216,7 @@ impl Emit<'_> {
         true
     }
 
-    fn is_guarded(&self, inst: &Inst) -> bool {
+    pub(super) fn is_guarded(&self, inst: &Inst) -> bool {
         inst.guard.is_some()
     }
 
@@ -216,12 +247,6 @@ impl Emit<'_> {
         }
         let mut next = 1;
         let Some(addresses) = self.addresses(inst, op, &mut next, &mut access) else { return false };
-        if let Addresses::Same(_) = addresses
-            && access.space != Space::Local
-            && !self.full
-        {
-            return false;
-        }
         if self.is_guarded(inst) && matches!(addresses, Addresses::Same(_)) && access.space != Space::Local {
             return false;
         }
@@ -230,6 +255,11 @@ impl Emit<'_> {
         for c in 0..self.chunks() {
             let Some(operands) = self.values(inst, op, c, next) else { return false };
             values.push(operands.into_iter().map(|value| self.narrow(value, access)).collect());
+        }
+        if self.foreseen {
+            let Some(places) = self.placed(access, &addresses) else { return false };
+            self.store_places(access, &places, op, &values);
+            return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
         let (fast, slow) = self.fork(fits);
@@ -272,7 +302,7 @@ impl Emit<'_> {
     }
 
     /// An element of memory as a register's value.
-    fn extend(&self, value: Value, access: Access, def: Name) -> Value {
+    pub(super) fn extend(&self, value: Value, access: Access, def: Name) -> Value {
         let want = self.scalar_type(self.kind(def)).element_bits();
         let ty = self.b.like(value.ty(), self.int(want));
         if want <= access.bits {
@@ -284,7 +314,7 @@ impl Emit<'_> {
         }
     }
 
-    fn fork(&mut self, fits: Value) -> (Block, Block) {
+    pub(super) fn fork(&mut self, fits: Value) -> (Block, Block) {
         let fast = self.b.append_block(self.function, "fast");
         let slow = self.b.append_block(self.function, "slow");
         self.b.cond_br(fits, fast, slow, Likely::Yes);
@@ -293,66 +323,219 @@ impl Emit<'_> {
 
     /// Renews the window of the site, and leaves the access to the interpreter.
     fn slow(&mut self, site: Site, inst: &Inst, op: &Op, access: Access, addresses: &Addresses) -> Vec<Rep> {
-        if !matches!(access.space, Space::Shared | Space::Local) {
-            let (low, span) = self.reach_of(access, addresses);
-            let first = match addresses {
-                Addresses::Same(address) => *address,
-                Addresses::Pattern(bases, _) => bases[0],
-                Addresses::Each(chunks) => {
-                    // The address of a lane that runs.
-                    let mask = self.scalar(op.uses[0]);
-                    let lane = self.lowest(mask);
-                    let place = self.scratch.expect("made at the start");
-                    for (c, chunk) in chunks.iter().enumerate() {
-                        let at = c as u64 * u64::from(self.width) * 8;
-                        self.b.store(*chunk, self.b.offset(place, at), 8);
-                    }
-                    let offset = self.b.mul(lane, self.c32(8));
-                    let offset = self.b.zext(offset, self.int(64));
-                    self.b.load(self.int(64), self.b.gep(place, offset), 8)
-                }
-            };
-            let address = self.b.add(first, self.c64(i64::from(low) as u64));
-            let window = self.window(site, span);
-            let user = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, user)), 8);
-            let (word, long) = (self.int(32), self.int(64));
-            let void = self.b.fn_type(None, &[self.b.ptr(), word, word, long, word]);
-            let how = space_number(access.space) | u32::from(access.write) << 8;
-            let args = [user, self.c32(window), self.c32(how), address, self.c32(span)];
-            self.b.call_address(void, self.job.callbacks.reach, &args);
-        }
+        let mask = self.scalar(op.uses[0]);
+        let reach = Reach {
+            site,
+            space: access.space,
+            write: access.write,
+            lo: 0,
+            hi: access.bytes().into(),
+            align: 1,
+        };
+        self.renew(reach, addresses, mask, self.whole(op));
         self.stepped(site, inst, op, false)
     }
 
+    /// Renews the window of a site from the allocation around the access of a lane that runs.
+    pub(super) fn renew(&mut self, reach: Reach, addresses: &Addresses, mask: Value, whole: bool) {
+        if matches!(reach.space, Space::Shared | Space::Local) {
+            return;
+        }
+        let span = self.window_span(reach, addresses, whole);
+        let address = match addresses {
+            Addresses::Same(address) => self.b.add(*address, self.c64(reach.lo as u64)),
+            Addresses::Pattern(bases, pattern) if whole => {
+                let low = i64::from(pattern.lanes.iter().min().copied().unwrap_or(0));
+                self.b.add(bases[0], self.c64((low + reach.lo) as u64))
+            }
+            Addresses::Pattern(..) | Addresses::Each(_) => {
+                let chunks = self.each(addresses);
+                let lane = self.lowest(mask);
+                let place = self.scratch.expect("made at the start");
+                for (c, chunk) in chunks.iter().enumerate() {
+                    let at = c as u64 * u64::from(self.width) * 8;
+                    self.b.store(*chunk, self.b.offset(place, at), 8);
+                }
+                let offset = self.b.mul(lane, self.c32(8));
+                let offset = self.b.zext(offset, self.int(64));
+                let address = self.b.load(self.int(64), self.b.gep(place, offset), 8);
+                self.b.add(address, self.c64(reach.lo as u64))
+            }
+        };
+        let window = self.window(reach.site, span);
+        let user = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, user)), 8);
+        let (word, long) = (self.int(32), self.int(64));
+        let void = self.b.fn_type(None, &[self.b.ptr(), word, word, long, word]);
+        let how = space_number(reach.space) | u32::from(reach.write) << 8;
+        let args = [user, self.c32(window), self.c32(how), address, self.c32(span)];
+        self.b.call_address(void, self.job.callbacks.reach, &args);
+    }
+
+    /// Addresses of any shape as vectors.
+    fn each(&mut self, addresses: &Addresses) -> Vec<Value> {
+        match addresses {
+            Addresses::Each(chunks) => chunks.clone(),
+            Addresses::Pattern(bases, pattern) => {
+                (0..self.chunks()).map(|c| self.expand(bases, pattern, c)).collect()
+            }
+            Addresses::Same(address) => vec![self.b.splat(*address, self.width); self.chunks() as usize],
+        }
+    }
+
     /// The number of a site's window for accesses that span so many bytes.
-    fn window(&mut self, site: Site, span: u32) -> u32 {
+    pub(super) fn window(&mut self, site: Site, span: u32) -> u32 {
         let count = self.windows.len() as u32;
         let number = *self.windows.entry((site, span)).or_insert(count);
         self.out.windows = self.windows.len() as u32;
         number
     }
 
-    /// The lowest lane constant of a pattern, and the bytes from there to the end of the highest lane's access: of all lanes, or of the
-    /// largest chunk where each has its own base.
-    fn span(&self, pattern: &Pattern, access: Access) -> (i32, u32) {
-        let lanes = &pattern.lanes;
-        let (low, high) =
-            (lanes.iter().min().copied().unwrap_or(0), lanes.iter().max().copied().unwrap_or(0));
-        (low, (high - low) as u32 + access.bytes())
+    /// Whether a pattern's accesses are checked together: they lie in one memory, and all are aligned if one is. Where lanes may be off,
+    /// they must be evenly spaced too, so that the lowest and the highest of those that run can be told.
+    pub(super) fn is_regular(&self, space: Space, align: u32, pattern: &Pattern, whole: bool) -> bool {
+        let bytes = i64::from(align);
+        space != Space::Local
+            && pattern.lanes.iter().all(|lane| i64::from(*lane) % bytes == 0)
+            && (whole || self.step_of(pattern).is_some())
     }
 
-    /// Whether a pattern's accesses are checked together: they lie in one memory, and all are aligned if one is.
-    fn is_regular(&self, access: Access, pattern: &Pattern) -> bool {
-        let bytes = i64::from(access.bytes());
-        access.space != Space::Local && pattern.lanes.iter().all(|lane| i64::from(*lane) % bytes == 0)
+    /// By how much a lane is behind the one before, if that is the same everywhere (in a chunk, if each has a base).
+    fn step_of(&self, pattern: &Pattern) -> Option<i64> {
+        let group = if pattern.by_chunk { self.width as usize } else { LANES as usize };
+        let step = pattern.lanes[1] - pattern.lanes[0];
+        let even = |lanes: &[i32]| lanes.windows(2).all(|pair| pair[1] - pair[0] == step);
+        pattern.lanes.chunks(group).all(even).then_some(i64::from(step))
     }
 
-    /// What is compared with the bounds at once: how far from the base it begins, and its bytes. A window holds for this size only.
-    fn reach_of(&self, access: Access, addresses: &Addresses) -> (i32, u32) {
+    /// For how many bytes from its first address a window is kept: all that are compared at once; where the ends are compared apart, one.
+    fn window_span(&self, reach: Reach, addresses: &Addresses, whole: bool) -> u32 {
+        let own = (reach.hi - reach.lo) as u32;
         match addresses {
-            Addresses::Pattern(_, pattern) if self.is_regular(access, pattern) => self.span(pattern, access),
-            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Each(_) => (0, access.bytes()),
+            Addresses::Pattern(_, pattern) if self.is_regular(reach.space, reach.align, pattern, whole) => {
+                if !whole {
+                    return 1;
+                }
+                let lanes = &pattern.lanes;
+                let (low, high) =
+                    (lanes.iter().min().copied().unwrap_or(0), lanes.iter().max().copied().unwrap_or(0));
+                (high - low) as u32 + own
+            }
+            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Each(_) => own,
         }
+    }
+
+    /// Whether all that lanes of the mask reach from the addresses on fits its bounds.
+    pub(super) fn fits(
+        &mut self,
+        reach: Reach,
+        addresses: &Addresses,
+        mask: Value,
+        whole: bool,
+    ) -> Option<Value> {
+        let span = self.window_span(reach, addresses, whole);
+        let (start, limit) = self.bounds(reach, span)?;
+        let align = u64::from(reach.align);
+        let aligned = |emit: &Self, address: Value| {
+            (align > 1).then(|| {
+                let odd = emit.b.and(address, emit.c64(align - 1));
+                emit.b.icmp(IntPred::Eq, odd, emit.c64(0))
+            })
+        };
+        let inside = |emit: &Self, address: Value, more: i64| {
+            let first = emit.b.add(address, emit.c64(more as u64));
+            let from = emit.b.sub(first, start);
+            emit.b.icmp(IntPred::Ult, from, limit)
+        };
+        match addresses {
+            Addresses::Same(address) => {
+                let fits = inside(self, *address, reach.lo);
+                Some(self.both(Some(fits), aligned(self, *address)))
+            }
+            Addresses::Pattern(bases, pattern)
+                if self.is_regular(reach.space, reach.align, pattern, whole) =>
+            {
+                let mut all = None;
+                for (c, base) in bases.iter().enumerate() {
+                    let fits = if whole {
+                        let low = pattern.lanes.iter().min().copied().unwrap_or(0);
+                        inside(self, *base, i64::from(low) + reach.lo)
+                    } else {
+                        let step = self.step_of(pattern)?;
+                        let (lanes, low, high) = self.running(mask, pattern.by_chunk.then_some(c as u32));
+                        let (low, high) = if step < 0 { (high, low) } else { (low, high) };
+                        let at = |emit: &Self, lane: Value| {
+                            let lane = emit.b.zext(lane, emit.int(64));
+                            let more = emit.b.mul(lane, emit.c64(step as u64));
+                            emit.b.add(*base, more)
+                        };
+                        let (low, high) = (at(self, low), at(self, high));
+                        let (low, high) = (inside(self, low, reach.lo), inside(self, high, reach.hi - 1));
+                        let fits = self.b.and(low, high);
+                        let none = self.b.icmp(IntPred::Eq, lanes, self.c32(0));
+                        self.b.or(fits, none)
+                    };
+                    let one = self.both(Some(fits), aligned(self, *base));
+                    all = Some(self.both(all, Some(one)));
+                }
+                all
+            }
+            Addresses::Pattern(..) | Addresses::Each(_) => {
+                let mut bad = None;
+                for (c, chunk) in self.each(addresses).into_iter().enumerate() {
+                    let splat = |value| self.b.splat(value, self.width);
+                    let first = if reach.lo == 0 {
+                        chunk
+                    } else {
+                        self.b.add(chunk, splat(self.c64(reach.lo as u64)))
+                    };
+                    let from = if matches!(reach.space, Space::Shared | Space::Local) {
+                        first
+                    } else {
+                        self.b.sub(first, splat(start))
+                    };
+                    let mut wrong = self.b.icmp(IntPred::Uge, from, splat(limit));
+                    if align > 1 {
+                        let odd = self.b.and(chunk, splat(self.c64(align - 1)));
+                        let odd = self.b.icmp(IntPred::Ne, odd, splat(self.c64(0)));
+                        wrong = self.b.or(wrong, odd);
+                    }
+                    if !whole {
+                        let lanes = self.mask_chunk(mask, c as u32);
+                        wrong = self.b.and(wrong, lanes);
+                    }
+                    bad = Some(match bad {
+                        None => wrong,
+                        Some(others) => self.b.or(others, wrong),
+                    });
+                }
+                let bad = self.any(bad?);
+                Some(self.b.not(bad))
+            }
+        }
+    }
+
+    /// Both conditions, as far as there are any.
+    pub(super) fn both(&self, a: Option<Value>, b: Option<Value>) -> Value {
+        match (a, b) {
+            (Some(a), Some(b)) => self.b.and(a, b),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => self.b.const_int(self.int(1), 1),
+        }
+    }
+
+    /// The lanes of a mask (or of its chunk, from bit 0 on), the lowest and the highest of them; anything below 32 if there are none.
+    pub(super) fn running(&self, mask: Value, chunk: Option<u32>) -> (Value, Value, Value) {
+        let lanes = match chunk {
+            None => mask,
+            Some(c) => {
+                let shifted = self.b.lshr(mask, self.c32(c * self.width));
+                self.b.and(shifted, self.c32(u32::MAX >> (LANES - self.width)))
+            }
+        };
+        let zero = self.b.const_int(self.int(1), 0);
+        let zeros = self.b.intrinsic("llvm.ctlz", &[self.int(32)], &[lanes, zero]);
+        let high = self.b.sub(self.c32(31), zeros);
+        (lanes, self.lowest(lanes), self.b.and(high, self.c32(31)))
     }
 
     /// Whether all accesses fit their bounds, and the addresses of the process.
@@ -363,99 +546,51 @@ impl Emit<'_> {
         addresses: &Addresses,
         op: &Op,
     ) -> Option<(Value, Addresses)> {
-        let (start, delta, limit) = self.bounds(site, access, addresses)?;
-        let bytes = u64::from(access.bytes());
-        let check = |emit: &Self, address: Value, low: i32| {
-            let lowest =
-                if low == 0 { address } else { emit.b.add(address, emit.c64(i64::from(low) as u64)) };
-            let from = emit.b.sub(lowest, start);
-            let inside = emit.b.icmp(IntPred::Ult, from, limit);
-            if bytes == 1 {
-                return inside;
-            }
-            let odd = emit.b.and(address, emit.c64(bytes - 1));
-            let aligned = emit.b.icmp(IntPred::Eq, odd, emit.c64(0));
-            emit.b.and(inside, aligned)
-        };
-        match addresses {
-            Addresses::Same(address) if access.space == Space::Local => {
-                let fits = check(self, *address, 0);
-                let (origin, stride) =
-                    (self.load64(offset_of!(Frame, local)), self.load64(offset_of!(Frame, local) + 8));
+        let bytes = access.bytes();
+        let reach =
+            Reach { site, space: access.space, write: access.write, lo: 0, hi: bytes.into(), align: bytes };
+        let (mask, whole) = (self.scalar(op.uses[0]), self.whole(op));
+        let fits = self.fits(reach, addresses, mask, whole)?;
+        Some((fits, self.placed(access, addresses)?))
+    }
+
+    /// Addresses as those of the process.
+    pub(super) fn placed(&mut self, access: Access, addresses: &Addresses) -> Option<Addresses> {
+        if access.space == Space::Local {
+            let (origin, stride) =
+                (self.load64(offset_of!(Frame, local)), self.load64(offset_of!(Frame, local) + 8));
+            if let Addresses::Same(address) = addresses {
                 let base = self.b.add(origin, *address);
-                let chunks = (0..self.chunks()).map(|c| self.strided(base, stride, c)).collect();
-                Some((fits, Addresses::Each(chunks)))
+                return Some(Addresses::Each(
+                    (0..self.chunks()).map(|c| self.strided(base, stride, c)).collect(),
+                ));
             }
-            Addresses::Same(address) => {
-                let fits = check(self, *address, 0);
-                Some((fits, Addresses::Same(self.b.add(*address, delta))))
+            let mut places = Vec::new();
+            for (c, chunk) in self.each(addresses).into_iter().enumerate() {
+                let own = self.strided(origin, stride, c as u32);
+                places.push(self.b.add(own, chunk));
             }
-            Addresses::Pattern(bases, pattern) if self.is_regular(access, pattern) => {
-                let (low, _) = self.span(pattern, access);
-                let mut fits = None;
-                let mut places = Vec::new();
-                for base in bases {
-                    let one = check(self, *base, low);
-                    fits = Some(match fits {
-                        None => one,
-                        Some(others) => self.b.and(others, one),
-                    });
-                    places.push(self.b.add(*base, delta));
-                }
-                Some((fits?, Addresses::Pattern(places, pattern.clone())))
-            }
-            Addresses::Pattern(..) | Addresses::Each(_) => {
-                let chunks: Vec<Value> = match addresses {
-                    Addresses::Each(chunks) => chunks.clone(),
-                    Addresses::Pattern(bases, pattern) => {
-                        (0..self.chunks()).map(|c| self.expand(bases, pattern, c)).collect()
-                    }
-                    Addresses::Same(_) => return None,
-                };
-                let mask = self.scalar(op.uses[0]);
-                let mut bad = None;
-                let mut places = Vec::new();
-                for (c, chunk) in chunks.iter().enumerate() {
-                    let c = c as u32;
-                    let splat = |value| self.b.splat(value, self.width);
-                    let from = self.b.sub(*chunk, splat(start));
-                    let outside = self.b.icmp(IntPred::Uge, from, splat(limit));
-                    let wrong = if bytes == 1 {
-                        outside
-                    } else {
-                        let odd = self.b.and(*chunk, splat(self.c64(bytes - 1)));
-                        let odd = self.b.icmp(IntPred::Ne, odd, splat(self.c64(0)));
-                        self.b.or(outside, odd)
-                    };
-                    let wrong = if self.whole(op) {
-                        wrong
-                    } else {
-                        let lanes = self.mask_chunk(mask, c);
-                        self.b.and(wrong, lanes)
-                    };
-                    bad = Some(match bad {
-                        None => wrong,
-                        Some(others) => self.b.or(others, wrong),
-                    });
-                    places.push(if access.space == Space::Local {
-                        let (origin, stride) = (
-                            self.load64(offset_of!(Frame, local)),
-                            self.load64(offset_of!(Frame, local) + 8),
-                        );
-                        let own = self.strided(origin, stride, c);
-                        self.b.add(own, *chunk)
-                    } else {
-                        self.b.add(*chunk, splat(delta))
-                    });
-                }
-                let bad = self.any(bad?);
-                Some((self.b.not(bad), Addresses::Each(places)))
-            }
+            return Some(Addresses::Each(places));
         }
+        let origin = match access.space {
+            Space::Shared => self.shared[0],
+            _ => self.c64(0),
+        };
+        let scalar = |place: &Value| self.b.add(*place, origin);
+        Some(match addresses {
+            Addresses::Same(address) => Addresses::Same(scalar(address)),
+            Addresses::Pattern(bases, pattern) => {
+                Addresses::Pattern(bases.iter().map(scalar).collect(), pattern.clone())
+            }
+            Addresses::Each(chunks) => {
+                let origin = self.b.splat(origin, self.width);
+                Addresses::Each(chunks.iter().map(|chunk| self.b.add(*chunk, origin)).collect())
+            }
+        })
     }
 
     /// Whether the operation runs in all 32 lanes.
-    fn whole(&self, op: &Op) -> bool {
+    pub(super) fn whole(&self, op: &Op) -> bool {
         self.full && self.scalar(op.uses[0]).is_constant()
     }
 
@@ -468,7 +603,7 @@ impl Emit<'_> {
     }
 
     /// A pattern of addresses as a vector.
-    fn expand(&self, bases: &[Value], pattern: &Pattern, chunk: u32) -> Value {
+    pub(super) fn expand(&self, bases: &[Value], pattern: &Pattern, chunk: u32) -> Value {
         let base = if pattern.by_chunk { bases[chunk as usize] } else { bases[0] };
         let start = (chunk * self.width) as usize;
         let lanes: Vec<u64> =
@@ -477,208 +612,33 @@ impl Emit<'_> {
         self.b.add(self.b.splat(base, self.width), lanes)
     }
 
-    /// Where the access may begin: the first address, what makes it one of the process, and how many addresses there are.
-    fn bounds(&mut self, site: Site, access: Access, addresses: &Addresses) -> Option<(Value, Value, Value)> {
-        let (_, span) = self.reach_of(access, addresses);
-        let room = |emit: &Self, bytes: Value| {
+    /// Where an access of that many bytes may begin: the first address, and how many there are.
+    fn bounds(&mut self, reach: Reach, span: u32) -> Option<(Value, Value)> {
+        let room = |emit: &Self, bytes: Value, least: u64| {
+            // What is there in any case needs no saturation.
+            if u64::from(span) <= least {
+                return emit.b.sub(bytes, emit.c64(u64::from(span) - 1));
+            }
             let more = emit.b.add(bytes, emit.c64(1));
             emit.b.intrinsic("llvm.usub.sat", &[emit.int(64)], &[more, emit.c64(u64::from(span))])
         };
         let zero = self.c64(0);
-        Some(match access.space {
-            Space::Shared => (zero, self.shared[0], room(self, self.shared[1])),
+        Some(match reach.space {
+            Space::Shared => (zero, room(self, self.shared[1], self.job.layout.shared_bytes.into())),
             Space::Local => {
                 let top = self.load64(offset_of!(Frame, local) + 16);
-                (zero, zero, room(self, top))
+                (zero, room(self, top, 0))
             }
             Space::Global | Space::Const | Space::Generic => {
-                let number = u64::from(self.window(site, span));
+                let number = u64::from(self.window(reach.site, span));
                 let windows = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, windows)), 8);
                 let window = self.b.offset(windows, number * size_of::<Window>() as u64);
                 let field =
                     |offset: usize| self.b.load(self.int(64), self.b.offset(window, offset as u64), 8);
-                (field(offset_of!(Window, start)), zero, field(offset_of!(Window, limit)))
+                (field(offset_of!(Window, start)), field(offset_of!(Window, limit)))
             }
             Space::Param | Space::Reg | Space::Sreg | Space::Tex => return None,
         })
-    }
-
-    /// Loads; a vector of elements for each destination.
-    fn load_places(&mut self, access: Access, places: &Addresses, op: &Op, uniform: bool) -> Vec<Rep> {
-        let (count, element) = (access.count as usize, self.int(access.bits));
-        let bytes = access.bits / 8;
-        match places {
-            Addresses::Same(place) => {
-                let pointer = self.b.int_to_ptr(*place);
-                let mut reps = Vec::new();
-                for at in 0..count {
-                    let from = self.b.offset(pointer, at as u64 * u64::from(bytes));
-                    let value = self.b.load(element, from, bytes);
-                    let value = self.extend(value, access, op.defs[at]);
-                    reps.push(if uniform {
-                        Rep::Scalar(value)
-                    } else {
-                        let vector = self.b.splat(value, self.width);
-                        Rep::Chunks(vec![vector; self.chunks() as usize])
-                    });
-                }
-                reps
-            }
-            Addresses::Pattern(bases, pattern) => {
-                let mut all: Vec<Vec<Value>> = vec![Vec::new(); count];
-                for c in 0..self.chunks() {
-                    let lanes = self.relative(pattern, c);
-                    let first = pattern.lanes[(c * self.width) as usize];
-                    let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
-                    let base = self.b.add(base, self.c64(i64::from(first) as u64));
-                    let step = access.bytes() as i32;
-                    let loaded = if lanes.iter().all(|l| *l == 0) {
-                        let pointer = self.b.int_to_ptr(base);
-                        let value = |at: usize| {
-                            let from = self.b.offset(pointer, at as u64 * u64::from(bytes));
-                            let value = self.b.load(element, from, bytes);
-                            self.b.splat(value, self.width)
-                        };
-                        (0..count).map(value).collect()
-                    } else if lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * step) {
-                        self.run(base, access)
-                    } else {
-                        let added: Vec<u64> = lanes.iter().map(|l| i64::from(*l) as u64).collect();
-                        let added = self.b.const_ints(self.int(64), &added);
-                        let chunk = self.b.add(self.b.splat(base, self.width), added);
-                        self.gathered(chunk, c, access, op)
-                    };
-                    for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
-                        list.push(self.extend(value, access, *def));
-                    }
-                }
-                all.into_iter().map(Rep::Chunks).collect()
-            }
-            Addresses::Each(chunks) => {
-                let mut all: Vec<Vec<Value>> = vec![Vec::new(); count];
-                for (c, chunk) in chunks.iter().enumerate() {
-                    let loaded = self.gathered(*chunk, c as u32, access, op);
-                    for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
-                        list.push(self.extend(value, access, *def));
-                    }
-                }
-                all.into_iter().map(Rep::Chunks).collect()
-            }
-        }
-    }
-
-    /// Elements one after another, lane by lane.
-    fn run(&self, base: Value, access: Access) -> Vec<Value> {
-        let pointer = self.b.int_to_ptr(base);
-        let ty = self.b.vec(self.int(access.bits), self.width * access.count);
-        let all = self.b.load(ty, pointer, access.bytes());
-        if access.count == 1 {
-            return vec![all];
-        }
-        let pick = |at: u32| {
-            let indices: Vec<i32> = (0..self.width).map(|lane| (lane * access.count + at) as i32).collect();
-            self.b.permute(all, &indices)
-        };
-        (0..access.count).map(pick).collect()
-    }
-
-    fn gathered(&self, chunk: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
-        let ty = self.b.vec(self.int(access.bits), self.width);
-        let lanes = if self.whole(op) {
-            self.b.ones(self.bits_type())
-        } else {
-            self.mask_chunk(self.scalar(op.uses[0]), c)
-        };
-        let pointers = self.b.int_to_ptr(chunk);
-        let load = |at: u32| {
-            let offset = self.c64(u64::from(at * access.bits / 8));
-            let pointers = if at == 0 { pointers } else { self.b.gep(pointers, offset) };
-            self.b.gather(pointers, access.bits / 8, lanes, self.b.zero(ty))
-        };
-        (0..access.count).map(load).collect()
-    }
-
-    /// Stores values given by chunk and element.
-    fn store_places(&mut self, access: Access, places: &Addresses, op: &Op, values: &[Vec<Value>]) {
-        let bytes = access.bits / 8;
-        let mask = self.scalar(op.uses[0]);
-        let whole = self.whole(op);
-        match places {
-            Addresses::Same(place) => {
-                // All lanes run: the last one's value stays.
-                let pointer = self.b.int_to_ptr(*place);
-                let last = values.last().expect("there are chunks");
-                for (at, value) in last.iter().enumerate() {
-                    let value = self.b.extract(*value, self.width - 1);
-                    self.b.store(value, self.b.offset(pointer, at as u64 * u64::from(bytes)), bytes);
-                }
-            }
-            Addresses::Pattern(bases, pattern) => {
-                for c in 0..self.chunks() {
-                    let lanes = self.relative(pattern, c);
-                    let first = pattern.lanes[(c * self.width) as usize];
-                    let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
-                    let base = self.b.add(base, self.c64(i64::from(first) as u64));
-                    let step = access.bytes() as i32;
-                    if lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * step) {
-                        let pointer = self.b.int_to_ptr(base);
-                        let all = self.interleave(&values[c as usize]);
-                        if whole {
-                            self.b.store(all, pointer, access.bytes());
-                        } else {
-                            let bits = self.mask_chunk(mask, c);
-                            let bits = self.interleave(&vec![bits; access.count as usize]);
-                            self.b.masked_store(all, pointer, bytes, bits);
-                        }
-                    } else {
-                        let added: Vec<u64> = lanes.iter().map(|l| i64::from(*l) as u64).collect();
-                        let added = self.b.const_ints(self.int(64), &added);
-                        let chunk = self.b.add(self.b.splat(base, self.width), added);
-                        self.scattered(chunk, c, access, op, &values[c as usize]);
-                    }
-                }
-            }
-            Addresses::Each(chunks) => {
-                for (c, chunk) in chunks.iter().enumerate() {
-                    self.scattered(*chunk, c as u32, access, op, &values[c]);
-                }
-            }
-        }
-    }
-
-    /// Elements of several vectors in turn.
-    fn interleave(&self, vectors: &[Value]) -> Value {
-        let width = self.width as i32;
-        match vectors {
-            [one] => *one,
-            [a, b] => {
-                let indices: Vec<i32> = (0..2 * width).map(|i| i / 2 + i % 2 * width).collect();
-                self.b.shuffle(*a, *b, &indices)
-            }
-            many => {
-                let mut level: Vec<Value> = many.to_vec();
-                let count = level.len() as i32;
-                while level.len() > 1 {
-                    level = level.chunks(2).map(|pair| self.b.concat(pair[0], pair[1])).collect();
-                }
-                let indices: Vec<i32> = (0..count * width).map(|i| i / count + i % count * width).collect();
-                self.b.permute(level[0], &indices)
-            }
-        }
-    }
-
-    fn scattered(&self, chunk: Value, c: u32, access: Access, op: &Op, values: &[Value]) {
-        let lanes = if self.whole(op) {
-            self.b.ones(self.bits_type())
-        } else {
-            self.mask_chunk(self.scalar(op.uses[0]), c)
-        };
-        let pointers = self.b.int_to_ptr(chunk);
-        for (at, value) in values.iter().enumerate() {
-            let offset = self.c64(at as u64 * u64::from(access.bits / 8));
-            let pointers = if at == 0 { pointers } else { self.b.gep(pointers, offset) };
-            self.b.scatter(*value, pointers, access.bits / 8, lanes);
-        }
     }
 }
 

@@ -6,21 +6,26 @@
 //! Invariants: nodes are emitted in reverse postorder, so values exist before they are used; registers of lanes that this call does not
 //! own (others wait in the same frame) are never written; inactive lanes hold anything but poison.
 
+mod ahead;
 mod exit;
 mod fallback;
 mod inst;
 pub(crate) mod memory;
+mod nan;
 mod sync;
+mod transfer;
 mod value;
 
 use crate::frame::Frame;
 use crate::llvm::{Block, Builder, Extensions, Flush, Function, Likely, Module, Type, Value};
-use crate::lower::Env;
+use crate::lower::{Env, Lowering};
 use crate::plan::{Class, Cond, Kind, Name, NodeId, Op, OpKind, Plan, Shape, Site, Term};
+use memory::Addresses;
 use ptx::ir::RegClass;
 use ptx_exec::layout::Layout;
 use std::collections::HashMap;
 use std::mem::offset_of;
+use std::rc::Rc;
 
 /// Lanes.
 const LANES: u32 = 32;
@@ -100,6 +105,8 @@ struct Emit<'a> {
     pending: HashMap<u32, Vec<(Block, Vec<Rep>)>>,
     /// Vectors made of scalars: value and chunk, in the current block.
     vectors: HashMap<(Name, u32), Value>,
+    /// Exact bits of loose values: value and chunk, in the current block.
+    exacts: HashMap<(Name, u32), Value>,
     vectors_of: Option<Block>,
     /// Values that are loaded once, at the start.
     frame: Value,
@@ -116,6 +123,12 @@ struct Emit<'a> {
     windows: HashMap<(Site, u32), u32>,
     /// Generic addresses of which it is known where they were made.
     origins: HashMap<Name, Origin>,
+    /// Whether the access that is emitted was checked where its node began.
+    foreseen: bool,
+    /// How instructions are lowered.
+    lowerings: HashMap<Site, Option<Rc<Lowering>>>,
+    /// By name: whether it may hold any NaN.
+    loose: Vec<bool>,
     head: Block,
     out: Emitted,
 }
@@ -144,6 +157,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         phis: HashMap::new(),
         pending: HashMap::new(),
         vectors: HashMap::new(),
+        exacts: HashMap::new(),
         vectors_of: None,
         frame,
         regs: [frame; 4],
@@ -154,10 +168,14 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         scratch: None,
         windows: HashMap::new(),
         origins: HashMap::new(),
+        foreseen: false,
+        lowerings: HashMap::new(),
+        loose: Vec::new(),
         head,
         out: Emitted::default(),
         b,
     };
+    emit.find_loose();
     emit.start();
     emit.nodes();
     emit.out
@@ -314,9 +332,14 @@ impl Emit<'_> {
                 self.arrive(id, block, &values);
             }
         }
-        for op in &node.ops {
-            self.op(op);
+        let foreseen = self.ahead(node);
+        for (at, op) in node.ops.iter().enumerate() {
+            if !foreseen.is_done(at) {
+                self.foreseen = foreseen.fits(at);
+                self.op(op);
+            }
         }
+        self.foreseen = false;
         self.end(id, &node.term);
     }
 
@@ -435,6 +458,8 @@ impl Emit<'_> {
         let scalar = match &op.kind {
             OpKind::Inst(site) => return self.inst(*site, op),
             OpKind::Guard(site, exit) => return self.guard(*site, exit, &op.uses),
+            // Emitted where the node begins.
+            OpKind::Ahead(_) => return,
             OpKind::SelectMask => {
                 let mask = self.scalar(op.uses[0]);
                 return self.select_mask(mask, op);

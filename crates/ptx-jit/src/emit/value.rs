@@ -12,6 +12,12 @@ impl Emit<'_> {
 
     /// A value that is the same in all lanes.
     pub(super) fn scalar(&self, name: Name) -> Value {
+        let value = self.loose_scalar(name);
+        if self.is_loose(name) { self.exact(value) } else { value }
+    }
+
+    /// The same, as it is.
+    fn loose_scalar(&self, name: Name) -> Value {
         match self.rep(name) {
             Rep::Scalar(value) => *value,
             Rep::Bases(_) | Rep::Chunks(_) => unreachable!("ptxvm bug: a uniform value is not a scalar"),
@@ -32,6 +38,12 @@ impl Emit<'_> {
 
     /// The scalar of the first lane of a chunk, of a value that is a scalar or a pattern.
     pub(super) fn base(&mut self, name: Name, chunk: u32) -> Option<Value> {
+        let value = self.loose_base(name, chunk)?;
+        Some(if self.is_loose(name) { self.exact(value) } else { value })
+    }
+
+    /// The same, as it is.
+    pub(super) fn loose_base(&mut self, name: Name, chunk: u32) -> Option<Value> {
         match self.rep(name).clone() {
             Rep::Scalar(value) => Some(value),
             Rep::Bases(bases) => {
@@ -53,18 +65,39 @@ impl Emit<'_> {
 
     /// The vector of a chunk.
     pub(super) fn chunk(&mut self, name: Name, chunk: u32) -> Value {
-        if let Rep::Chunks(chunks) = self.rep(name) {
-            return chunks[chunk as usize];
+        if !self.is_loose(name) {
+            return self.loose_chunk(name, chunk);
         }
+        self.forget_vectors();
+        if let Some(vector) = self.exacts.get(&(name, chunk)) {
+            return *vector;
+        }
+        let vector = self.loose_chunk(name, chunk);
+        let vector = self.exact(vector);
+        self.exacts.insert((name, chunk), vector);
+        vector
+    }
+
+    /// Vectors of another block may not reach this one.
+    fn forget_vectors(&mut self) {
         let block = self.b.current_block();
         if self.vectors_of != Some(block) {
             self.vectors.clear();
+            self.exacts.clear();
             self.vectors_of = Some(block);
         }
+    }
+
+    /// The vector of a chunk, as it is.
+    pub(super) fn loose_chunk(&mut self, name: Name, chunk: u32) -> Value {
+        if let Rep::Chunks(chunks) = self.rep(name) {
+            return chunks[chunk as usize];
+        }
+        self.forget_vectors();
         if let Some(vector) = self.vectors.get(&(name, chunk)) {
             return *vector;
         }
-        let base = self.base(name, chunk).expect("a value that is no vector has a base");
+        let base = self.loose_base(name, chunk).expect("a value that is no vector has a base");
         let mut vector = self.b.splat(base, self.width);
         if let Some(pattern) = self.pattern(name) {
             vector = self.add_lanes(vector, &pattern, chunk);
@@ -130,16 +163,17 @@ impl Emit<'_> {
         if negated { self.b.not(mask) } else { mask }
     }
 
-    /// A value in the shape of another name's class.
+    /// A value in the shape of another name's class. It is as loose as that may be.
     pub(super) fn coerce(&mut self, name: Name, like: Name) -> Rep {
         match self.class(like).clone() {
-            Class::Uniform(_) | Class::Bottom => Rep::Scalar(self.scalar(name)),
+            Class::Uniform(_) | Class::Bottom => Rep::Scalar(self.loose_scalar(name)),
             Class::Pattern(pattern) => {
                 let count = if pattern.by_chunk { self.chunks() } else { 1 };
-                let base = |emit: &mut Self, c| emit.base(name, c).expect("ptxvm bug: a pattern has bases");
+                let base =
+                    |emit: &mut Self, c| emit.loose_base(name, c).expect("ptxvm bug: a pattern has bases");
                 Rep::Bases((0..count).map(|c| base(self, c)).collect())
             }
-            Class::Varying => Rep::Chunks((0..self.chunks()).map(|c| self.chunk(name, c)).collect()),
+            Class::Varying => Rep::Chunks((0..self.chunks()).map(|c| self.loose_chunk(name, c)).collect()),
         }
     }
 
@@ -153,7 +187,7 @@ impl Emit<'_> {
         } else {
             let chunks = (0..self.chunks()).map(|c| {
                 let bits = self.mask_chunk(mask, c);
-                let (a, b) = (self.chunk(op.uses[1], c), self.chunk(op.uses[2], c));
+                let (a, b) = (self.loose_chunk(op.uses[1], c), self.loose_chunk(op.uses[2], c));
                 self.b.select(bits, a, b)
             });
             Rep::Chunks(chunks.collect())
@@ -183,7 +217,7 @@ impl Emit<'_> {
         } else {
             let chunks = (0..self.chunks()).map(|c| {
                 let bits = self.chunk(pred, c);
-                let (a, b) = (self.chunk(a, c), self.chunk(b, c));
+                let (a, b) = (self.loose_chunk(a, c), self.loose_chunk(b, c));
                 self.b.select(bits, a, b)
             });
             Rep::Chunks(chunks.collect())

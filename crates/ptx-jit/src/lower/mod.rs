@@ -126,6 +126,7 @@ pub(crate) fn choose(inst: &Inst, env: &Env) -> Option<Lowering> {
 }
 
 /// Emits an instruction for one chunk, with every bit as the interpreter has it; `None` if it has no native lowering.
+#[cfg(test)]
 pub(crate) fn lower(cx: &mut Lower<'_, '_>, inst: &Inst, lanes: u32, srcs: &[Operand]) -> Option<Vec<Value>> {
     let lowering = choose(inst, &cx.env)?;
     cx.lanes = lanes;

@@ -372,6 +372,11 @@ impl<M: Machine> Builder<'_, M> {
         if full {
             self.op(node, OpKind::Mask(u32::MAX), &[], &[mask]);
         }
+        if content.insts.iter().any(|inst| self.machine.accesses(inst)) {
+            let live = self.live.live_in[block as usize].clone();
+            let exit = self.exit(Why::Before(Site { block, index: 0 }), &live, &may);
+            self.op(node, OpKind::Ahead(Box::new(exit)), &[], &[]);
+        }
         for (index, inst) in content.insts.iter().enumerate() {
             let site = Site { block, index: index as u32 };
             if self.facts.guards.contains(&site) {

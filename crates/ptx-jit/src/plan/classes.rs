@@ -287,7 +287,7 @@ impl<M: Machine> Classifier<'_, M> {
             | OpKind::Or
             | OpKind::Add(_)
             | OpKind::AddLanes(_) => self.set(op.defs[0], Class::Uniform(None)),
-            OpKind::Guard(..) => false,
+            OpKind::Guard(..) | OpKind::Ahead(_) => false,
         }
     }
 

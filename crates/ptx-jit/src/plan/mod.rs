@@ -97,6 +97,8 @@ pub enum OpKind {
     AddLanes(u64),
     /// Leaves unless the conversion of an affine value at the site is exact in every lane. Uses: those of the exit.
     Guard(Site, Box<Exit>),
+    /// Stands first in its node: leaves before the block if what can be foreseen of its accesses does not fit. Uses: those of the exit.
+    Ahead(Box<Exit>),
 }
 
 /// An instruction of the function: a block, and the instruction in it; the terminator's stands behind the others.
@@ -293,7 +295,7 @@ impl Op {
     /// Calls `f` with each value that is read.
     pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Name)) {
         self.uses.iter_mut().for_each(&mut *f);
-        if let OpKind::Guard(_, exit) = &mut self.kind {
+        if let OpKind::Guard(_, exit) | OpKind::Ahead(exit) = &mut self.kind {
             exit.for_each_use(f);
         }
     }
@@ -375,6 +377,8 @@ pub trait Machine {
     fn is_pure(&self, inst: &Inst) -> bool;
     /// Whether the instruction reads and writes the carry flags.
     fn carry(&self, inst: &Inst) -> (bool, bool);
+    /// Whether the instruction reads or writes memory at addresses that are checked.
+    fn accesses(&self, inst: &Inst) -> bool;
     /// Whether a loop around the instruction may wait for others.
     fn watches(&self, inst: &Inst) -> bool;
 }

@@ -1,0 +1,308 @@
+//! What can be foreseen of a block's accesses is checked at once, before the block does anything.
+//!
+//! Accesses whose addresses are made of what is known when the block begins are grouped by the value that their addresses are behind,
+//! and each group is one comparison, all of them one branch. Where it fails, windows are renewed from what the host says; where it
+//! fails again, the interpreter executes the block.
+//!
+//! Invariant: an instruction that is emitted early has no effect, reads no memory that is checked, and depends only on such.
+
+use super::memory::{Access, Reach};
+use super::{Addresses, Emit};
+use crate::llvm::{Likely, Value};
+use crate::plan::{Class, Exit, Kind, Name, Node, Op, OpKind, Site};
+use ptx::ir::{Addr, Base, Inst, RegClass, Src};
+use ptx::isa::{Op as O, Space};
+use std::collections::HashSet;
+
+/// What addresses are behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Anchor {
+    /// A register.
+    Value(Name),
+    /// The program's variable of that number.
+    Variable(u32),
+    /// The activation's frame.
+    Frame,
+}
+
+/// Accesses behind one anchor.
+struct Group {
+    anchor: Anchor,
+    access: Access,
+    reach: Reach,
+    addresses: Addresses,
+}
+
+/// The ops of a node that were dealt with where it begins.
+#[derive(Default)]
+pub(super) struct Foreseen {
+    /// Emitted.
+    done: HashSet<usize>,
+    /// Accesses that fit.
+    fit: HashSet<usize>,
+}
+
+impl Foreseen {
+    pub(super) fn is_done(&self, at: usize) -> bool {
+        self.done.contains(&at)
+    }
+
+    pub(super) fn fits(&self, at: usize) -> bool {
+        self.fit.contains(&at)
+    }
+}
+
+impl Emit<'_> {
+    /// Emits what stands before the node's [`OpKind::Ahead`], and its checks.
+    pub(super) fn ahead(&mut self, node: &Node) -> Foreseen {
+        let mut foreseen = Foreseen::default();
+        let ahead = node.ops.iter().enumerate().find_map(|(at, op)| match &op.kind {
+            OpKind::Ahead(exit) => Some((at, exit)),
+            _ => None,
+        });
+        let Some((first, exit)) = ahead else { return foreseen };
+        for at in 0..first {
+            self.op(&node.ops[at]);
+            foreseen.done.insert(at);
+        }
+        let late = self.late(node);
+        let mut wanted: HashSet<Name> = HashSet::new();
+        let mut accesses = Vec::new();
+        let mut guards = Vec::new();
+        for (at, op) in node.ops.iter().enumerate() {
+            match &op.kind {
+                OpKind::Inst(site) => {
+                    let Some(inst) = site.inst(self.job.function) else { continue };
+                    let name = address_name(inst, op);
+                    let known = name.is_none_or(|name| !late.contains(&name));
+                    if known && self.is_access(inst, op) {
+                        wanted.extend(name);
+                        accesses.push((at, *site, inst, op));
+                    }
+                }
+                OpKind::Guard(site, _) if op.uses.iter().all(|name| !late.contains(name)) => {
+                    guards.push((at, *site, &op.uses));
+                }
+                _ => {}
+            }
+        }
+        if accesses.is_empty() {
+            return foreseen;
+        }
+        let guarded = guards.iter().flat_map(|(_, _, uses)| uses.iter().copied());
+        wanted.extend(guarded);
+        self.early(node, wanted, &mut foreseen);
+        let mut groups: Vec<Group> = Vec::new();
+        for (at, site, inst, op) in accesses {
+            if self.join(&mut groups, site, inst, op).is_some() {
+                foreseen.fit.insert(at);
+            }
+        }
+        let mut wraps = None;
+        for (at, site, uses) in guards {
+            foreseen.done.insert(at);
+            if let Some(wrap) = self.wraps(site, uses) {
+                wraps = Some(match wraps {
+                    None => wrap,
+                    Some(others) => self.b.or(others, wrap),
+                });
+            }
+        }
+        let exact = wraps.map(|wraps| self.b.not(wraps));
+        if groups.is_empty() && exact.is_none() {
+            return foreseen;
+        }
+        self.check(&groups, exact, exit);
+        foreseen
+    }
+
+    /// Values of a node that are not known where it begins.
+    fn late(&mut self, node: &Node) -> HashSet<Name> {
+        let mut late = HashSet::new();
+        for op in &node.ops {
+            let early = match &op.kind {
+                OpKind::Inst(site) => {
+                    site.inst(self.job.function).is_some_and(|inst| self.is_early(*site, inst))
+                }
+                OpKind::Guard(..) | OpKind::Ahead(_) => true,
+                _ => true,
+            };
+            if !early || op.uses.iter().any(|name| late.contains(name)) {
+                late.extend(op.defs.iter().copied());
+            }
+        }
+        late
+    }
+
+    /// Whether an instruction may be executed before others.
+    fn is_early(&mut self, site: Site, inst: &Inst) -> bool {
+        match inst.op {
+            O::Ld => {
+                inst.guard.is_none()
+                    && matches!(inst.srcs.first(), Some(Src::Addr(Addr { base: Base::KernelParam, .. })))
+            }
+            O::Cvta | O::CvtaTo => inst.mods.space() != Space::Generic,
+            _ => crate::machine::is_pure(inst) && self.lowering(site, inst).is_some(),
+        }
+    }
+
+    /// Whether an operation is an access that every running lane makes.
+    fn is_access(&self, inst: &Inst, op: &Op) -> bool {
+        let write = match inst.op {
+            O::Ld | O::LdNc | O::Ldu => false,
+            O::St => true,
+            _ => return false,
+        };
+        let Some(access) = self.access(inst, write) else { return false };
+        let count = access.count as usize;
+        !self.is_guarded(inst) && access.space != Space::Param && (write || op.defs.len() == count)
+    }
+
+    /// Emits what the values wanted need, in its order.
+    fn early(&mut self, node: &Node, mut wanted: HashSet<Name>, foreseen: &mut Foreseen) {
+        let mut all = Vec::new();
+        for (at, op) in node.ops.iter().enumerate().rev() {
+            let makes = op.defs.iter().any(|def| wanted.contains(def));
+            if makes && !foreseen.is_done(at) {
+                wanted.extend(op.uses.iter().copied());
+                all.push(at);
+            }
+        }
+        for at in all.into_iter().rev() {
+            self.op(&node.ops[at]);
+            foreseen.done.insert(at);
+        }
+    }
+
+    /// Puts an access into its group; `None` if it is to be checked on its own.
+    fn join(&mut self, groups: &mut Vec<Group>, site: Site, inst: &Inst, op: &Op) -> Option<()> {
+        let write = inst.op == O::St;
+        let mut access = self.access(inst, write)?;
+        if write && access.space == Space::Const || access.space == Space::Param {
+            return None;
+        }
+        let (anchor, offset) = match inst.srcs.first()? {
+            Src::Addr(Addr { base: Base::Reg(_), index: None, offset }) => {
+                (Anchor::Value(op.uses[1]), *offset)
+            }
+            Src::Reg(_) => (Anchor::Value(op.uses[1]), 0),
+            Src::Addr(Addr { base: Base::Var(var), index: None, offset }) => {
+                (Anchor::Variable(var.0), *offset)
+            }
+            Src::Addr(Addr { base: Base::Frame, index: None, offset }) => (Anchor::Frame, *offset),
+            _ => return None,
+        };
+        let addresses = match anchor {
+            Anchor::Value(name) => {
+                // A narrow address wraps around.
+                if self.kind(name) == Kind::Reg(RegClass::R32) && offset != 0 {
+                    return None;
+                }
+                self.addresses_from(name, 0, &mut access)?
+            }
+            Anchor::Variable(_) | Anchor::Frame => {
+                let Some(Src::Addr(addr)) = inst.srcs.first() else { return None };
+                Addresses::Same(self.symbol(&Addr { offset: 0, ..*addr })?)
+            }
+        };
+        let bytes = access.bytes();
+        // Beyond, sums of bounds would not stay small; and what is odd is a fault. What is a multiple of its size behind an address that
+        // is a multiple of the largest is aligned.
+        if offset.abs() >= 1 << 20 || offset % i64::from(bytes) != 0 {
+            return None;
+        }
+        match &addresses {
+            Addresses::Same(_) => {}
+            Addresses::Pattern(_, pattern) => {
+                if !self.is_regular(access.space, bytes, pattern, self.full) {
+                    return None;
+                }
+            }
+            // Elsewhere lanes may well be in several allocations.
+            Addresses::Each(_) => {
+                if !matches!(access.space, Space::Shared | Space::Local) {
+                    return None;
+                }
+            }
+        }
+        if let Some(Class::Uniform(_)) = op.defs.first().map(|def| self.class(*def))
+            && !matches!(addresses, Addresses::Same(_))
+        {
+            return None;
+        }
+        let end = offset + i64::from(bytes);
+        // Within the kernel's own variables there is nothing to check.
+        if let (Anchor::Variable(var), Space::Shared) = (anchor, access.space) {
+            let start = self.job.layout.variables.get(var as usize).copied().unwrap_or(0) as i64;
+            let inside = start + offset >= 0 && start + end <= i64::from(self.job.layout.shared_bytes);
+            if inside && (start + offset) % i64::from(bytes) == 0 {
+                return Some(());
+            }
+        }
+        // Reads of what may not be written stay apart.
+        let same = |group: &&mut Group| {
+            group.anchor == anchor
+                && group.access.space == access.space
+                && (group.access.write == write || matches!(access.space, Space::Shared | Space::Local))
+        };
+        if let Some(group) = groups.iter_mut().find(same) {
+            let reach = Reach {
+                lo: group.reach.lo.min(offset),
+                hi: group.reach.hi.max(end),
+                align: group.reach.align.max(bytes),
+                ..group.reach
+            };
+            if let Addresses::Pattern(_, pattern) = &group.addresses
+                && !self.is_regular(access.space, reach.align, pattern, self.full)
+            {
+                return None;
+            }
+            group.reach = reach;
+            return Some(());
+        }
+        let reach = Reach { site, space: access.space, write, lo: offset, hi: end, align: bytes };
+        groups.push(Group { anchor, access, reach, addresses });
+        Some(())
+    }
+
+    /// Branches to the exit unless everything fits.
+    fn check(&mut self, groups: &[Group], exact: Option<Value>, exit: &Exit) {
+        let mask = self.scalar(exit.mask);
+        let whole = self.full;
+        let all = |emit: &mut Self| {
+            let mut all = exact;
+            for group in groups {
+                let fits = emit.fits(group.reach, &group.addresses, mask, whole);
+                all = Some(emit.both(all, fits));
+            }
+            emit.both(all, None)
+        };
+        let fits = all(self);
+        let renewable = groups.iter().any(|group| !matches!(group.reach.space, Space::Shared | Space::Local));
+        let on = self.b.append_block(self.function, "fits");
+        let leave = self.b.append_block(self.function, "leave");
+        if renewable {
+            let renew = self.b.append_block(self.function, "renew");
+            self.b.cond_br(fits, on, renew, Likely::Yes);
+            self.b.position_at_end(renew);
+            for group in groups {
+                self.renew(group.reach, &group.addresses, mask, whole);
+            }
+            let fits = all(self);
+            self.b.cond_br(fits, on, leave, Likely::Yes);
+        } else {
+            self.b.cond_br(fits, on, leave, Likely::Yes);
+        }
+        self.b.position_at_end(leave);
+        self.exit(exit);
+        self.b.position_at_end(on);
+    }
+}
+
+/// The register of an access's address.
+fn address_name(inst: &Inst, op: &Op) -> Option<Name> {
+    match inst.srcs.first()? {
+        Src::Addr(Addr { base: Base::Reg(_), .. }) | Src::Reg(_) => op.uses.get(1).copied(),
+        _ => None,
+    }
+}

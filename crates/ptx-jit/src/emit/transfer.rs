@@ -1,0 +1,231 @@
+//! Elements between memory and values, at addresses of the process that have been checked.
+
+use super::memory::{Access, Addresses};
+use super::{Emit, Rep};
+use crate::llvm::Value;
+use crate::plan::Op;
+
+impl Emit<'_> {
+    /// Loads; a vector of elements for each destination.
+    pub(super) fn load_places(
+        &mut self,
+        access: Access,
+        places: &Addresses,
+        op: &Op,
+        uniform: bool,
+    ) -> Vec<Rep> {
+        let (count, element) = (access.count as usize, self.int(access.bits));
+        let bytes = access.bits / 8;
+        match places {
+            Addresses::Same(place) => {
+                let pointer = self.b.int_to_ptr(*place);
+                let mut reps = Vec::new();
+                for at in 0..count {
+                    let from = self.b.offset(pointer, at as u64 * u64::from(bytes));
+                    let value = self.b.load(element, from, bytes);
+                    let value = self.extend(value, access, op.defs[at]);
+                    reps.push(if uniform {
+                        Rep::Scalar(value)
+                    } else {
+                        let vector = self.b.splat(value, self.width);
+                        Rep::Chunks(vec![vector; self.chunks() as usize])
+                    });
+                }
+                reps
+            }
+            Addresses::Pattern(bases, pattern) => {
+                let mut all: Vec<Vec<Value>> = vec![Vec::new(); count];
+                for c in 0..self.chunks() {
+                    let lanes = self.relative(pattern, c);
+                    let first = pattern.lanes[(c * self.width) as usize];
+                    let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
+                    let base = self.b.add(base, self.c64(i64::from(first) as u64));
+                    let step = access.bytes() as i32;
+                    let loaded = if lanes.iter().all(|l| *l == 0) {
+                        let pointer = self.b.int_to_ptr(base);
+                        let pointer = if self.whole(op) { pointer } else { self.sound(pointer, c, op) };
+                        let value = |at: usize| {
+                            let from = self.b.offset(pointer, at as u64 * u64::from(bytes));
+                            let value = self.b.load(element, from, bytes);
+                            self.b.splat(value, self.width)
+                        };
+                        (0..count).map(value).collect()
+                    } else if lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * step) {
+                        self.run(base, c, access, op)
+                    } else {
+                        let added: Vec<u64> = lanes.iter().map(|l| i64::from(*l) as u64).collect();
+                        let added = self.b.const_ints(self.int(64), &added);
+                        let chunk = self.b.add(self.b.splat(base, self.width), added);
+                        self.gathered(chunk, c, access, op)
+                    };
+                    for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
+                        list.push(self.extend(value, access, *def));
+                    }
+                }
+                all.into_iter().map(Rep::Chunks).collect()
+            }
+            Addresses::Each(chunks) => {
+                let mut all: Vec<Vec<Value>> = vec![Vec::new(); count];
+                for (c, chunk) in chunks.iter().enumerate() {
+                    let loaded = self.gathered(*chunk, c as u32, access, op);
+                    for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
+                        list.push(self.extend(value, access, *def));
+                    }
+                }
+                all.into_iter().map(Rep::Chunks).collect()
+            }
+        }
+    }
+
+    /// The address if a lane of the chunk runs, and else one that can be read: nobody has checked it then.
+    fn sound(&self, pointer: Value, c: u32, op: &Op) -> Value {
+        let lanes = self.mask_chunk(self.scalar(op.uses[0]), c);
+        let some = self.any(lanes);
+        self.b.select(some, pointer, self.scratch.expect("made at the start"))
+    }
+
+    /// Elements one after another, lane by lane. Where lanes are off, only those that run have been checked.
+    fn run(&self, base: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
+        let pointer = self.b.int_to_ptr(base);
+        let ty = self.b.vec(self.int(access.bits), self.width * access.count);
+        let all = if self.whole(op) {
+            self.b.load(ty, pointer, access.bytes())
+        } else {
+            let bits = self.mask_chunk(self.scalar(op.uses[0]), c);
+            let bits = self.interleave(&vec![bits; access.count as usize]);
+            self.b.masked_load(pointer, access.bits / 8, bits, self.b.zero(ty))
+        };
+        if access.count == 1 {
+            return vec![all];
+        }
+        let pick = |at: u32| {
+            let indices: Vec<i32> = (0..self.width).map(|lane| (lane * access.count + at) as i32).collect();
+            self.b.permute(all, &indices)
+        };
+        (0..access.count).map(pick).collect()
+    }
+
+    fn gathered(&self, chunk: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
+        let ty = self.b.vec(self.int(access.bits), self.width);
+        let lanes = if self.whole(op) {
+            self.b.ones(self.bits_type())
+        } else {
+            self.mask_chunk(self.scalar(op.uses[0]), c)
+        };
+        let pointers = self.b.int_to_ptr(chunk);
+        let load = |at: u32| {
+            let offset = self.c64(u64::from(at * access.bits / 8));
+            let pointers = if at == 0 { pointers } else { self.b.gep(pointers, offset) };
+            self.b.gather(pointers, access.bits / 8, lanes, self.b.zero(ty))
+        };
+        (0..access.count).map(load).collect()
+    }
+
+    /// Stores values given by chunk and element.
+    pub(super) fn store_places(
+        &mut self,
+        access: Access,
+        places: &Addresses,
+        op: &Op,
+        values: &[Vec<Value>],
+    ) {
+        let bytes = access.bits / 8;
+        let mask = self.scalar(op.uses[0]);
+        let whole = self.whole(op);
+        match places {
+            Addresses::Same(place) => {
+                // The last lane's value stays.
+                let pointer = self.b.int_to_ptr(*place);
+                for at in 0..access.count {
+                    let value = if whole {
+                        let last = values.last().expect("there are chunks");
+                        self.b.extract(last[at as usize], self.width - 1)
+                    } else {
+                        let chunks: Vec<Value> = values.iter().map(|chunk| chunk[at as usize]).collect();
+                        let (_, _, highest) = self.running(mask, None);
+                        self.lane_of(&chunks, highest)
+                    };
+                    self.b.store(value, self.b.offset(pointer, u64::from(at * bytes)), bytes);
+                }
+            }
+            Addresses::Pattern(bases, pattern) => {
+                for c in 0..self.chunks() {
+                    let lanes = self.relative(pattern, c);
+                    let first = pattern.lanes[(c * self.width) as usize];
+                    let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
+                    let base = self.b.add(base, self.c64(i64::from(first) as u64));
+                    let step = access.bytes() as i32;
+                    if lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * step) {
+                        let pointer = self.b.int_to_ptr(base);
+                        let all = self.interleave(&values[c as usize]);
+                        if whole {
+                            self.b.store(all, pointer, access.bytes());
+                        } else {
+                            let bits = self.mask_chunk(mask, c);
+                            let bits = self.interleave(&vec![bits; access.count as usize]);
+                            self.b.masked_store(all, pointer, bytes, bits);
+                        }
+                    } else {
+                        let added: Vec<u64> = lanes.iter().map(|l| i64::from(*l) as u64).collect();
+                        let added = self.b.const_ints(self.int(64), &added);
+                        let chunk = self.b.add(self.b.splat(base, self.width), added);
+                        self.scattered(chunk, c, access, op, &values[c as usize]);
+                    }
+                }
+            }
+            Addresses::Each(chunks) => {
+                for (c, chunk) in chunks.iter().enumerate() {
+                    self.scattered(*chunk, c as u32, access, op, &values[c]);
+                }
+            }
+        }
+    }
+
+    /// Elements of several vectors in turn.
+    fn interleave(&self, vectors: &[Value]) -> Value {
+        let width = self.width as i32;
+        match vectors {
+            [one] => *one,
+            [a, b] => {
+                let indices: Vec<i32> = (0..2 * width).map(|i| i / 2 + i % 2 * width).collect();
+                self.b.shuffle(*a, *b, &indices)
+            }
+            many => {
+                let mut level: Vec<Value> = many.to_vec();
+                let count = level.len() as i32;
+                while level.len() > 1 {
+                    level = level.chunks(2).map(|pair| self.b.concat(pair[0], pair[1])).collect();
+                }
+                let indices: Vec<i32> = (0..count * width).map(|i| i / count + i % count * width).collect();
+                self.b.permute(level[0], &indices)
+            }
+        }
+    }
+
+    fn scattered(&self, chunk: Value, c: u32, access: Access, op: &Op, values: &[Value]) {
+        let lanes = if self.whole(op) {
+            self.b.ones(self.bits_type())
+        } else {
+            self.mask_chunk(self.scalar(op.uses[0]), c)
+        };
+        let pointers = self.b.int_to_ptr(chunk);
+        for (at, value) in values.iter().enumerate() {
+            let offset = self.c64(at as u64 * u64::from(access.bits / 8));
+            let pointers = if at == 0 { pointers } else { self.b.gep(pointers, offset) };
+            self.b.scatter(*value, pointers, access.bits / 8, lanes);
+        }
+    }
+
+    /// The value of a lane.
+    pub(super) fn lane_of(&self, chunks: &[Value], lane: Value) -> Value {
+        let place = self.scratch.expect("made at the start");
+        let (ty, bytes) = (chunks[0].ty().element(), chunks[0].ty().element_bits() / 8);
+        for (c, chunk) in chunks.iter().enumerate() {
+            let at = c as u64 * u64::from(self.width * bytes);
+            self.b.store(*chunk, self.b.offset(place, at), bytes);
+        }
+        let offset = self.b.mul(lane, self.c32(bytes));
+        let offset = self.b.zext(offset, self.int(64));
+        self.b.load(ty, self.b.gep(place, offset), bytes)
+    }
+}

@@ -1,0 +1,182 @@
+//! Small kernels that aim at the fast paths of native code and at their edges, in the interpreter and in native code of every level:
+//! the same bytes, and the same traps.
+//!
+//! The interpreter is tested against independent results elsewhere; here it is what native code must agree with.
+#![cfg(feature = "jit")]
+
+use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Vm};
+
+/// What a launch left: the buffers, or what its trap says without addresses.
+type Outcome = Result<Vec<Vec<u32>>, String>;
+
+/// A kernel `k(.u64 a, .u64 b, .u64 c, .u32 n)`, and what it is launched with.
+struct Case<'a> {
+    /// Its body behind the registers.
+    body: &'a str,
+    grid: u32,
+    block: [u32; 3],
+    buffers: [Vec<u32>; 3],
+    n: u32,
+}
+
+impl Case<'_> {
+    fn text(&self) -> String {
+        format!(
+            ".version 7.0\n.target sm_80\n.address_size 64\n.const .align 4 .b32 table[4] = {{1, 2, 3, 4}};\n\
+             .visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n)\n{{\n\
+             .reg .pred %p<10>; .reg .b16 %h<10>; .reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .f32 %f<20>; .reg .f64 %fd<10>;\n\
+             .shared .align 16 .b8 shared[4096];\n\
+             ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u64 %rd3, [c]; ld.param.u32 %r1, [n];\n\
+             mov.u32 %r2, %tid.x; mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ntid.x; mad.lo.u32 %r5, %r3, %r4, %r2;\n\
+             mul.wide.u32 %rd4, %r5, 4; add.u64 %rd5, %rd1, %rd4; add.u64 %rd6, %rd2, %rd4; add.u64 %rd7, %rd3, %rd4;\n\
+             {}\n}}\n",
+            self.body
+        )
+    }
+
+    fn run(&self, engine: Engine, cpu: Option<Cpu>) -> Option<Outcome> {
+        let vm = match Vm::with_cpu(ptx::check::module::AddressSize::Bits64, cpu) {
+            Ok(vm) => vm,
+            Err(error) => panic!("{error}"),
+        };
+        let module = vm.load("test.ptx", &self.text()).unwrap_or_else(|error| panic!("{error}"));
+        let kernel = module.kernel("k").unwrap();
+        let buffers: Vec<_> = self.buffers.iter().map(|data| vm.buffer(data).unwrap()).collect();
+        let [a, b, c] = &buffers[..] else { unreachable!() };
+        let args = [Arg::buffer(a), Arg::buffer(b), Arg::buffer(c), Arg::from(self.n)];
+        let launch = Launch::new([self.grid, 1, 1], self.block).threads(1).engine(engine);
+        let launch = launch.args(&kernel, &args).unwrap();
+        match vm.launch(&kernel, &launch) {
+            Ok(_) => Some(Ok(buffers.iter().map(|buffer| buffer.read().unwrap()).collect())),
+            Err(error) => match error.kind() {
+                ErrorKind::Trap(trap, _) => Some(Err(format!(
+                    "{} line {} at {:?} {:?}",
+                    trap.kind.word(),
+                    trap.line,
+                    trap.ctaid,
+                    trap.tid
+                ))),
+                ErrorKind::Machine(_) | ErrorKind::Caller(_) if cpu != Some(Cpu::Baseline) => None,
+                _ => panic!("{error}"),
+            },
+        }
+    }
+
+    /// Runs it everywhere; gives what the interpreter found.
+    fn agree(&self) -> Outcome {
+        let expected = self.run(Engine::Interp, None).expect("the interpreter runs everywhere");
+        for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
+            // A level that this machine lacks has nothing to say.
+            let Some(found) = self.run(Engine::Jit, Some(cpu)) else { continue };
+            assert_eq!(found, expected, "{cpu:?}\n{}", self.body);
+        }
+        expected
+    }
+}
+
+fn case(body: &str) -> Case<'_> {
+    let buffer = |seed: u32| (0..256).map(|i: u32| (i ^ seed).wrapping_mul(0x9e37_79b9)).collect();
+    Case { body, grid: 2, block: [64, 1, 1], buffers: [buffer(1), buffer(2), buffer(3)], n: 100 }
+}
+
+/// Numbers with NaN of many payloads, infinities and zeros among them.
+fn odd_floats() -> Vec<u32> {
+    let odd =
+        [0x7fa1_2345, 0xffc0_0001, 0x7fff_ffff, 0x7f80_0000, 0xff80_0000, 0, 0x8000_0000, 0x3f80_0000, 1];
+    (0..256)
+        .map(|i: usize| if i % 3 == 0 { odd[i / 3 % odd.len()] } else { (i as f32 - 99.5).to_bits() })
+        .collect()
+}
+
+#[test]
+fn the_bits_of_a_nan_are_the_same_wherever_they_are_seen() {
+    let bodies = [
+        // A store, an integer instruction, another lane, half of a pair, a wider register.
+        "ld.global.f32 %f1, [%rd5]; ld.global.f32 %f2, [%rd6]; add.f32 %f3, %f1, %f2; st.global.f32 [%rd7], %f3; ret;",
+        "ld.global.f32 %f1, [%rd5]; ld.global.f32 %f2, [%rd6]; mul.f32 %f3, %f1, %f2; mov.b32 %r9, %f3; \
+         add.u32 %r9, %r9, 1; st.global.u32 [%rd7], %r9; ret;",
+        "ld.global.f32 %f1, [%rd5]; ld.global.f32 %f2, [%rd6]; fma.rn.f32 %f3, %f1, %f2, %f1; mov.b32 %r9, %f3; \
+         shfl.sync.bfly.b32 %r10, %r9, 5, 31, -1; st.global.u32 [%rd7], %r10; ret;",
+        "ld.global.f32 %f1, [%rd5]; ld.global.f32 %f2, [%rd6]; sub.f32 %f3, %f1, %f2; mov.b64 %rd8, {%f3, %f1}; \
+         shr.u64 %rd9, %rd8, 3; cvt.u32.u64 %r9, %rd9; st.global.u32 [%rd7], %r9; ret;",
+        // Through a select, a copy and a loop that lanes leave one after another.
+        "ld.global.f32 %f1, [%rd5]; ld.global.f32 %f2, [%rd6]; and.b32 %r6, %r2, 7; \
+         L: add.f32 %f1, %f1, %f2; mul.f32 %f2, %f1, %f1; sub.u32 %r6, %r6, 1; setp.gt.s32 %p1, %r6, 0; @%p1 bra L; \
+         setp.lt.f32 %p2, %f1, %f2; selp.f32 %f4, %f1, %f2, %p2; mov.f32 %f5, %f4; st.global.f32 [%rd7], %f5; ret;",
+        "ld.global.f32 %f1, [%rd5]; ld.global.f32 %f2, [%rd6]; add.f32 %f3, %f1, %f2; setp.gt.u32 %p1, %r2, 9; \
+         @%p1 add.f32 %f3, %f2, %f2; @%p1 bra L; mul.f32 %f3, %f3, 0f7f800000; L: xor.b32 %f3, %f3, 0; st.global.f32 [%rd7], %f3; ret;",
+        // Across a barrier, and in a value that is the same in all lanes.
+        "ld.global.f32 %f1, [%rd5]; ld.global.f32 %f2, [%rd6]; add.f32 %f3, %f1, %f2; bar.sync 0; st.global.f32 [%rd7], %f3; ret;",
+        "ld.global.f32 %f1, [%rd1]; ld.global.f32 %f2, [%rd2+12]; add.f32 %f3, %f1, %f2; mov.b32 %r9, %f3; \
+         add.u32 %r9, %r9, %r2; st.global.u32 [%rd7], %r9; ret;",
+        // What only moves bits keeps a payload.
+        "ld.global.f32 %f1, [%rd5]; mov.f32 %f3, %f1; setp.lt.u32 %p1, %r2, 20; selp.f32 %f3, %f3, %f1, %p1; st.global.f32 [%rd7], %f3; ret;",
+    ];
+    for body in bodies {
+        let buffers = [odd_floats(), odd_floats().into_iter().rev().collect(), vec![0; 256]];
+        let case = Case { buffers, ..case(body) };
+        case.agree().unwrap();
+    }
+}
+
+#[test]
+fn accesses_that_are_checked_together_fault_like_single_ones() {
+    // Each buffer has 256 words; 128 threads.
+    let bodies = [
+        // Several behind one register; the last goes over the end in some lanes, in all, or by its alignment.
+        "ld.global.u32 %r6, [%rd5]; ld.global.u32 %r7, [%rd5+256]; add.u32 %r6, %r6, %r7; st.global.u32 [%rd7], %r6; ret;",
+        "st.global.u32 [%rd7], %r5; ld.global.u32 %r6, [%rd5]; ld.global.u32 %r7, [%rd5+768]; st.global.u32 [%rd7+4], %r7; ret;",
+        "st.global.u32 [%rd7], %r5; ld.global.u32 %r7, [%rd5+-4]; st.global.u32 [%rd7+4], %r7; ret;",
+        "st.global.u32 [%rd7], %r5; ld.global.u32 %r7, [%rd5+2]; st.global.u32 [%rd7+4], %r7; ret;",
+        "st.global.u32 [%rd3], %r5; ld.global.v2.u32 {%r6, %r7}, [%rd1+4]; st.global.u32 [%rd3+4], %r7; ret;",
+        // The same in shared memory.
+        "mov.u64 %rd8, shared; add.u64 %rd8, %rd8, %rd4; st.shared.u32 [%rd8], %r5; st.shared.u32 [%rd8+512], %r2; \
+         ld.shared.u32 %r6, [%rd8+3840]; st.global.u32 [%rd7], %r6; ret;",
+        "st.shared.u32 [shared+8], %r5; ld.shared.u32 %r6, [shared+8]; st.global.u32 [%rd7], %r6; ret;",
+        "mul.lo.u32 %r6, %r2, %r2; and.b32 %r6, %r6, 4092; cvt.u64.u32 %rd8, %r6; mov.u64 %rd9, shared; add.u64 %rd8, %rd8, %rd9; \
+         ld.shared.u32 %r6, [%rd8]; ld.shared.u32 %r7, [%rd8+4]; add.u32 %r6, %r6, %r7; st.global.u32 [%rd7], %r6; ret;",
+        // Lanes that are off reach beyond the end, or before the beginning; nothing happens there.
+        "setp.ge.u32 %p1, %r5, %r1; @%p1 bra X; ld.global.u32 %r6, [%rd5+624]; st.global.u32 [%rd7+624], %r6; X: ret;",
+        "setp.lt.u32 %p1, %r5, 7; @%p1 bra X; ld.global.u32 %r6, [%rd5+-28]; st.global.u32 [%rd7+-28], %r6; X: ret;",
+        "setp.ge.u32 %p1, %r5, %r1; @!%p1 ld.global.u32 %r6, [%rd5+624]; @!%p1 st.global.u32 [%rd7+624], %r6; ret;",
+        // From behind, and two at a time.
+        "setp.ge.u32 %p1, %r5, 60; @%p1 bra X; mul.wide.u32 %rd8, %r5, -8; add.u64 %rd8, %rd1, %rd8; \
+         ld.global.v2.u32 {%r6, %r7}, [%rd1+8]; add.u64 %rd9, %rd7, 0; st.global.u32 [%rd9], %r7; X: ret;",
+        "setp.ge.u32 %p1, %r2, 60; @%p1 bra X; sub.u32 %r6, 0, %r2; mul.wide.s32 %rd8, %r6, 8; add.u64 %rd8, %rd1, %rd8; \
+         ld.global.v2.u32 {%r6, %r7}, [%rd8+472]; st.global.v2.u32 [%rd8+472], {%r7, %r6}; X: ret;",
+        // All lanes at one address: the last that runs stays.
+        "st.global.u32 [%rd3], %r5; ret;",
+        "setp.eq.u32 %p1, %r3, 1; @%p1 bra X; setp.gt.u32 %p1, %r5, 21; @%p1 bra X; st.global.u32 [%rd3], %r5; \
+         ld.global.u32 %r6, [%rd1+4]; st.global.u32 [%rd3+8], %r6; st.global.u32 [%rd3+12], 17; X: ret;",
+        // Bytes, halves, pairs and quads.
+        "cvt.u64.u32 %rd8, %r5; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; ld.global.s8 %r6, [%rd9]; \
+         ld.global.u8 %r7, [%rd9+1]; add.u32 %r6, %r6, %r7; st.global.u8 [%rd10], %r6; ret;",
+        "mul.wide.u32 %rd8, %r5, 8; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; ld.global.f64 %fd1, [%rd9]; \
+         add.f64 %fd1, %fd1, %fd1; st.global.f64 [%rd10], %fd1; ret;",
+        "setp.ge.u32 %p1, %r5, 64; @%p1 bra X; mul.wide.u32 %rd8, %r5, 16; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; \
+         ld.global.v4.u32 {%r6, %r7, %r8, %r9}, [%rd9]; st.global.v4.u32 [%rd10], {%r9, %r7, %r8, %r6}; X: ret;",
+        // Through a loop, with an address that moves, until it is over the end.
+        "mov.u32 %r6, 0; mov.u32 %r7, 0; L: ld.global.u32 %r8, [%rd5]; add.u32 %r7, %r7, %r8; add.u64 %rd5, %rd5, 128; \
+         add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 4; @%p1 bra L; st.global.u32 [%rd7], %r7; ret;",
+        "mov.u32 %r6, 0; mov.u32 %r7, 0; L: ld.global.u32 %r8, [%rd5]; st.global.u32 [%rd7], %r8; add.u64 %rd5, %rd5, 128; \
+         add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 9; @%p1 bra L; ret;",
+        // A thread number that wraps around before it is widened.
+        "add.u32 %r6, %r2, -5; setp.lt.u32 %p1, %r2, 5; @%p1 bra X; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd8, %rd1, %rd8; \
+         ld.global.u32 %r7, [%rd8]; st.global.u32 [%rd7], %r7; X: ret;",
+        "add.u32 %r6, %r2, -5; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd8, %rd1, %rd8; ld.global.u32 %r7, [%rd8]; st.global.u32 [%rd7], %r7; ret;",
+        // What is loaded is the next address.
+        "ld.global.u32 %r6, [%rd5]; and.b32 %r6, %r6, 255; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd8, %rd2, %rd8; ld.global.u32 %r7, [%rd8]; \
+         ld.const.u32 %r8, [table+8]; add.u32 %r7, %r7, %r8; st.global.u32 [%rd7], %r7; ret;",
+        "ld.global.u32 %r6, [%rd5]; and.b32 %r6, %r6, 511; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd8, %rd2, %rd8; ld.global.u32 %r7, [%rd8]; \
+         st.global.u32 [%rd7], %r7; ret;",
+    ];
+    let mut faults = 0;
+    for body in bodies {
+        for block in [[64, 1, 1], [16, 4, 1], [8, 8, 1], [20, 3, 1]] {
+            let body = body.replace(" %r2, %r2;", " %r2, %r5;");
+            let case = Case { block, ..case(&body) };
+            faults += usize::from(case.agree().is_err());
+        }
+    }
+    assert!(faults > 15, "{faults} launches came to the faults that they are to come to");
+}
