@@ -225,3 +225,9 @@ impl HostBytes {
         with(unsafe { std::slice::from_raw_parts_mut(self.start.0.cast(), self.bytes) })
     }
 }
+
+/// Opens all memory of the process to the kernels of a device: for entry points whose documentation says so.
+pub(crate) fn reach_host(vm: &ptxvm::Vm) {
+    // SAFETY: the caller of the entry point hands host pointers to kernels, and promises that these access only what it may access itself.
+    unsafe { vm.reach_host() }
+}

@@ -20,6 +20,7 @@ mod launch;
 mod log;
 mod memory;
 mod module;
+mod ptx_run;
 mod refused;
 mod status;
 mod symbols;
