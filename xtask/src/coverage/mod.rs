@@ -10,7 +10,7 @@
 
 mod evidence;
 mod inventory;
-#[path = "../../../crates/ptxvm/tests/language/data.rs"]
+#[path = "../../../crates/ptx/tests/language/data.rs"]
 mod language;
 mod statement;
 

@@ -4,7 +4,10 @@
 //! lines that hold. Invariant: every comment that looks like an announcement is one; a malformed one is a fault, never skipped.
 //! The format is described in `tests/language/README.md`.
 
-use ptxvm::{CheckOptions, Checked, Diagnostic, Severity};
+use ptx::check::{CheckOptions, Checked, check};
+use ptx::diag::render::{Color, Source};
+use ptx::diag::{Diagnostic, Severity};
+use ptx::isa::Sm;
 
 /// A module of a file.
 #[derive(Clone, Debug)]
@@ -12,7 +15,7 @@ pub(crate) struct Case {
     /// Its heading; the name of the file where it has none.
     pub(crate) title: String,
     /// The target that it is checked for, if the heading names one.
-    pub(crate) gpu: Option<ptxvm::Sm>,
+    pub(crate) gpu: Option<Sm>,
     /// The text, after as many empty lines as precede it in the file: a line has one number in both.
     pub(crate) text: String,
     /// What its lines announce.
@@ -74,13 +77,13 @@ fn is_blank(line: &str) -> bool {
 }
 
 /// `TITLE`, `TITLE @gpu=sm_70`.
-fn title(heading: &str) -> Option<(String, Option<ptxvm::Sm>)> {
+fn title(heading: &str) -> Option<(String, Option<Sm>)> {
     let mut parts = heading.split(" @");
     let title = parts.next()?.trim().to_owned();
     let mut gpu = None;
     for option in parts {
         let ("gpu", name) = option.trim().split_once('=')? else { return None };
-        gpu = Some(ptxvm::Sm::from_name(name)?);
+        gpu = Some(Sm::from_name(name)?);
     }
     (!title.is_empty()).then_some((title, gpu))
 }
@@ -117,7 +120,7 @@ fn is_code(word: &str) -> bool {
 /// Checks a module: where it differs from what it announces, ready to print. Nothing where the two agree.
 pub(crate) fn judge(case: &Case) -> Vec<String> {
     let options = CheckOptions { gpu_name: case.gpu, ..CheckOptions::default() };
-    let checked = ptxvm::check(&case.title, &case.text, &options);
+    let checked = check(&case.title, &case.text, &options);
     let mut left: Vec<(usize, &Diagnostic)> =
         checked.diagnostics.iter().map(|d| (line_of(&checked, d), d)).collect();
     let mut faults = Vec::new();
@@ -138,7 +141,7 @@ pub(crate) fn judge(case: &Case) -> Vec<String> {
     for (line, diagnostic) in left.into_iter().filter(|(_, d)| d.severity == Severity::Error) {
         let valid = case.notes.iter().any(|n| n.line == line && n.finding == Finding::Valid);
         let what = if valid { "is valid, but came" } else { "came, and nothing announces it" };
-        let shown = indented(&ptxvm::render(diagnostic, &checked.source, false));
+        let shown = indented(&Source::new(&case.title, &checked.source.text).human(diagnostic, Color::Never));
         faults.push((line, format!("line {line}: {what}:\n{shown}")));
     }
     // A module without an announced error must come out of it as a module.
