@@ -27,7 +27,7 @@ fn refused(texts: &[&str]) -> String {
     assert!(checked.module.is_none());
     let [error] = checked.diagnostics.as_slice() else { panic!("{:?}", checked.diagnostics) };
     let parts = checked.source.parts.iter().map(|part| (part.start, part.name.as_str()));
-    Source::with_parts(&checked.source.text, std::borrow::Cow::Borrowed(&checked.source.lines), parts)
+    Source::with_parts(&checked.source.text, std::borrow::Cow::Borrowed(checked.source.lines()), parts)
         .human(error, Color::Never)
 }
 

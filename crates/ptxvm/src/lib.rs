@@ -84,6 +84,6 @@ pub fn render_json(diagnostic: &Diagnostic, source: &Source) -> String {
 
 fn rendered(source: &Source) -> ptx::diag::render::Source<'_> {
     let parts = source.parts.iter().map(|part| (part.start, part.name.as_str()));
-    let lines = std::borrow::Cow::Borrowed(&source.lines);
+    let lines = std::borrow::Cow::Borrowed(source.lines());
     ptx::diag::render::Source::with_parts(&source.text, lines, parts)
 }

@@ -14,7 +14,7 @@ use crate::isa::form::SpaceOf;
 use crate::isa::{Op, OperandForm, Space, Ty, TyKind};
 use crate::syntax::tree::{self, Name, Reference};
 
-impl<'a> BodyChecker<'_, 'a> {
+impl BodyChecker<'_, '_> {
     /// An address in brackets.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     pub(super) fn address(
@@ -22,7 +22,7 @@ impl<'a> BodyChecker<'_, 'a> {
         site: &Site<'_>,
         _form: &OperandForm,
         space: SpaceOf,
-        written: &Written<'a>,
+        written: &Written<'_>,
     ) -> Option<Operand> {
         let space = match space {
             SpaceOf::Is(space) => space,
@@ -56,7 +56,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// Base and offset of what stands in brackets, and the place of the base.
-    fn sum(&mut self, address: &'a tree::Address) -> Option<(AddressBase, i64, Span)> {
+    fn sum(&mut self, address: &tree::Address) -> Option<(AddressBase, i64, Span)> {
         let text = self.checker.text;
         let offset = match &address.offset {
             None => Some(0),
@@ -125,7 +125,7 @@ impl<'a> BodyChecker<'_, 'a> {
 
     /// What an offset is added to.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    fn base(&mut self, reference: &'a Reference) -> Option<AddressBase> {
+    fn base(&mut self, reference: &Reference) -> Option<AddressBase> {
         let text = self.checker.text;
         let name = reference.span.text(text);
         if self.special(reference).is_some() {
@@ -197,8 +197,8 @@ impl<'a> BodyChecker<'_, 'a> {
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     pub(super) fn indexed(
         &mut self,
-        array: &'a Name,
-        index: &'a tree::Address,
+        array: &Name,
+        index: &tree::Address,
     ) -> Option<(AddressBase, Option<RegisterId>, i64)> {
         let text = self.checker.text;
         let name = array.text(text);

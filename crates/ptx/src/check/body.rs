@@ -18,7 +18,8 @@ use super::shape::Shape;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{OperandShape, Space, Ty, Version};
-use crate::syntax::tree::{self, Block, Name, Reference};
+use crate::syntax::tree::{self, Name, Reference};
+use crate::syntax::{Parser, Piece};
 use std::collections::{HashMap, HashSet};
 
 /// The state of checking one body.
@@ -38,7 +39,7 @@ pub(super) struct BodyChecker<'c, 'a> {
     /// Which finding says that the instruction at hand needs a vector.
     pub(super) no_vector: Option<usize>,
     /// Where the operands of an instruction and their outlines are collected.
-    pub(super) lists: (Vec<Written<'a>>, Vec<OperandShape>),
+    pub(super) lists: (Vec<Written<'static>>, Vec<OperandShape>),
     /// Registers and variables of module scope that this body uses.
     module_registers: HashMap<u32, RegisterId>,
     module_locals: HashMap<u32, LocalId>,
@@ -70,10 +71,8 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         }
     }
 
-    /// The signature (with the parameters that old kernels declare in their bodies) and the body.
-    pub(super) fn finish(mut self, block: &Block) -> (Signature, Body) {
-        let end = block.span.end.saturating_sub(1).max(block.span.start);
-        self.body.end = Span::new(end, block.span.end);
+    fn finish(mut self, end: Span) -> (Signature, Body) {
+        self.body.end = end;
         let sequence = std::mem::take(&mut self.sequence);
         sequence.report(&self.body, &mut self.checker.report);
         // After an error, what would read a register may be missing.
@@ -83,37 +82,57 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         (self.signature, self.body)
     }
 
-    /// The statements of a block, in the scope that is open.
-    pub(super) fn block(&mut self, block: &'a Block) {
-        self.labels_of(block);
-        for statement in &block.statements {
-            match statement {
-                tree::Statement::Block(inner) => {
+    /// Reads and checks the body that comes next, in the scope that is open; gives the signature (with the parameters that old kernels
+    /// declare in their bodies) and the body. Each statement is checked as soon as it has been read, so that there is never a tree of
+    /// the whole body.
+    pub(super) fn check(mut self, parser: &mut Parser<'_>) -> (Signature, Body) {
+        let labels = parser.labels_ahead();
+        let outermost = self.checker.scopes.depth();
+        self.labels_of(&labels, parser.span().start);
+        parser.begin_body();
+        while let Some(piece) = parser.piece() {
+            self.checker.report.parsed(parser);
+            match piece {
+                Piece::Open(brace) => {
                     self.checker.scopes.open();
-                    self.block(inner);
-                    self.checker.scopes.close();
+                    self.labels_of(&labels, brace.start);
                 }
-                tree::Statement::Label(name) => self.label(*name),
-                tree::Statement::Variable(variable) => self.variable(variable),
-                tree::Statement::Instruction(instruction) => self.instruction(instruction),
-                tree::Statement::Loc(loc) => {
-                    if let Some(loc) = self.checker.loc(loc) {
-                        self.body.statements.push(Statement::Loc(loc));
-                    }
+                Piece::Close if self.checker.scopes.depth() > outermost => self.checker.scopes.close(),
+                Piece::Close => {}
+                Piece::Statement(tree::Statement::Instruction(instruction)) => {
+                    self.instruction(&instruction);
+                    parser.reuse(instruction);
                 }
-                tree::Statement::Pragma(pragma) => self.checker.pragma(&pragma.strings),
-                tree::Statement::CallPrototype(prototype) => self.call_prototype(prototype),
-                tree::Statement::CallTargets(targets) => self.call_targets(targets),
-                tree::Statement::BranchTargets(targets) => self.branch_targets(targets),
-                tree::Statement::Error(span) => self.checker.broken_names_of(*span),
+                Piece::Statement(statement) => self.statement(&statement),
             }
+        }
+        let last = parser.previous();
+        self.finish(Span::new(last.end.saturating_sub(1).max(last.start), last.end))
+    }
+
+    fn statement(&mut self, statement: &tree::Statement) {
+        match statement {
+            // The parser gives a block in pieces, and instructions have been seen to.
+            tree::Statement::Block(_) | tree::Statement::Instruction(_) => {}
+            tree::Statement::Label(name) => self.label(*name),
+            tree::Statement::Variable(variable) => self.variable(variable),
+            tree::Statement::Loc(loc) => {
+                if let Some(loc) = self.checker.loc(loc) {
+                    self.body.statements.push(Statement::Loc(loc));
+                }
+            }
+            tree::Statement::Pragma(pragma) => self.checker.pragma(&pragma.strings),
+            tree::Statement::CallPrototype(prototype) => self.call_prototype(prototype),
+            tree::Statement::CallTargets(targets) => self.call_targets(targets),
+            tree::Statement::BranchTargets(targets) => self.branch_targets(targets),
+            tree::Statement::Error(span) => self.checker.broken_names_of(*span),
         }
     }
 
-    /// Declares the labels of a block, so that branches may go forward.
-    fn labels_of(&mut self, block: &'a Block) {
-        for statement in &block.statements {
-            let tree::Statement::Label(name) = statement else { continue };
+    /// Declares the labels of the block whose `{` stands there, so that branches may go forward.
+    fn labels_of(&mut self, labels: &[(u32, Name)], brace: u32) {
+        let first = labels.partition_point(|(block, _)| *block < brace);
+        for (_, name) in labels[first..].iter().take_while(|(block, _)| *block == brace) {
             let text = name.text(self.checker.text);
             let id = LabelId(self.body.labels.len() as u32);
             match self.checker.scopes.declare(text, Entity::Label(id), name.span) {
@@ -144,7 +163,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         }
     }
 
-    fn variable(&mut self, variable: &'a tree::Variable) {
+    fn variable(&mut self, variable: &tree::Variable) {
         let space = variable.specifiers.space;
         match space.value {
             Space::Reg => {
@@ -177,7 +196,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
     }
 
     /// A `.param` in a body: a byte array for a call, or (before PTX 1.4) a parameter of the kernel.
-    fn param_variable(&mut self, variable: &'a tree::Variable) {
+    fn param_variable(&mut self, variable: &tree::Variable) {
         let formal = self.kind == FunctionKind::Entry && !self.checker.at_least(Version::new(1, 4));
         if !formal {
             let span = variable.specifiers.space.span;
@@ -299,7 +318,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
     }
 
     /// `name: .callprototype ...`. PTX ISA §11.3.3.
-    fn call_prototype(&mut self, prototype: &'a tree::CallPrototype) {
+    fn call_prototype(&mut self, prototype: &tree::CallPrototype) {
         let checker = &mut *self.checker;
         checker.needs(prototype.span, "`.callprototype`", Version::new(2, 1), 20, "11.3.3");
         let mut noreturn = false;
@@ -333,7 +352,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
     }
 
     /// `name: .calltargets f, g;`. PTX ISA §11.3.2.
-    fn call_targets(&mut self, targets: &'a tree::CallTargets) {
+    fn call_targets(&mut self, targets: &tree::CallTargets) {
         self.checker.needs(targets.span, "`.calltargets`", Version::new(2, 1), 20, "11.3.2");
         let mut list: Vec<FuncId> = Vec::new();
         let mut seen: HashSet<FuncId> = HashSet::new();
@@ -401,7 +420,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
     }
 
     /// `name: .branchtargets L1, L<4>;`. PTX ISA §11.3.1.
-    fn branch_targets(&mut self, targets: &'a tree::BranchTargets) {
+    fn branch_targets(&mut self, targets: &tree::BranchTargets) {
         let checker = &mut *self.checker;
         checker.needs(targets.span, "`.branchtargets`", Version::new(2, 1), 20, "11.3.1");
         if !checker.at_least(Version::new(6, 0)) {

@@ -26,9 +26,9 @@ pub(super) enum Callee {
     Prototype(ProtoId),
 }
 
-impl<'a> BodyChecker<'_, 'a> {
+impl BodyChecker<'_, '_> {
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    fn name_of(&mut self, written: &Written<'a>, what: &str) -> Option<&'a Reference> {
+    fn name_of<'t>(&mut self, written: &Written<'t>, what: &str) -> Option<&'t Reference> {
         match &written.kind {
             WrittenKind::Name(reference) if reference.suffix.is_none() => Some(reference),
             _ => {
@@ -39,7 +39,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// The target of `bra`.
-    pub(super) fn branch_label(&mut self, written: &Written<'a>) -> Option<Operand> {
+    pub(super) fn branch_label(&mut self, written: &Written<'_>) -> Option<Operand> {
         let reference = self.name_of(written, "a label must stand here")?;
         let text = self.checker.text;
         let name = reference.name.text(text);
@@ -72,7 +72,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// The list of `brx.idx`.
-    pub(super) fn target_list(&mut self, written: &Written<'a>) -> Option<Operand> {
+    pub(super) fn target_list(&mut self, written: &Written<'_>) -> Option<Operand> {
         let reference = self.name_of(written, "the label of a `.branchtargets` must stand here")?;
         let name = reference.name.text(self.checker.text);
         let message = match self.checker.scopes.find(name) {
@@ -95,7 +95,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// The function of a direct call.
-    pub(super) fn callee(&mut self, written: &Written<'a>) -> Option<Operand> {
+    pub(super) fn callee(&mut self, written: &Written<'_>) -> Option<Operand> {
         let reference = self.name_of(written, "the name of a function must stand here")?;
         let text = self.checker.text;
         let name = reference.name.text(text);
@@ -141,7 +141,7 @@ impl<'a> BodyChecker<'_, 'a> {
 
     /// The register of an indirect call.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    pub(super) fn function_pointer(&mut self, written: &Written<'a>) -> Option<Operand> {
+    pub(super) fn function_pointer(&mut self, written: &Written<'_>) -> Option<Operand> {
         let what = "a register with the address of a function must stand here";
         let WrittenKind::Name(reference) = &written.kind else { return self.wrong_kind(written.span, what) };
         let text = self.checker.text;
@@ -184,7 +184,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// The last operand of an indirect call: targets or prototype.
-    pub(super) fn call_target_list(&mut self, written: &Written<'a>) -> Option<Operand> {
+    pub(super) fn call_target_list(&mut self, written: &Written<'_>) -> Option<Operand> {
         let what = "a `.calltargets` list, a `.callprototype`, or an array of functions must stand here";
         let reference = self.name_of(written, what)?;
         let text = self.checker.text;
@@ -245,7 +245,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// Arguments or results, each taken for what it is; [`Self::call_signature`] compares them with the callee.
-    pub(super) fn call_operands(&mut self, form: &OperandForm, written: &Written<'a>) -> Option<Operand> {
+    pub(super) fn call_operands(&mut self, form: &OperandForm, written: &Written<'_>) -> Option<Operand> {
         let WrittenKind::List(list) = &written.kind else {
             return self.wrong_kind(written.span, "a list in parentheses must stand here");
         };
@@ -254,7 +254,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    fn actual(&mut self, dir: Dir, written: &Written<'a>) -> Option<Operand> {
+    fn actual(&mut self, dir: Dir, written: &Written<'_>) -> Option<Operand> {
         match &written.kind {
             WrittenKind::Name(reference) => {
                 if self.special(reference).is_some() {
@@ -380,7 +380,7 @@ impl<'a> BodyChecker<'_, 'a> {
         dir: Dir,
         params: &[Param],
         actuals: &mut [Operand],
-        written: &[Written<'a>],
+        written: &[Written<'_>],
         callee: Option<Span>,
     ) -> bool {
         let what = if dir == Dir::In { "argument" } else { "result" };
@@ -410,7 +410,7 @@ impl<'a> BodyChecker<'_, 'a> {
         &mut self,
         param: &Param,
         actual: &mut Operand,
-        written: &Written<'a>,
+        written: &Written<'_>,
     ) -> Result<(), Option<String>> {
         match actual {
             Operand::Imm(bits) => {

@@ -12,10 +12,10 @@ use super::scope::{Entity, Scopes};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Match, Sm, Version};
-use crate::syntax::tree::{self, Item, Name, Tree};
-use crate::syntax::{TokenKind, lexer};
+use crate::syntax::tree::{self, Item, Name};
+use crate::syntax::{Parser, TokenKind, lexer};
 use foldhash::fast::RandomState;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The state of checking one module.
@@ -25,7 +25,10 @@ pub(super) struct Checker<'a> {
     pub(super) report: Report,
     pub(super) header: Header,
     pub(super) scopes: Scopes<'a>,
-    pub(super) files: Vec<(u32, String)>,
+    /// Names of files by their index.
+    pub(super) files: BTreeMap<u32, String>,
+    /// The files that `.loc`s name, with the place that names each first; a `.file` may follow.
+    pub(super) located: BTreeMap<u32, Span>,
     pub(super) variables: Vec<Variable>,
     pub(super) functions: Vec<Function>,
     pub(super) prototypes: Vec<Signature>,
@@ -52,7 +55,7 @@ pub(super) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// Starts with what the parser found.
+    /// Starts with what was found before parsing.
     pub(super) fn new(text: &'a str, options: CheckOptions, parsed: Vec<Diagnostic>) -> Self {
         Self {
             text,
@@ -60,7 +63,8 @@ impl<'a> Checker<'a> {
             report: Report::new(options.strict, parsed),
             header: Header::default(),
             scopes: Scopes::new(),
-            files: Vec::new(),
+            files: BTreeMap::new(),
+            located: BTreeMap::new(),
             variables: Vec::new(),
             functions: Vec::new(),
             prototypes: Vec::new(),
@@ -91,7 +95,7 @@ impl<'a> Checker<'a> {
             version,
             target,
             address_size: self.header.address_size(),
-            files: self.files,
+            files: self.files.into_iter().collect(),
             variables: self.variables,
             functions: self.functions,
             prototypes: self.prototypes,
@@ -99,21 +103,19 @@ impl<'a> Checker<'a> {
         (Some(module), diagnostics)
     }
 
-    /// Checks all items.
-    pub(super) fn module(&mut self, tree: &'a Tree) {
-        self.header_of(tree);
-        self.files_of(tree);
-        for item in &tree.items {
-            match item {
+    /// Reads and checks all items.
+    pub(super) fn module(&mut self, parser: &mut Parser<'_>) {
+        while let Some(item) = parser.item() {
+            self.report.parsed(parser);
+            match &item {
                 // The header has been read before everything else.
                 Item::Version(_) | Item::AddressSize(_) => {}
                 Item::Error(span) => self.broken_names_of(*span),
-                Item::Target(target) => self.later_target(tree, target),
+                Item::Target(target) => self.later_target(target),
                 Item::Variable(variable) => self.module_variable(variable),
-                Item::Function(function) => self.function(function),
+                Item::Function(function) => self.function(function, parser),
                 Item::Alias(alias) => self.alias(alias),
-                // Files have been read before, so that a `.loc` may precede its `.file`.
-                Item::File(_) => {}
+                Item::File(file) => self.file(file),
                 Item::Section(section) => self.section(section),
                 Item::Dwarf(span) => self.dwarf_line(*span),
                 Item::Pragma(pragma) => self.pragma(&pragma.strings),
@@ -122,6 +124,7 @@ impl<'a> Checker<'a> {
                 }
             }
         }
+        self.report.parsed(parser);
         self.end_of_module();
     }
 
@@ -219,6 +222,7 @@ impl<'a> Checker<'a> {
     }
 
     fn end_of_module(&mut self) {
+        self.missing_files();
         if !self.has_stack() {
             recursion::report(self.functions.len(), &self.calls, &mut self.report);
         }

@@ -9,48 +9,48 @@ use super::module::Loc;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::Version;
-use crate::syntax::tree::{self, Expr, ExprKind, Item, SectionLine, Spanned, Str, Tree};
-use std::collections::HashMap;
+use crate::syntax::tree::{self, Expr, ExprKind, SectionLine, Spanned, Str};
 
 impl Checker<'_> {
-    /// Reads all `.file` directives.
-    pub(super) fn files_of(&mut self, tree: &Tree) {
-        let mut seen: HashMap<u32, usize> = HashMap::new();
-        for item in &tree.items {
-            let Item::File(file) = item else { continue };
-            if file.timestamp.is_some() || file.size.is_some() {
-                self.needs(file.span, "a time stamp or size in `.file`", Version::new(3, 2), 10, "11.5.3");
-            }
-            let Ok(index) = u32::try_from(file.index.value) else {
-                self.report.push(
-                    Diagnostic::new(Code::BadDeclaration, file.index.span, "a file index has 32 bits")
-                        .with_section("11.5.3"),
-                );
-                continue;
-            };
-            let name = file.name.text(self.text).to_owned();
-            match seen.get(&index) {
-                Some(place) => {
-                    if self.files[*place].1 != name {
-                        self.report.push(
-                            Diagnostic::new(
-                                Code::NotPortable,
-                                file.index.span,
-                                format!("file {index} is defined twice"),
-                            )
-                            .with_label("the last definition counts")
-                            .with_section("11.5.3"),
-                        );
-                    }
-                    self.files[*place].1 = name;
-                }
-                None => {
-                    seen.insert(index, self.files.len());
-                    self.files.push((index, name));
-                }
+    /// A `.file`.
+    pub(super) fn file(&mut self, file: &tree::File) {
+        if file.timestamp.is_some() || file.size.is_some() {
+            self.needs(file.span, "a time stamp or size in `.file`", Version::new(3, 2), 10, "11.5.3");
+        }
+        let Ok(index) = u32::try_from(file.index.value) else {
+            self.report.push(
+                Diagnostic::new(Code::BadDeclaration, file.index.span, "a file index has 32 bits")
+                    .with_section("11.5.3"),
+            );
+            return;
+        };
+        let name = file.name.text(self.text).to_owned();
+        if let Some(earlier) = self.files.insert(index, name)
+            && earlier != file.name.text(self.text)
+        {
+            self.report.push(
+                Diagnostic::new(Code::NotPortable, file.index.span, format!("file {index} is defined twice"))
+                    .with_label("the last definition counts")
+                    .with_section("11.5.3"),
+            );
+        }
+    }
+
+    /// Says which files `.loc`s name that there are not, each once.
+    pub(super) fn missing_files(&mut self) {
+        for (index, span) in std::mem::take(&mut self.located) {
+            if !self.files.contains_key(&index) {
+                self.missing_file(u64::from(index), span);
             }
         }
-        self.files.sort_by_key(|(index, _)| *index);
+    }
+
+    fn missing_file(&mut self, index: u64, span: Span) {
+        self.report.push(
+            Diagnostic::new(Code::Undeclared, span, format!("there is no `.file {index}`"))
+                .with_help(format!("`.file {index} \"name\"` at module scope"))
+                .with_section("11.5.4"),
+        );
     }
 
     /// A `.loc`.
@@ -65,16 +65,12 @@ impl Checker<'_> {
     }
 
     fn loc_file(&mut self, file: Spanned<u64>) -> Option<u32> {
-        let index = u32::try_from(file.value).ok();
-        let known = index.filter(|index| self.files.binary_search_by_key(index, |(i, _)| *i).is_ok());
-        if known.is_none() {
-            self.report.push(
-                Diagnostic::new(Code::Undeclared, file.span, format!("there is no `.file {}`", file.value))
-                    .with_help(format!("`.file {} \"name\"` at module scope", file.value))
-                    .with_section("11.5.4"),
-            );
-        }
-        known
+        let Ok(index) = u32::try_from(file.value) else {
+            self.missing_file(file.value, file.span);
+            return None;
+        };
+        self.located.entry(index).or_insert(file.span);
+        Some(index)
     }
 
     /// A `.pragma`: strings that are not known have no effect.

@@ -64,7 +64,7 @@ const MOST_REGISTERS: u64 = 1 << 32;
 
 impl<'a> Checker<'a> {
     /// A declaration at module scope.
-    pub(super) fn module_variable(&mut self, variable: &'a tree::Variable) {
+    pub(super) fn module_variable(&mut self, variable: &tree::Variable) {
         let specifiers = &variable.specifiers;
         match specifiers.space.value {
             Space::Global | Space::Const | Space::Shared | Space::Tex => {
@@ -83,7 +83,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Declares all names of a declaration as broken.
-    pub(super) fn declare_broken(&mut self, variable: &'a tree::Variable) {
+    pub(super) fn declare_broken(&mut self, variable: &tree::Variable) {
         for declarator in &variable.names {
             let name = declarator.name.text(self.text);
             // A second error about the same name would say nothing new.
@@ -105,7 +105,7 @@ impl<'a> Checker<'a> {
     }
 
     /// `.reg` and `.local` at module scope: legal without an ABI, before PTX 3.0.
-    fn module_scoped(&mut self, variable: &'a tree::Variable) {
+    fn module_scoped(&mut self, variable: &tree::Variable) {
         let specifiers = &variable.specifiers;
         let space = specifiers.space.value;
         if self.at_least(Version::new(3, 0)) {
@@ -138,7 +138,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A variable that is laid out once: of module scope, or hoisted from a body.
-    pub(super) fn static_variable(&mut self, variable: &'a tree::Variable, place: Place) {
+    pub(super) fn static_variable(&mut self, variable: &tree::Variable, place: Place) {
         let specifiers = &variable.specifiers;
         let space = specifiers.space.value;
         if space == Space::Tex {
@@ -542,7 +542,7 @@ impl<'a> Checker<'a> {
     /// Declares the registers of a `.reg` in a body; `new` makes one.
     pub(super) fn registers(
         &mut self,
-        variable: &'a tree::Variable,
+        variable: &tree::Variable,
         mut new: impl FnMut(&str, &Shape) -> RegisterId,
     ) {
         let specifiers = &variable.specifiers;
@@ -583,7 +583,7 @@ impl<'a> Checker<'a> {
     /// Declares the `.local` or `.param` variables of a body; `new` makes one.
     pub(super) fn locals(
         &mut self,
-        variable: &'a tree::Variable,
+        variable: &tree::Variable,
         function: FuncId,
         mut new: impl FnMut(&str, &Shape) -> LocalId,
     ) {

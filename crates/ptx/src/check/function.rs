@@ -14,7 +14,15 @@ use super::scope::Entity;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Space, TyKind, Version};
+use crate::syntax::Parser;
 use crate::syntax::tree::{self, Expr, FunctionDirectiveKind, Parameter};
+
+/// Whether a function comes with its body.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stands {
+    Declared,
+    Defined,
+}
 
 /// What the directives between signature and body say.
 #[derive(Default)]
@@ -24,13 +32,14 @@ struct Directives {
 }
 
 impl<'a> Checker<'a> {
-    /// A function or kernel, with or without body.
-    pub(super) fn function(&mut self, function: &'a tree::Function) {
+    /// A function or kernel. Its body, where it has one, comes next.
+    pub(super) fn function(&mut self, function: &tree::Function, parser: &mut Parser<'_>) {
+        let stands = if parser.body_follows() { Stands::Defined } else { Stands::Declared };
         let kind = match function.kind.value {
             tree::FunctionKind::Entry => FunctionKind::Entry,
             tree::FunctionKind::Func => FunctionKind::Func,
         };
-        let linkage = self.function_linkage(function);
+        let linkage = self.function_linkage(function, stands);
         for attribute in &function.attributes {
             let word = attribute.word;
             if word.text(self.text) == "unified" {
@@ -60,8 +69,8 @@ impl<'a> Checker<'a> {
             self.parameter_space(function, signature);
         }
         let Some(name) = function.name else { return };
-        let id = self.function_id(function, kind, linkage, signature.as_ref());
-        if function.body.is_none() && kind == FunctionKind::Entry && linkage != Linkage::Extern {
+        let id = self.function_id(function, stands, kind, linkage, signature.as_ref());
+        if stands == Stands::Declared && kind == FunctionKind::Entry && linkage != Linkage::Extern {
             self.report.push(
                 Diagnostic::new(
                     Code::NotPortable,
@@ -71,23 +80,23 @@ impl<'a> Checker<'a> {
                 .with_section("11.2.1"),
             );
         }
-        let Some(body) = &function.body else {
+        if stands == Stands::Declared {
             if let Some(entry) = id.and_then(|id| self.functions.get_mut(id.0 as usize))
                 && entry.body.is_none()
             {
                 entry.performance = directives.performance;
             }
             return;
-        };
+        }
         let Some(id) = id else {
             // The body is still checked, under an id that nothing refers to.
             let id = FuncId(self.functions.len() as u32);
             self.functions.push(self.placeholder(function, kind));
-            self.body(id, kind, function, body, signature.unwrap_or_default());
+            self.body(id, kind, function, parser, signature.unwrap_or_default());
             return;
         };
         let signature = signature.unwrap_or_default();
-        let (signature, checked) = self.body(id, kind, function, body, signature);
+        let (signature, checked) = self.body(id, kind, function, parser, signature);
         if let Some(entry) = self.functions.get_mut(id.0 as usize) {
             entry.signature = signature;
             entry.performance = directives.performance;
@@ -108,10 +117,10 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn function_linkage(&mut self, function: &tree::Function) -> Linkage {
+    fn function_linkage(&mut self, function: &tree::Function, stands: Stands) -> Linkage {
         let Some(linkage) = function.linkage else { return Linkage::Internal };
         match linkage.value {
-            tree::Linkage::Extern if function.body.is_some() => {
+            tree::Linkage::Extern if stands == Stands::Defined => {
                 self.report.push(
                     Diagnostic::new(
                         Code::BadDeclaration,
@@ -142,7 +151,8 @@ impl<'a> Checker<'a> {
     /// Finds or makes the entry of a function; `None` where its name cannot be declared.
     fn function_id(
         &mut self,
-        function: &'a tree::Function,
+        function: &tree::Function,
+        stands: Stands,
         kind: FunctionKind,
         linkage: Linkage,
         signature: Option<&Signature>,
@@ -151,10 +161,10 @@ impl<'a> Checker<'a> {
         let text = name.text(self.text);
         match self.scopes.find_global(text) {
             Some((Entity::Func(id), _)) => {
-                self.again(id, function, kind, linkage, signature);
+                self.again(id, function, stands, kind, linkage, signature);
                 let defined = self.functions[id.0 as usize].body.is_some();
                 // A second body is checked, but not kept.
-                (!defined || function.body.is_none()).then_some(id)
+                (!defined || stands == Stands::Declared).then_some(id)
             }
             Some(_) | None => {
                 self.name_of_function(text, name.span);
@@ -192,6 +202,7 @@ impl<'a> Checker<'a> {
         &mut self,
         id: FuncId,
         function: &tree::Function,
+        stands: Stands,
         kind: FunctionKind,
         linkage: Linkage,
         signature: Option<&Signature>,
@@ -204,7 +215,7 @@ impl<'a> Checker<'a> {
             self.mismatch(name.span, text, "a kernel and a device function", earlier);
             return;
         }
-        if defined && function.body.is_some() {
+        if defined && stands == Stands::Defined {
             self.report.push(
                 Diagnostic::new(Code::Redeclared, name.span, format!("`{text}` is defined twice"))
                     .with_related(earlier, "first defined here")
@@ -218,7 +229,7 @@ impl<'a> Checker<'a> {
             self.mismatch(name.span, text, &difference, earlier);
             return;
         }
-        if defined || (was == Linkage::Extern && function.body.is_some()) {
+        if defined || (was == Linkage::Extern && stands == Stands::Defined) {
             let what = if defined {
                 "a declaration after the definition"
             } else {
@@ -235,7 +246,7 @@ impl<'a> Checker<'a> {
             );
         }
         let entry = &mut self.functions[id.0 as usize];
-        if function.body.is_some() {
+        if stands == Stands::Defined {
             entry.span = name.span;
             if linkage != Linkage::Internal || was == Linkage::Extern {
                 entry.linkage = linkage;
@@ -461,13 +472,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks a body; gives the signature with the places of its parameters.
+    /// Reads and checks a body; gives the signature with the places of its parameters.
     fn body(
         &mut self,
         id: FuncId,
         kind: FunctionKind,
-        function: &'a tree::Function,
-        block: &'a tree::Block,
+        function: &tree::Function,
+        parser: &mut Parser<'_>,
         mut signature: Signature,
     ) -> (Signature, Body) {
         self.scopes.open();
@@ -494,15 +505,13 @@ impl<'a> Checker<'a> {
                 let _ = self.scopes.declare(name.text(self.text), Entity::Broken, name.span);
             }
         }
-        let mut checker = BodyChecker::new(self, id, kind, body, signature);
-        checker.block(block);
-        let (signature, body) = checker.finish(block);
+        let (signature, body) = BodyChecker::new(self, id, kind, body, signature).check(parser);
         self.scopes.close();
         self.undeclared.clear();
         (signature, body)
     }
 
-    fn formal(&mut self, body: &mut Body, param: &mut Param, parameter: &'a Parameter, role: LocalRole) {
+    fn formal(&mut self, body: &mut Body, param: &mut Param, parameter: &Parameter, role: LocalRole) {
         let name = parameter.declarator.name;
         let (storage, entity) = if param.space == Space::Reg {
             let id = RegisterId(body.registers.len() as u32);
@@ -531,7 +540,7 @@ impl<'a> Checker<'a> {
     }
 
     /// `.alias name, target;`. PTX ISA §11.2.3.
-    pub(super) fn alias(&mut self, alias: &'a tree::Alias) {
+    pub(super) fn alias(&mut self, alias: &tree::Alias) {
         self.needs(alias.span, "`.alias`", Version::new(6, 3), 30, "11.2.3");
         let (Some(name), Some(target)) = (self.alias_part(alias.name), self.alias_part(alias.target)) else {
             return;

@@ -9,7 +9,7 @@ use super::scope::closest;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Level, Sm, Version};
-use crate::syntax::tree::{self, Item, Tree};
+use crate::syntax::tree::{self, Item};
 
 /// What the header says.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +22,8 @@ pub(super) struct Header {
     pub(super) sm: Option<Sm>,
     /// Place of its name.
     pub(super) sm_span: Span,
+    /// The first `.target`.
+    first_target: Option<Span>,
     /// The newest architecture of all `.target`s.
     pub(super) newest: Option<Sm>,
     /// Place of `texmode_...`, and whether it is independent.
@@ -76,13 +78,13 @@ const LARGEST_MINOR: [(u32, u32); 9] =
 const OPTIONS: [&str; 4] = ["texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"];
 
 impl Checker<'_> {
-    /// Reads `.version`, the first `.target` and `.address_size`, and says what is wrong with their order.
-    pub(super) fn header_of(&mut self, tree: &Tree) {
-        let broken_start = matches!(tree.items.first(), Some(Item::Error(_)));
+    /// Reads `.version`, the first `.target` and `.address_size` among the first items, and says what is wrong with their order.
+    pub(super) fn header_of(&mut self, items: &[Item]) {
+        let broken_start = matches!(items.first(), Some(Item::Error(_)));
         let mut seen_version = false;
         let mut seen_target = false;
         let mut seen_size: Option<Span> = None;
-        for (index, item) in tree.items.iter().enumerate() {
+        for (index, item) in items.iter().enumerate() {
             match item {
                 Item::Version(version) => {
                     if seen_version {
@@ -101,11 +103,12 @@ impl Checker<'_> {
                 }
                 Item::Target(target) if !seen_target => {
                     seen_target = true;
+                    self.header.first_target = Some(target.span);
                     self.target(target);
                     // An `.address_size` between the two is misplaced itself.
                     let after_version = index > 0
                         && matches!(
-                            tree.items[index - 1],
+                            items[index - 1],
                             Item::Version(_) | Item::Error(_) | Item::AddressSize(_)
                         );
                     if seen_version && !after_version {
@@ -114,7 +117,7 @@ impl Checker<'_> {
                 }
                 Item::AddressSize(size) => {
                     let after_target =
-                        index > 0 && matches!(tree.items[index - 1], Item::Target(_) | Item::Error(_));
+                        index > 0 && matches!(items[index - 1], Item::Target(_) | Item::Error(_));
                     if let Some(earlier) = seen_size {
                         self.duplicate(size.span, ".address_size", earlier, "11.1.3");
                     } else {
@@ -141,7 +144,7 @@ impl Checker<'_> {
                 | Item::Error(_) => {}
             }
         }
-        let start = tree.items.first().map_or(Span::default(), |item| {
+        let start = items.first().map_or(Span::default(), |item| {
             let start = item.span().start;
             Span::new(start, item.span().end.min(start + 8))
         });
@@ -168,22 +171,8 @@ impl Checker<'_> {
     }
 
     /// A further `.target`: it may name another architecture for what follows.
-    pub(super) fn later_target(&mut self, tree: &Tree, target: &tree::Target) {
-        let first = tree.items.iter().find_map(|item| match item {
-            Item::Target(first) => Some(first.span),
-            Item::Version(_)
-            | Item::AddressSize(_)
-            | Item::Variable(_)
-            | Item::Function(_)
-            | Item::Alias(_)
-            | Item::File(_)
-            | Item::Section(_)
-            | Item::Dwarf(_)
-            | Item::Pragma(_)
-            | Item::Loc(_)
-            | Item::Error(_) => None,
-        });
-        if first == Some(target.span) {
+    pub(super) fn later_target(&mut self, target: &tree::Target) {
+        if self.header.first_target == Some(target.span) {
             return;
         }
         self.report.push(

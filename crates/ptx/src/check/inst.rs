@@ -17,40 +17,40 @@ use crate::syntax::tree::{self, OperandKind, Reference};
 
 /// A written operand, its expressions evaluated.
 #[derive(Clone, Debug)]
-pub(super) struct Written<'a> {
+pub(super) struct Written<'t> {
     /// Where it stands.
     pub(super) span: Span,
     /// What it is.
-    pub(super) kind: WrittenKind<'a>,
+    pub(super) kind: WrittenKind<'t>,
 }
 
 /// What a written operand is.
 #[derive(Clone, Debug)]
-pub(super) enum WrittenKind<'a> {
+pub(super) enum WrittenKind<'t> {
     /// `_`
     Sink,
     /// A name.
-    Name(&'a Reference),
+    Name(&'t Reference),
     /// `!p`
-    Not(&'a Reference),
+    Not(&'t Reference),
     /// `-a`
-    Minus(&'a Reference),
+    Minus(&'t Reference),
     /// A constant.
     Const(Const),
     /// A name plus a constant.
     Sum(SymbolSum),
     /// `{a, b}`
-    Vector(Vec<Written<'a>>),
+    Vector(Vec<Written<'t>>),
     /// `[a+4]`
-    Address(&'a tree::Address),
+    Address(&'t tree::Address),
     /// `[a, b]`
-    Brackets(Vec<Written<'a>>),
+    Brackets(Vec<Written<'t>>),
     /// `a[4]`
-    Indexed(&'a tree::Name, &'a tree::Address),
+    Indexed(&'t tree::Name, &'t tree::Address),
     /// `d|p`
-    Pair(Box<Written<'a>>, Box<Written<'a>>),
+    Pair(Box<Written<'t>>, Box<Written<'t>>),
     /// `(a, b)`
-    List(Vec<Written<'a>>),
+    List(Vec<Written<'t>>),
 }
 
 impl Written<'_> {
@@ -104,18 +104,20 @@ pub(super) struct Site<'m> {
 
 impl<'a> BodyChecker<'_, 'a> {
     /// Checks an instruction. The lists of its operands take the memory of the instruction before it.
-    pub(super) fn instruction(&mut self, instruction: &'a tree::Instruction) {
+    pub(super) fn instruction(&mut self, instruction: &tree::Instruction) {
         let (mut written, mut shapes) = std::mem::take(&mut self.lists);
         self.instruction_with(instruction, &mut written, &mut shapes);
         written.clear();
         shapes.clear();
+        // An empty list that is collected keeps its memory, and loses the lifetime of what was in it.
+        let written = written.into_iter().map_while(|_| None).collect();
         self.lists = (written, shapes);
     }
 
-    fn instruction_with(
+    fn instruction_with<'t>(
         &mut self,
-        instruction: &'a tree::Instruction,
-        written: &mut Vec<Written<'a>>,
+        instruction: &'t tree::Instruction,
+        written: &mut Vec<Written<'t>>,
         shapes: &mut Vec<OperandShape>,
     ) {
         let text = self.checker.text;
@@ -167,7 +169,7 @@ impl<'a> BodyChecker<'_, 'a> {
     fn vector_registers(
         &self,
         instruction: &tree::Instruction,
-        written: &[Written<'a>],
+        written: &[Written<'_>],
         shapes: &mut [OperandShape],
     ) {
         let text = self.checker.text;
@@ -196,7 +198,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// The modifiers, with a bank put into its word: `const[2]`.
-    fn words(&mut self, instruction: &'a tree::Instruction) -> Option<Vec<std::borrow::Cow<'a, str>>> {
+    fn words(&mut self, instruction: &tree::Instruction) -> Option<Vec<std::borrow::Cow<'a, str>>> {
         let text = self.checker.text;
         let mut words: Vec<std::borrow::Cow<'a, str>> =
             instruction.modifiers.iter().map(|word| word.text(text).into()).collect();
@@ -226,7 +228,7 @@ impl<'a> BodyChecker<'_, 'a> {
     /// looked up once.
     fn find(
         &mut self,
-        instruction: &'a tree::Instruction,
+        instruction: &tree::Instruction,
         written: &[Written<'_>],
         shapes: &[OperandShape],
     ) -> Option<Match> {
@@ -278,7 +280,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// Where operands are broken: says at least that the instruction does not exist.
-    fn words_alone(&mut self, instruction: &'a tree::Instruction) {
+    fn words_alone(&mut self, instruction: &tree::Instruction) {
         if self.checker.report.is_full() {
             return;
         }
@@ -366,7 +368,7 @@ impl<'a> BodyChecker<'_, 'a> {
 
     /// `@p`: `None` after an error.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    fn guard(&mut self, guard: &'a tree::Guard) -> Option<Guard> {
+    fn guard(&mut self, guard: &tree::Guard) -> Option<Guard> {
         let text = self.checker.text;
         let name = guard.name.span.text(text);
         let special = self.special(&guard.name).is_some();
@@ -391,7 +393,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// Evaluates the expressions of an operand; `None` after an error.
-    fn written(&mut self, operand: &'a tree::Operand) -> Option<Written<'a>> {
+    fn written<'t>(&mut self, operand: &'t tree::Operand) -> Option<Written<'t>> {
         let kind = match &operand.kind {
             OperandKind::Sink => WrittenKind::Sink,
             OperandKind::Name(reference) => WrittenKind::Name(reference),
@@ -417,8 +419,8 @@ impl<'a> BodyChecker<'_, 'a> {
         Some(Written { span: operand.span, kind })
     }
 
-    fn written_list(&mut self, list: &'a [tree::Operand]) -> Option<Vec<Written<'a>>> {
-        let all: Vec<Option<Written<'a>>> = list.iter().map(|operand| self.written(operand)).collect();
+    fn written_list<'t>(&mut self, list: &'t [tree::Operand]) -> Option<Vec<Written<'t>>> {
+        let all: Vec<Option<Written<'t>>> = list.iter().map(|operand| self.written(operand)).collect();
         all.into_iter().collect()
     }
 

@@ -3,6 +3,8 @@
 //! Invariant: a [`Module`] exists only where no error was found; then nothing later can fail because of the text. Several
 //! mistakes give several diagnostics, one mistake gives one: what rests on something broken says nothing more.
 //!
+//! The tree of a statement or declaration is dropped once it has been checked; there is never one of a whole module.
+//!
 //! Data flow: the header (`header`) fixes version and target; declarations (`declare`, `shape`, `init`, `function`) fill the
 //! module's scope (`scope`) in the order of the text; bodies (`body`) are checked as they are met: each instruction
 //! (`inst`) finds its row in the table, then its operands (`operand`, `mov`, `address`, `texture`, `call`) and the row's rules (`rule`)
@@ -51,7 +53,7 @@ pub use unresolved::{Unresolved, unresolved};
 
 use crate::diag::{Code, Diagnostic};
 use crate::isa::Sm;
-use crate::syntax;
+use crate::syntax::{self, Parser};
 use checker::Checker;
 use module::Source;
 use std::sync::Arc;
@@ -90,10 +92,15 @@ pub fn check(name: &str, text: &str, options: &CheckOptions) -> Checked {
         return too_long(name);
     }
     let source = Arc::new(Source::new(name, text));
-    let mut parsed = syntax::parse_items(text);
-    parsed.diagnostics.extend(preprocessed.diagnostics);
-    let mut checker = Checker::new(text, *options, parsed.diagnostics);
-    checker.module(&parsed.tree);
+    let mut lexed = syntax::lexer::lex_seen(text);
+    let mut found = preprocessed.diagnostics;
+    found.append(&mut lexed.diagnostics);
+    let mut checker = Checker::new(text, *options, found);
+    // What stands before the last directive of the header is read twice, as everything depends on it, wherever it stands.
+    let header = Parser::new(text, &lexed).items(lexed.header_end);
+    checker.header_of(&header);
+    checker.module(&mut Parser::new(text, &lexed));
+    drop(lexed);
     let (module, diagnostics) = checker.finish(Arc::clone(&source));
     Checked { module, source, diagnostics }
 }

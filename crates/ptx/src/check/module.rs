@@ -8,7 +8,7 @@
 
 use crate::isa::{Mods, RowId, Sm, Space, Sreg, Ty, Version};
 use crate::{LineIndex, Span};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Index of a [`Variable`] in [`Module::variables`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,8 +37,8 @@ pub struct Source {
     pub name: String,
     /// The text.
     pub text: String,
-    /// Its line starts.
-    pub lines: LineIndex,
+    /// Its line starts, once somebody has asked for a line.
+    lines: OnceLock<LineIndex>,
     /// The texts that it consists of, in order; at least one.
     pub parts: Vec<SourcePart>,
 }
@@ -57,7 +57,7 @@ impl Source {
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let (name, text) = (name.into(), text.into());
         let parts = vec![SourcePart { name: name.clone(), start: 0 }];
-        Self { name, lines: LineIndex::new(&text), text, parts }
+        Self { name, text, lines: OnceLock::new(), parts }
     }
 
     /// Several texts as one, each a part that begins on a line of its own. `None` where they are too long for spans.
@@ -77,7 +77,12 @@ impl Source {
         }
         u32::try_from(text.len()).ok()?;
         let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
-        Some(Self { name: names.join(" + "), lines: LineIndex::new(&text), text, parts })
+        Some(Self { name: names.join(" + "), text, lines: OnceLock::new(), parts })
+    }
+
+    /// The line starts of the text.
+    pub fn lines(&self) -> &LineIndex {
+        self.lines.get_or_init(|| LineIndex::new(&self.text))
     }
 
     /// The part that a span starts in.
@@ -92,8 +97,8 @@ impl Source {
 
     /// Line number (from 1) of a span's start, in its own text.
     pub fn line(&self, span: Span) -> u32 {
-        let before = self.part(span).map_or(1, |part| self.lines.line(part.start));
-        self.lines.line(span.start).saturating_sub(before) + 1
+        let before = self.part(span).map_or(1, |part| self.lines().line(part.start));
+        self.lines().line(span.start).saturating_sub(before) + 1
     }
 }
 

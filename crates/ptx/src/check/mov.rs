@@ -14,10 +14,10 @@ use crate::diag::{Code, Diagnostic};
 use crate::isa::{Dir, OperandForm, Slot, Space, Ty, TyKind, Version};
 use crate::syntax::tree::Reference;
 
-impl<'a> BodyChecker<'_, 'a> {
+impl BodyChecker<'_, '_> {
     /// What `mov` reads. PTX ISA §9.7.8.2.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    pub(super) fn mov_source(&mut self, site: &Site<'_>, written: &Written<'a>) -> Option<Operand> {
+    pub(super) fn mov_source(&mut self, site: &Site<'_>, written: &Written<'_>) -> Option<Operand> {
         let ty = site.found.mods.ty_in(Slot::Type)?;
         match &written.kind {
             WrittenKind::Name(reference) => {
@@ -218,7 +218,7 @@ impl<'a> BodyChecker<'_, 'a> {
 
     /// What `cvta` reads: a register, or a variable of its state space.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    pub(super) fn cvta_source(&mut self, site: &Site<'_>, written: &Written<'a>) -> Option<Operand> {
+    pub(super) fn cvta_source(&mut self, site: &Site<'_>, written: &Written<'_>) -> Option<Operand> {
         let ty = site.found.mods.ty_in(Slot::Type)?;
         let space = site.found.mods.space();
         let (reference, offset) = match &written.kind {
@@ -268,7 +268,7 @@ impl<'a> BodyChecker<'_, 'a> {
         &mut self,
         site: &Site<'_>,
         form: &OperandForm,
-        written: &Written<'a>,
+        written: &Written<'_>,
     ) -> Option<Operand> {
         let ty = site.found.mods.ty_in(Slot::Type)?;
         let list = match &written.kind {
@@ -288,7 +288,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// A vector register as the vector of a packing or unpacking `mov`.
-    fn packed_register(&mut self, ty: Ty, reference: &'a Reference) -> Option<Operand> {
+    fn packed_register(&mut self, ty: Ty, reference: &Reference) -> Option<Operand> {
         let Entity::Register(id) = self.resolve(reference.name)? else {
             return self.wrong_kind(reference.span, "a vector register must stand here");
         };

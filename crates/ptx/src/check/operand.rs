@@ -16,13 +16,13 @@ use crate::isa::form::{Kind, TypeOf, Value};
 use crate::isa::{Dir, Gate, Op, OperandForm, Slot, Sreg, Ty, TyKind};
 use crate::syntax::tree::Reference;
 
-impl<'a> BodyChecker<'_, 'a> {
+impl BodyChecker<'_, '_> {
     /// Checks one operand; `None` after an error.
     pub(super) fn operand(
         &mut self,
         site: &Site<'_>,
         form: &OperandForm,
-        written: &Written<'a>,
+        written: &Written<'_>,
     ) -> Option<Operand> {
         if let (Some((second, _)), WrittenKind::Pair(d, p)) = (&form.second, &written.kind) {
             let (d, p) = (self.single(site, form, d), self.single(site, second, p));
@@ -36,7 +36,7 @@ impl<'a> BodyChecker<'_, 'a> {
         &mut self,
         site: &Site<'_>,
         form: &OperandForm,
-        written: &Written<'a>,
+        written: &Written<'_>,
     ) -> Option<Operand> {
         match form.kind {
             Kind::Value(value) => self.value(site, form, value, written),
@@ -79,7 +79,7 @@ impl<'a> BodyChecker<'_, 'a> {
         site: &Site<'_>,
         form: &OperandForm,
         value: Value,
-        written: &Written<'a>,
+        written: &Written<'_>,
     ) -> Option<Operand> {
         let mut ty = self.type_of(site, value.ty)?;
         if value.ty == TypeOf::Pointer && self.holds_32_bits(written) {
@@ -111,14 +111,14 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// Whether this is an address of 32 bits in a module that may have such addresses as well.
-    fn holds_32_bits(&self, written: &Written<'a>) -> bool {
+    fn holds_32_bits(&self, written: &Written<'_>) -> bool {
         let WrittenKind::Name(reference) = &written.kind else { return false };
         self.checker.header.address_size_is_open()
             && self.register_type(reference).is_some_and(|(ty, _)| ty.bits() == 32)
     }
 
     /// A register that is written.
-    pub(super) fn destination(&mut self, written: &Written<'a>, ty: Ty, width: Width) -> Option<Operand> {
+    pub(super) fn destination(&mut self, written: &Written<'_>, ty: Ty, width: Width) -> Option<Operand> {
         match &written.kind {
             WrittenKind::Sink => Some(Operand::Sink),
             WrittenKind::Name(reference) => self.register_operand(reference, ty, width, Dir::Out),
@@ -137,7 +137,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// A register or constant that is read.
-    pub(super) fn source(&mut self, written: &Written<'a>, ty: Ty, width: Width) -> Option<Operand> {
+    pub(super) fn source(&mut self, written: &Written<'_>, ty: Ty, width: Width) -> Option<Operand> {
         match &written.kind {
             WrittenKind::Name(reference) => self.register_operand(reference, ty, width, Dir::In),
             WrittenKind::Const(value) => self.immediate(ty, *value, written.span),
@@ -180,7 +180,7 @@ impl<'a> BodyChecker<'_, 'a> {
 
     /// `p` or `!p`.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    fn predicate(&mut self, written: &Written<'a>) -> Option<Operand> {
+    fn predicate(&mut self, written: &Written<'_>) -> Option<Operand> {
         let WrittenKind::Not(reference) = &written.kind else {
             return self.source(written, Ty::Pred, Width::Equal);
         };
@@ -191,7 +191,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// What `cvt` reads: a special register too.
-    fn cvt_source(&mut self, written: &Written<'a>, ty: Ty, width: Width) -> Option<Operand> {
+    fn cvt_source(&mut self, written: &Written<'_>, ty: Ty, width: Width) -> Option<Operand> {
         if let WrittenKind::Name(reference) = &written.kind
             && let Some(sreg) = self.special(reference)
         {
@@ -215,7 +215,7 @@ impl<'a> BodyChecker<'_, 'a> {
     /// A register, or an element of a vector register, of a type that fits.
     pub(super) fn register_operand(
         &mut self,
-        reference: &'a Reference,
+        reference: &Reference,
         ty: Ty,
         width: Width,
         dir: Dir,
@@ -308,7 +308,7 @@ impl<'a> BodyChecker<'_, 'a> {
     /// `mov`, `cvt` from a special register.
     pub(super) fn special_register(
         &mut self,
-        reference: &'a Reference,
+        reference: &Reference,
         sreg: Sreg,
         ty: Ty,
         width: Width,
@@ -368,7 +368,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// `mov.v4` from a special register that is a vector (A36).
-    fn special_vector(&mut self, reference: &'a Reference, sreg: Sreg, ty: Ty, lanes: u8) -> Option<Operand> {
+    fn special_vector(&mut self, reference: &Reference, sreg: Sreg, ty: Ty, lanes: u8) -> Option<Operand> {
         let facts = sreg.facts();
         if !facts.vector || lanes != 4 || reference.suffix.is_some() {
             return self.wrong_vector(reference.span, lanes);
@@ -387,7 +387,7 @@ impl<'a> BodyChecker<'_, 'a> {
         ty: Ty,
         width: Width,
         lanes: u8,
-        written: &Written<'a>,
+        written: &Written<'_>,
     ) -> Option<Operand> {
         match &written.kind {
             WrittenKind::Vector(list) => {
@@ -421,13 +421,7 @@ impl<'a> BodyChecker<'_, 'a> {
         }
     }
 
-    fn vector_register(
-        &mut self,
-        reference: &'a Reference,
-        ty: Ty,
-        width: Width,
-        lanes: u8,
-    ) -> Option<Operand> {
+    fn vector_register(&mut self, reference: &Reference, ty: Ty, width: Width, lanes: u8) -> Option<Operand> {
         let span = reference.span;
         if self.special(reference).is_some() {
             let name = span.text(self.checker.text);
@@ -473,7 +467,7 @@ impl<'a> BodyChecker<'_, 'a> {
 
     /// An operand of a video instruction, with minus sign and selector.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    fn video(&mut self, form: &OperandForm, ty: Ty, written: &Written<'a>) -> Option<Operand> {
+    fn video(&mut self, form: &OperandForm, ty: Ty, written: &Written<'_>) -> Option<Operand> {
         let (reference, negated) = match &written.kind {
             WrittenKind::Name(reference) => (*reference, false),
             WrittenKind::Minus(reference) => (*reference, true),
@@ -530,7 +524,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// An integer constant in a range.
-    fn constant(&mut self, form: &OperandForm, min: i64, max: i64, written: &Written<'a>) -> Option<Operand> {
+    fn constant(&mut self, form: &OperandForm, min: i64, max: i64, written: &Written<'_>) -> Option<Operand> {
         let WrittenKind::Const(value) = &written.kind else {
             let message = format!("operand `{}` must be a constant", form.name);
             return self.wrong_kind(written.span, &message);

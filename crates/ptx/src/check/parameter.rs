@@ -23,7 +23,7 @@ pub(super) enum Names {
 
 impl<'a> Checker<'a> {
     /// Return parameters; a kernel has none.
-    pub(super) fn returns(&mut self, function: &'a tree::Function, kind: FunctionKind) -> Option<Vec<Param>> {
+    pub(super) fn returns(&mut self, function: &tree::Function, kind: FunctionKind) -> Option<Vec<Param>> {
         if let (FunctionKind::Entry, Some(first)) = (kind, function.returns.first()) {
             self.report.push(
                 Diagnostic::new(Code::BadDeclaration, first.span, "a kernel returns nothing")
@@ -35,7 +35,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Return parameters of a function or prototype.
-    pub(super) fn returned(&mut self, returns: &'a [Parameter]) -> Option<Vec<Param>> {
+    pub(super) fn returned(&mut self, returns: &[Parameter]) -> Option<Vec<Param>> {
         if let (Some(second), true) = (returns.get(1), self.has_stack()) {
             self.report.push(
                 Diagnostic::new(Code::BadDeclaration, second.span, "a function returns at most one value")
@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
     /// Parameters of a function, kernel or prototype; `None` after an error.
     pub(super) fn params(
         &mut self,
-        parameters: &'a [Parameter],
+        parameters: &[Parameter],
         kind: FunctionKind,
         names: Names,
     ) -> Option<Vec<Param>> {
@@ -87,7 +87,7 @@ impl<'a> Checker<'a> {
         (self.report.errors() == errors).then_some(params)
     }
 
-    fn param(&mut self, parameter: &'a Parameter, kind: FunctionKind, last: bool) -> Option<Param> {
+    fn param(&mut self, parameter: &Parameter, kind: FunctionKind, last: bool) -> Option<Param> {
         let specifiers = &parameter.specifiers;
         let declarator = &parameter.declarator;
         let space = specifiers.space.value;

@@ -6,7 +6,7 @@
 
 use crate::Span;
 use crate::diag::{Code, Diagnostic, Label, Severity};
-use crate::syntax::MAX_DIAGNOSTICS;
+use crate::syntax::{MAX_DIAGNOSTICS, Parser};
 
 /// Collects diagnostics.
 #[derive(Debug, Default)]
@@ -18,10 +18,24 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// A collector that holds what the parser found.
+    /// A collector that holds what was found before parsing.
     pub(super) fn new(strict: bool, parsed: Vec<Diagnostic>) -> Self {
         let errors = parsed.iter().filter(|d| d.severity == Severity::Error).count();
         Self { warnings: parsed.len() - errors, diagnostics: parsed, strict, errors }
+    }
+
+    /// Takes what the parser has found so far.
+    pub(super) fn parsed(&mut self, parser: &mut Parser<'_>) {
+        if !parser.has_diagnostics() {
+            return;
+        }
+        for diagnostic in parser.take_diagnostics() {
+            match diagnostic.severity {
+                Severity::Error => self.errors += 1,
+                Severity::Warning => self.warnings += 1,
+            }
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     /// Adds a diagnostic.

@@ -15,7 +15,7 @@ pub(super) fn operands<'a>(
     body: &mut BodyChecker<'_, 'a>,
     site: &Site<'_>,
     inst: &mut Inst,
-    written: &[Written<'a>],
+    written: &[Written<'_>],
 ) -> bool {
     let errors = body.checker.report.errors();
     for rule in inst.row.row().rules {
@@ -199,7 +199,7 @@ fn call_signature<'a>(
     body: &mut BodyChecker<'_, 'a>,
     site: &Site<'_>,
     inst: &mut Inst,
-    written: &[Written<'a>],
+    written: &[Written<'_>],
 ) {
     let Some(target) = body.callee_of(&inst.operands) else { return };
     let (signature, callee) = body.take(target);

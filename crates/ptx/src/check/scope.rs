@@ -141,25 +141,16 @@ impl<'a> Scopes<'a> {
         self.levels.len()
     }
 
-    /// The innermost meaning that lives, from this one outwards.
-    fn living(&self, mut meaning: Meaning) -> Option<Meaning> {
-        loop {
-            if self.levels.get(meaning.depth as usize).is_some_and(|level| level.serial == meaning.serial) {
-                return Some(meaning);
-            }
-            meaning = *self.hidden.get(meaning.hides? as usize)?;
-        }
-    }
-
     fn innermost(&self, name: &str) -> Option<Meaning> {
-        self.names.get(name).and_then(|meaning| self.living(*meaning))
+        self.names.get(name).and_then(|meaning| living(&self.levels, &self.hidden, *meaning))
     }
 
     /// The meaning of a name in the scope of that depth and no other.
     fn meaning_at(&self, name: &str, depth: usize) -> Option<Meaning> {
         let mut meaning = self.innermost(name)?;
         while meaning.depth as usize > depth {
-            meaning = self.living(*self.hidden.get(meaning.hides? as usize)?)?;
+            let outer = *self.hidden.get(meaning.hides? as usize)?;
+            meaning = living(&self.levels, &self.hidden, outer)?;
         }
         (meaning.depth as usize == depth).then_some(meaning)
     }
@@ -167,12 +158,19 @@ impl<'a> Scopes<'a> {
     /// Gives a name a meaning in the scope of that depth; nothing further in may have one.
     fn mean(&mut self, name: Cow<'a, str>, entity: Entity, span: Span, depth: usize) {
         let Some(serial) = self.levels.get(depth).map(|level| level.serial) else { return };
-        let hidden = self.innermost(&name);
-        let hides = hidden.map(|meaning| {
-            self.hidden.push(meaning);
-            self.hidden.len() as u32 - 1
-        });
-        self.names.insert(name, Meaning { entity, span, depth: depth as u32, serial, hides });
+        let mut new = Meaning { entity, span, depth: depth as u32, serial, hides: None };
+        match self.names.get_mut(&*name) {
+            Some(place) => {
+                if let Some(hidden) = living(&self.levels, &self.hidden, *place) {
+                    self.hidden.push(hidden);
+                    new.hides = Some(self.hidden.len() as u32 - 1);
+                }
+                *place = new;
+            }
+            None => {
+                self.names.insert(name, new);
+            }
+        }
     }
 
     /// The place of the declaration of a name in the innermost scope.
@@ -275,6 +273,16 @@ impl<'a> Scopes<'a> {
     /// Names in sight, innermost first, at most `limit`.
     pub(super) fn visible(&self, limit: usize) -> impl Iterator<Item = &'a str> + '_ {
         self.levels.iter().rev().flat_map(|level| level.order.iter().map(|(name, _)| *name)).take(limit)
+    }
+}
+
+/// The innermost meaning that lives, from this one outwards.
+fn living(levels: &[Level<'_>], hidden: &[Meaning], mut meaning: Meaning) -> Option<Meaning> {
+    loop {
+        if levels.get(meaning.depth as usize).is_some_and(|level| level.serial == meaning.serial) {
+            return Some(meaning);
+        }
+        meaning = *hidden.get(meaning.hides? as usize)?;
     }
 }
 

@@ -8,6 +8,7 @@ use super::module::{Body, LabelId, LocalId, Operand, Statement};
 use super::report::Report;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
+use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 
 /// What has been seen of one `.param` variable.
@@ -36,8 +37,8 @@ struct Pair {
 pub(super) struct Sequence {
     branches: u32,
     labels: Vec<LabelId>,
-    stored: HashMap<LocalId, Seen>,
-    returned: HashMap<LocalId, Seen>,
+    stored: HashMap<LocalId, Seen, RandomState>,
+    returned: HashMap<LocalId, Seen, RandomState>,
     pairs: Vec<Pair>,
 }
 

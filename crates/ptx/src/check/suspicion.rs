@@ -9,8 +9,7 @@ use super::module::{Address, AddressBase, Body, Inst, Operand, RegisterId, State
 use super::report::Report;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
-use crate::isa::{Class, Dir, Op, Slot};
-use std::collections::HashMap;
+use crate::isa::{Class, Dir, Op, OperandForm, Slot};
 
 /// Looks at one checked instruction.
 pub(super) fn instruction(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst) {
@@ -106,7 +105,7 @@ fn misaligned(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, addr
 
 /// Results of instructions that do nothing else, which are overwritten on the way straight on before anything reads them.
 pub(super) fn unused_results(body: &Body, report: &mut Report) {
-    let mut unread: HashMap<RegisterId, Span> = HashMap::new();
+    let mut unread = Unread::new(body.registers.len());
     for statement in &body.statements {
         let inst = match statement {
             Statement::Inst(inst) => inst,
@@ -118,15 +117,20 @@ pub(super) fn unused_results(body: &Body, report: &mut Report) {
         };
         let row = inst.row.row();
         if let Some(guard) = inst.guard {
-            unread.remove(&guard.register);
+            unread.remove(guard.register);
         }
-        let mut results = Vec::new();
-        for (form, operand) in inst.row.form().operands.iter().zip(&inst.operands) {
+        let operands = || inst.row.form().operands.iter().zip(&inst.operands);
+        let result = |form: &OperandForm, operand: &Operand| {
             if let (Operand::Register(register), Dir::Out) = (operand, form.dir) {
-                results.push(*register);
+                Some(*register)
             } else {
+                None
+            }
+        };
+        for (form, operand) in operands() {
+            if result(form, operand).is_none() {
                 visit(operand, &mut |register| {
-                    unread.remove(&register);
+                    unread.remove(register);
                 });
             }
         }
@@ -135,8 +139,8 @@ pub(super) fn unused_results(body: &Body, report: &mut Report) {
             unread.clear();
             continue;
         }
-        for register in results {
-            let written = unread.remove(&register);
+        for register in operands().filter_map(|(form, operand)| result(form, operand)) {
+            let written = unread.remove(register);
             if let Some(span) = written {
                 let name = &body.registers[register.0 as usize].name;
                 report.push(
@@ -150,6 +154,35 @@ pub(super) fn unused_results(body: &Body, report: &mut Report) {
                 unread.insert(register, inst.span);
             }
         }
+    }
+}
+
+/// Registers that have been written and not read since, each with the place.
+struct Unread {
+    /// By register: since which clearing it is here, and where it was written.
+    written: Vec<(u32, Span)>,
+    cleared: u32,
+}
+
+impl Unread {
+    fn new(registers: usize) -> Self {
+        Self { written: vec![(0, Span::default()); registers], cleared: 1 }
+    }
+
+    fn clear(&mut self) {
+        self.cleared += 1;
+    }
+
+    fn insert(&mut self, register: RegisterId, span: Span) {
+        if let Some(place) = self.written.get_mut(register.0 as usize) {
+            *place = (self.cleared, span);
+        }
+    }
+
+    fn remove(&mut self, register: RegisterId) -> Option<Span> {
+        let place = self.written.get_mut(register.0 as usize)?;
+        let since = std::mem::take(&mut place.0);
+        (since == self.cleared).then_some(place.1)
     }
 }
 

@@ -14,16 +14,16 @@ use crate::isa::form::{self, Fragment};
 use crate::isa::{Dir, Geom, Op, OperandForm, Slot, Ty, Version};
 use crate::syntax::tree::Reference;
 
-impl<'a> BodyChecker<'_, 'a> {
+impl BodyChecker<'_, '_> {
     /// `[a, b, c]`, or `[a]` of an opaque variable.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     pub(super) fn bracket(
         &mut self,
         site: &Site<'_>,
         form: &OperandForm,
-        written: &Written<'a>,
+        written: &Written<'_>,
     ) -> Option<Operand> {
-        let given: Vec<Written<'a>> = match &written.kind {
+        let given: Vec<Written<'_>> = match &written.kind {
             WrittenKind::Brackets(list) => list.clone(),
             WrittenKind::Address(address) => match (&address.base, &address.offset) {
                 (Some(base), None) => vec![Written { span: base.span, kind: WrittenKind::Name(base) }],
@@ -49,7 +49,7 @@ impl<'a> BodyChecker<'_, 'a> {
 
     /// A texture, sampler or surface. PTX ISA §5.3.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    pub(super) fn opaque(&mut self, site: &Site<'_>, ty: Ty, written: &Written<'a>) -> Option<Operand> {
+    pub(super) fn opaque(&mut self, site: &Site<'_>, ty: Ty, written: &Written<'_>) -> Option<Operand> {
         let WrittenKind::Name(reference) = &written.kind else {
             let message = format!("a `.{}` variable must stand here", ty.name());
             return self.wrong_kind(written.span, &message);
@@ -106,7 +106,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    fn opaque_pointer(&mut self, reference: &'a Reference, ty: Ty) -> Option<Operand> {
+    fn opaque_pointer(&mut self, reference: &Reference, ty: Ty) -> Option<Operand> {
         let what = "access through a pointer to an opaque variable";
         if !self.checker.needs(reference.span, what, Version::new(3, 1), 20, "5.3") {
             return None;
@@ -123,7 +123,7 @@ impl<'a> BodyChecker<'_, 'a> {
 
     /// Texture or surface coordinates. PTX ISA §9.7.9.3, §9.7.10.1.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
-    pub(super) fn coordinates(&mut self, site: &Site<'_>, written: &Written<'a>) -> Option<Operand> {
+    pub(super) fn coordinates(&mut self, site: &Site<'_>, written: &Written<'_>) -> Option<Operand> {
         let mods = &site.found.mods;
         let geom = mods.geom()?;
         let surface = matches!(site.found.row.row().op, Op::Suld | Op::Sust | Op::Sured);
@@ -170,7 +170,7 @@ impl<'a> BodyChecker<'_, 'a> {
         if elements.len() == 1 { elements.pop() } else { Some(Operand::Vector(elements)) }
     }
 
-    fn padding(&mut self, element: &Written<'a>, ctype: Ty) -> Option<Operand> {
+    fn padding(&mut self, element: &Written<'_>, ctype: Ty) -> Option<Operand> {
         if matches!(element.kind, WrittenKind::Sink) {
             return Some(Operand::Sink);
         }
@@ -180,7 +180,7 @@ impl<'a> BodyChecker<'_, 'a> {
 
     fn coordinate_register(
         &mut self,
-        reference: &'a Reference,
+        reference: &Reference,
         shape: form::CoordShape,
         geom: Geom,
     ) -> Option<Operand> {
@@ -212,7 +212,7 @@ impl<'a> BodyChecker<'_, 'a> {
         &mut self,
         site: &Site<'_>,
         form: &OperandForm,
-        written: &Written<'a>,
+        written: &Written<'_>,
     ) -> Option<Operand> {
         let geom = site.found.mods.geom()?;
         let ty = form.ty(&site.found.mods)?;
@@ -229,7 +229,7 @@ impl<'a> BodyChecker<'_, 'a> {
         site: &Site<'_>,
         form: &OperandForm,
         matrix: char,
-        written: &Written<'a>,
+        written: &Written<'_>,
     ) -> Option<Operand> {
         let Fragment { registers: count, ty: wanted } = form::fragment(matrix, &site.found.mods)?;
         if count == 1 && !matches!(written.kind, WrittenKind::Vector(_)) {

@@ -24,7 +24,11 @@ pub struct Lexed {
     /// In the order of the text.
     pub diagnostics: Vec<Diagnostic>,
     /// Whether a comment without an end took the rest of the text.
-    pub(super) cut_short: bool,
+    pub(crate) cut_short: bool,
+    /// How many of the tokens there are up to the last `.version`, `.target` or `.address_size`.
+    pub(crate) header_end: usize,
+    /// Which of the tokens are braces, colons, `.entry` and `.func`: what takes the parser through a body in leaps.
+    pub(crate) marks: Vec<u32>,
 }
 
 /// Cuts `source` into tokens. A text of 4 GiB or more is refused whole: one token, one diagnostic.
@@ -35,7 +39,7 @@ pub fn lex(source: &str) -> Lexed {
 }
 
 /// As [`lex`], but gives only the tokens that the grammar sees: no trivia, and no characters that PTX does not use.
-pub(super) fn lex_seen(source: &str) -> Lexed {
+pub(crate) fn lex_seen(source: &str) -> Lexed {
     let capacity = source.len() / 4;
     let mut lexed = cut(source, capacity, is_seen);
     lexed.tokens.shrink_to_fit();
@@ -59,6 +63,7 @@ fn cut(source: &str, capacity: usize, keep: impl Fn(TokenKind) -> bool) -> Lexed
                 format!("the text has {} bytes, and at most {} can be read", source.len(), u32::MAX),
             )],
             cut_short: true,
+            ..Lexed::default()
         };
     }
     let mut lexer = Lexer {
@@ -68,7 +73,7 @@ fn cut(source: &str, capacity: usize, keep: impl Fn(TokenKind) -> bool) -> Lexed
         line_start: true,
         first_on_line: true,
         after_unknown: false,
-        before: None,
+        before: (TokenKind::Whitespace, Span::default()),
         // Drivers hand over texts with a NUL at the end: it counts as a blank there.
         content_end: source.trim_end_matches('\0').len(),
         lexed: Lexed { tokens: Vec::with_capacity(capacity), ..Lexed::default() },
@@ -87,8 +92,8 @@ struct Lexer<'s> {
     first_on_line: bool,
     /// Whether characters that PTX does not use stand behind the last token that the grammar sees.
     after_unknown: bool,
-    /// The last token that was neither blank nor comment.
-    before: Option<Token>,
+    /// The kind of the last token that was neither blank nor comment, and where it stands; at first [`TokenKind::Whitespace`].
+    before: (TokenKind, Span),
     content_end: usize,
     lexed: Lexed,
 }
@@ -97,6 +102,8 @@ struct Lexer<'s> {
 const BLANK: u8 = 1;
 /// `is_follow`, in [`CLASS`].
 const FOLLOW: u8 = 2;
+/// A byte that is a token whatever follows it, in [`CLASS`].
+const ALONE: u8 = 4;
 
 /// What each byte is.
 static CLASS: [u8; 256] = {
@@ -110,10 +117,36 @@ static CLASS: [u8; 256] = {
         if b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$') {
             class[byte] |= FOLLOW;
         }
+        if alone(b).is_some() {
+            class[byte] |= ALONE;
+        }
         byte += 1;
     }
     class
 };
+
+/// The kind of a byte that is a token whatever follows it.
+const fn alone(byte: u8) -> Option<TokenKind> {
+    use TokenKind as K;
+    Some(match byte {
+        b'{' => K::LBrace,
+        b'}' => K::RBrace,
+        b'[' => K::LBracket,
+        b']' => K::RBracket,
+        b'(' => K::LParen,
+        b')' => K::RParen,
+        b',' => K::Comma,
+        b';' => K::Semicolon,
+        b':' => K::Colon,
+        b'?' => K::Question,
+        b'~' => K::Tilde,
+        b'+' => K::Plus,
+        b'-' => K::Minus,
+        b'*' => K::Star,
+        b'^' => K::Xor,
+        _ => return None,
+    })
+}
 
 fn is_blank(b: u8) -> bool {
     CLASS[b as usize] & BLANK != 0
@@ -125,13 +158,20 @@ fn is_follow(b: u8) -> bool {
 
 impl<'s> Lexer<'s> {
     fn run(&mut self, keep: impl Fn(TokenKind) -> bool) {
-        while self.at < self.bytes.len() {
+        while let Some(&byte) = self.bytes.get(self.at) {
             let start = self.at;
             let (first_on_line, after_unknown) = (self.first_on_line, self.after_unknown);
-            let kind = self.next_kind();
+            let kind = self.next_kind(byte);
             debug_assert!(self.at > start, "a token is never empty");
             let token = Token { kind, first_on_line, after_unknown, span: self.span_from(start) };
             if keep(kind) {
+                let mark = match kind {
+                    TokenKind::DotWord => self.header_or_function(start),
+                    kind => matches!(kind, TokenKind::LBrace | TokenKind::RBrace | TokenKind::Colon),
+                };
+                if mark {
+                    self.lexed.marks.push(self.lexed.tokens.len() as u32);
+                }
                 self.lexed.tokens.push(token);
             }
             match kind {
@@ -144,15 +184,29 @@ impl<'s> Lexer<'s> {
                 TokenKind::Unknown => {
                     self.line_start = false;
                     self.after_unknown = true;
-                    self.before = Some(token);
+                    self.before = (kind, token.span);
                 }
                 _ => {
                     self.line_start = false;
                     self.first_on_line = false;
                     self.after_unknown = false;
-                    self.before = Some(token);
+                    self.before = (kind, token.span);
                 }
             }
+        }
+    }
+
+    /// Notes a word that begins a directive of the header, and says whether it begins a function.
+    fn header_or_function(&mut self, start: usize) -> bool {
+        match self.at - start {
+            5 | 6 => matches!(&self.bytes[start..self.at], b".entry" | b".func"),
+            7 | 8 | 13 => {
+                if matches!(&self.bytes[start..self.at], b".version" | b".target" | b".address_size") {
+                    self.lexed.header_end = self.lexed.tokens.len() + 1;
+                }
+                false
+            }
+            _ => false,
         }
     }
 
@@ -178,11 +232,19 @@ impl<'s> Lexer<'s> {
         self.skip_while(|b| b != b'\n');
     }
 
-    /// Consumes one token and says what it is.
-    fn next_kind(&mut self) -> TokenKind {
-        let byte = self.bytes[self.at];
+    /// Consumes one token, which begins with `byte`, and says what it is.
+    #[inline]
+    fn next_kind(&mut self, byte: u8) -> TokenKind {
+        let class = CLASS[byte as usize];
+        if class & BLANK != 0 {
+            return self.whitespace();
+        }
+        if class & ALONE != 0
+            && let Some(kind) = alone(byte)
+        {
+            return self.punctuation(kind, 1);
+        }
         match byte {
-            _ if is_blank(byte) => self.whitespace(),
             0 if self.at >= self.content_end => self.whitespace(),
             0xEF if self.at == 0 && self.source.starts_with('\u{FEFF}') => {
                 self.at += '\u{FEFF}'.len_utf8();
@@ -215,6 +277,7 @@ impl<'s> Lexer<'s> {
         kind
     }
 
+    /// An operator that may have two characters, or that another token may begin with.
     fn operator(&self) -> Option<(TokenKind, usize)> {
         use TokenKind as K;
         let kind = match (self.bytes[self.at], self.peek(1)) {
@@ -226,27 +289,12 @@ impl<'s> Lexer<'s> {
             (b'>', b'=') => return Some((K::Ge, 2)),
             (b'=', b'=') => return Some((K::EqEq, 2)),
             (b'!', b'=') => return Some((K::Ne, 2)),
-            (b'{', _) => K::LBrace,
-            (b'}', _) => K::RBrace,
-            (b'[', _) => K::LBracket,
-            (b']', _) => K::RBracket,
-            (b'(', _) => K::LParen,
-            (b')', _) => K::RParen,
-            (b',', _) => K::Comma,
-            (b';', _) => K::Semicolon,
-            (b':', _) => K::Colon,
-            (b'?', _) => K::Question,
             (b'@', _) => K::At,
             (b'!', _) => K::Bang,
-            (b'~', _) => K::Tilde,
-            (b'+', _) => K::Plus,
-            (b'-', _) => K::Minus,
-            (b'*', _) => K::Star,
             (b'/', _) => K::Slash,
             (b'%', _) => K::Percent,
             (b'&', _) => K::And,
             (b'|', _) => K::Or,
-            (b'^', _) => K::Xor,
             (b'<', _) => K::Lt,
             (b'>', _) => K::Gt,
             (b'=', _) => K::Eq,
@@ -257,13 +305,12 @@ impl<'s> Lexer<'s> {
 
     fn whitespace(&mut self) -> TokenKind {
         let mut new_line = false;
-        let rest = &self.bytes[self.at..];
-        let padding = self.content_end.saturating_sub(self.at);
-        let mut ends = |i: usize, b: &u8| {
-            new_line |= *b == b'\n';
-            !(is_blank(*b) || (*b == 0 && i >= padding))
-        };
-        self.at += rest.iter().enumerate().position(|(i, b)| ends(i, b)).unwrap_or(rest.len());
+        while let Some(&byte) = self.bytes.get(self.at)
+            && (is_blank(byte) || (byte == 0 && self.at >= self.content_end))
+        {
+            new_line |= byte == b'\n';
+            self.at += 1;
+        }
         self.line_start |= new_line;
         self.first_on_line |= new_line;
         TokenKind::Whitespace
@@ -385,9 +432,9 @@ impl<'s> Lexer<'s> {
             return false;
         }
         let rest = &self.bytes[self.at + 1..];
-        let touches_word = self.before.is_some_and(|t| {
-            t.span.end as usize == self.at && matches!(t.kind, TokenKind::Ident | TokenKind::DotWord)
-        });
+        let (before, place) = self.before;
+        let touches_word =
+            place.end as usize == self.at && matches!(before, TokenKind::Ident | TokenKind::DotWord);
         let run = rest.iter().take_while(|b| is_follow(**b)).count();
         let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
         !touches_word && digits > 0 && (digits == run || self.exponent_length(self.at + 1 + digits).is_some())
@@ -435,11 +482,12 @@ impl<'s> Lexer<'s> {
     }
 
     fn percent_is_operator(&self) -> bool {
-        self.before.is_some_and(|t| match t.kind {
+        let (before, place) = self.before;
+        match before {
             TokenKind::RParen => self.peek(1).is_ascii_digit(),
-            TokenKind::Ident => &self.bytes[t.span.start as usize..t.span.end as usize] == b"WARP_SZ",
+            TokenKind::Ident => place.end - place.start == 7 && place.text(self.source) == "WARP_SZ",
             kind => kind.is_number(),
-        })
+        }
     }
 
     /// A run of characters that PTX does not use, as one token.

@@ -14,6 +14,7 @@ pub(crate) mod preprocess;
 pub mod token;
 pub mod tree;
 
+pub(crate) use parser::{Parser, Piece};
 pub use token::{Token, TokenKind};
 pub use tree::Tree;
 
@@ -40,32 +41,28 @@ pub fn parse(source: &str) -> Parsed {
     let mut lexed = lexer::lex(source);
     let all = std::mem::take(&mut lexed.tokens);
     lexed.tokens = all.iter().filter(|token| lexer::is_seen(token.kind)).copied().collect();
-    parsed(source, lexed, all)
-}
-
-/// As [`parse`], but the tree holds no tokens: for who does not print the text again.
-pub(crate) fn parse_items(source: &str) -> Parsed {
-    parsed(source, lexer::lex_seen(source), Vec::new())
-}
-
-/// Parses the tokens that the grammar sees; the tree gets `tokens`.
-fn parsed(source: &str, seen: lexer::Lexed, tokens: Vec<Token>) -> Parsed {
-    let (items, more) = parser::Parser::new(source, &seen.tokens, seen.cut_short).module();
-    let mut diagnostics = seen.diagnostics;
+    let mut parser = Parser::new(source, &lexed);
+    let items = parser.items(usize::MAX);
+    let more = parser.take_diagnostics();
+    let mut diagnostics = lexed.diagnostics;
     diagnostics.extend(more);
     diagnostics.sort_by_key(|d| d.span);
-    Parsed { tree: Tree { tokens, items }, diagnostics }
+    Parsed { tree: Tree { tokens: all, items }, diagnostics }
 }
 
-/// Keeps a diagnostic, unless there are too many. A message that quotes the text at length is cut.
-fn keep(diagnostics: &mut Vec<Diagnostic>, mut diagnostic: Diagnostic) {
-    const LONGEST_MESSAGE: usize = 400;
-    if diagnostics.len() >= MAX_DIAGNOSTICS {
-        return;
+/// Keeps a diagnostic, unless there are too many.
+fn keep(diagnostics: &mut Vec<Diagnostic>, diagnostic: Diagnostic) {
+    if diagnostics.len() < MAX_DIAGNOSTICS {
+        diagnostics.push(shortened(diagnostic));
     }
+}
+
+/// A message that quotes the text at length is cut.
+fn shortened(mut diagnostic: Diagnostic) -> Diagnostic {
+    const LONGEST_MESSAGE: usize = 400;
     if let Some((cut, _)) = diagnostic.message.char_indices().nth(LONGEST_MESSAGE) {
         diagnostic.message.truncate(cut);
         diagnostic.message.push('…');
     }
-    diagnostics.push(diagnostic);
+    diagnostic
 }

@@ -101,7 +101,7 @@ fn found(text: &str, options: &CheckOptions) -> (bool, Vec<Expected>) {
         // These programs are about what may stand where, not about what they compute.
         .filter(|d| d.code != Code::UnusedResult)
         .map(|d| {
-            let place = checked.source.lines.locate(text, d.span.start);
+            let place = checked.source.lines().locate(text, d.span.start);
             Expected {
                 line: place.line,
                 column: place.column,

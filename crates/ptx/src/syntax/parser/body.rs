@@ -6,54 +6,147 @@ use super::super::tree::{
 };
 use super::declaration::{linkage_named, space_named};
 use super::operand::Parens;
-use super::{K, Parse, Parser, Reported, is_directive, is_module_directive};
+use super::{K, Parse, Parser, Reported, Token, is_directive, is_module_directive};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 
-impl Parser<'_> {
-    /// A function's body. The token at hand is its `{`.
-    pub(super) fn body(&mut self) -> Block {
-        self.depth = 0;
-        self.unexpected_reported = false;
-        let body = self.block();
-        self.unwinding = false;
-        body
-    }
+/// A piece of a body.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// The `{` of an inner block.
+    Open(Span),
+    /// The `}` of a block.
+    Close,
+    /// Anything else, never a block.
+    Statement(Statement),
+}
 
-    /// `{ … }`. Where the closing brace is missing, that is reported once, and all open blocks end.
-    fn block(&mut self) -> Block {
-        let open = self.span();
-        let mut statements = Vec::new();
-        if self.enter("blocks").is_err() {
-            self.skip_block();
-            return Block { span: open.to(self.previous()), statements };
-        }
-        self.bump();
-        while !self.is(K::RBrace) && !self.unwinding {
-            if self.is_end() || self.is_other_item() {
-                self.unclosed(open);
-                self.unwinding = true;
-                break;
-            }
-            let before = self.at;
-            let start = self.span();
-            self.unexpected_reported = false;
-            match self.statement() {
-                Ok(statement) => statements.push(statement),
-                Err(Reported) => {
-                    if self.at == before {
-                        self.bump();
+impl Parser<'_> {
+    /// A function's body as a tree. The token at hand is its `{`.
+    pub(super) fn body(&mut self) -> Block {
+        let mut around: Vec<Block> = Vec::new();
+        let mut block = Block { span: self.span(), statements: Vec::new() };
+        self.begin_body();
+        while let Some(piece) = self.piece() {
+            match piece {
+                Piece::Statement(mut statement) => {
+                    if let Statement::Instruction(instruction) = &mut statement {
+                        instruction.operands.shrink_to_fit();
                     }
-                    self.skip_statement();
-                    statements.push(Statement::Error(start.to(self.previous())));
+                    block.statements.push(statement);
+                }
+                Piece::Open(span) => {
+                    around.push(std::mem::replace(&mut block, Block { span, statements: Vec::new() }));
+                }
+                Piece::Close => {
+                    block.span = block.span.to(self.previous());
+                    if let Some(outer) = around.pop() {
+                        let inner = std::mem::replace(&mut block, outer);
+                        block.statements.push(Statement::Block(inner));
+                    }
                 }
             }
         }
+        block
+    }
+
+    /// Enters a function's body, for [`piece`](Self::piece). The token at hand is its `{`.
+    pub(crate) fn begin_body(&mut self) {
+        self.depth = 1;
+        self.unexpected_reported = false;
+        self.body_follows = false;
+        self.open.clear();
+        let open = self.bump();
+        self.open.push(open);
+    }
+
+    /// Takes the memory of an instruction that is no longer needed for the next one.
+    pub(crate) fn reuse(&mut self, instruction: Instruction) {
+        if instruction.operands.capacity() > self.operands.capacity() {
+            self.operands = instruction.operands;
+            self.operands.clear();
+        }
+    }
+
+    /// The next piece of the body, whose own `{` is none; its `}` is the last. Where a closing brace is missing, that is reported
+    /// once, and all open blocks end.
+    pub(crate) fn piece(&mut self) -> Option<Piece> {
+        let open = *self.open.last()?;
+        if !self.unwinding && !self.is(K::RBrace) {
+            if !self.is_end() && !self.is_other_item() {
+                return Some(self.statement_or_error());
+            }
+            self.unclosed(open);
+            self.unwinding = true;
+        }
         if !self.unwinding {
-            self.eat(K::RBrace);
+            self.bump();
         }
         self.leave();
-        Block { span: open.to(self.previous()), statements }
+        self.open.pop();
+        if self.open.is_empty() {
+            self.unwinding = false;
+            self.last_body = Some(open.to(self.previous()));
+        }
+        Some(Piece::Close)
+    }
+
+    fn statement_or_error(&mut self) -> Piece {
+        let before = self.at;
+        let start = self.span();
+        self.unexpected_reported = false;
+        self.statement().unwrap_or_else(|Reported| {
+            if self.at == before {
+                self.bump();
+            }
+            self.skip_statement();
+            Piece::Statement(Statement::Error(start.to(self.previous())))
+        })
+    }
+
+    /// The labels of the blocks of the body that begins with the token at hand: the place of the block's `{` and the label, in the
+    /// order of the blocks and in each of the text. In a text with mistakes there may be others than those that are read.
+    pub(crate) fn labels_ahead(&self) -> Vec<(u32, Name)> {
+        let mut labels = Vec::new();
+        let mut open = Vec::new();
+        let first = self.marks.partition_point(|mark| (*mark as usize) < self.at);
+        for mark in &self.marks[first..] {
+            let (before, rest) = self.tokens.split_at(*mark as usize);
+            let Some(token) = rest.first() else { break };
+            match token.kind {
+                K::LBrace => open.push(token.span.start),
+                K::RBrace => {
+                    open.pop();
+                    if open.is_empty() {
+                        break;
+                    }
+                }
+                K::Colon => {
+                    let named = rest.get(1).is_some_and(|next| {
+                        next.kind == K::DotWord && is_named_by_label(&next.span.text(self.source)[1..])
+                    });
+                    if let (Some(name), Some(block), false) = (label_before(before), open.last(), named) {
+                        labels.push((*block, name));
+                    }
+                }
+                // A function cannot begin in a body: this one has no end.
+                _ => break,
+            }
+        }
+        labels.sort_by_key(|(block, _)| *block);
+        labels
+    }
+
+    /// The `{` of an inner block. One that nests too deeply is reported and skipped.
+    fn open_block(&mut self) -> Piece {
+        let open = self.span();
+        if self.enter("blocks").is_err() {
+            self.skip_block();
+            return Piece::Statement(Statement::Error(open.to(self.previous())));
+        }
+        self.bump();
+        self.open.push(open);
+        Piece::Open(open)
     }
 
     /// Skips a block without looking into it.
@@ -96,12 +189,12 @@ impl Parser<'_> {
         self.report(diagnostic);
     }
 
-    fn statement(&mut self) -> Parse<Statement> {
-        match self.kind() {
-            Some(K::LBrace) => Ok(Statement::Block(self.block())),
+    fn statement(&mut self) -> Parse<Piece> {
+        let statement = match self.kind() {
+            Some(K::LBrace) => return Ok(self.open_block()),
             Some(K::Ident) if self.kind_ahead(1) == Some(K::Colon) => self.labelled(),
             Some(K::Ident) => self.instruction(None).map(Statement::Instruction),
-            Some(K::At) => self.guarded(),
+            Some(K::At) => return self.guarded(),
             Some(K::DotWord) => self.body_directive(),
             Some(K::Semicolon) => {
                 let span = self.bump();
@@ -112,7 +205,8 @@ impl Parser<'_> {
                 Ok(Statement::Error(span))
             }
             _ => Err(self.expected("a statement")),
-        }
+        };
+        statement.map(Piece::Statement)
     }
 
     /// A label, and with it the directive that it names.
@@ -146,7 +240,7 @@ impl Parser<'_> {
                 loc.map(Statement::Loc)
             }
             "pragma" => self.pragma().map(Statement::Pragma),
-            "callprototype" | "calltargets" | "branchtargets" => {
+            _ if is_named_by_label(word) => {
                 let diagnostic = Diagnostic::new(
                     Code::MisplacedDirective,
                     self.span(),
@@ -218,7 +312,7 @@ impl Parser<'_> {
     }
 
     /// A guard with its instruction. A guarded block is reported, and read as if it had no guard.
-    fn guarded(&mut self) -> Parse<Statement> {
+    fn guarded(&mut self) -> Parse<Piece> {
         let guard = self.guard()?;
         if self.is(K::Colon) {
             let diagnostic = Diagnostic::new(Code::BadGuard, self.span(), "`:` after a guard")
@@ -232,7 +326,7 @@ impl Parser<'_> {
                 .with_help("a guard holds for one instruction; branch around the block with `@!p bra L;`")
                 .with_section("9.3");
             self.report(diagnostic);
-            return Ok(Statement::Block(self.block()));
+            return Ok(self.open_block());
         }
         if is_directive(self.word()) {
             let message = format!("a guard before the directive `{}`", self.text());
@@ -240,16 +334,16 @@ impl Parser<'_> {
                 .with_help("a guard holds for one instruction; remove it here")
                 .with_section("4.3.2");
             self.report(diagnostic);
-            return self.body_directive();
+            return self.body_directive().map(Piece::Statement);
         }
         if self.is(K::Ident) && self.kind_ahead(1) == Some(K::Colon) {
             let diagnostic = Diagnostic::new(Code::BadGuard, guard.span, "a guard before a label")
                 .with_help("the label first, then the guard: `L: @p bra L;`")
                 .with_section("4.3.2");
             self.report(diagnostic);
-            return self.labelled();
+            return self.labelled().map(Piece::Statement);
         }
-        self.instruction(Some(guard)).map(Statement::Instruction)
+        self.instruction(Some(guard)).map(Statement::Instruction).map(Piece::Statement)
     }
 
     /// `@p` or `@!p`
@@ -310,4 +404,24 @@ impl Parser<'_> {
         }
         Ok(Instruction { span: start.to(self.previous()), guard, mnemonic, modifiers, bank, operands })
     }
+}
+
+/// The label that the tokens before a colon end with. The name in `c ? a : b` is none, as it does not begin a statement.
+fn label_before(before: &[Token]) -> Option<Name> {
+    let [.., second, first, name] = before else { return None };
+    let begins = match first.kind {
+        K::LBrace | K::RBrace | K::Semicolon | K::Colon => true,
+        // `.loc` ends without a semicolon.
+        kind if kind.is_number() => true,
+        // A statement without its semicolon; a guard before a label, which has been reported.
+        K::Ident => name.first_on_line || matches!(second.kind, K::At | K::Bang),
+        K::RBracket | K::RParen | K::Str | K::UnterminatedStr | K::DotWord | K::Sink => name.first_on_line,
+        _ => false,
+    };
+    (begins && name.kind == K::Ident).then_some(Name { span: name.span })
+}
+
+/// Whether a label before `.word` is no place in the program, but the name of a list or prototype.
+fn is_named_by_label(word: &str) -> bool {
+    matches!(word, "callprototype" | "calltargets" | "branchtargets")
 }

@@ -26,7 +26,7 @@ pub(super) fn is_function_directive(word: &str) -> bool {
 }
 
 impl Parser<'_> {
-    /// `.entry` or `.func`, from the word to the end of the body or prototype.
+    /// `.entry` or `.func`, from the word to the end of a prototype or to before the body.
     pub(super) fn function(&mut self, linkage: Option<Spanned<Linkage>>) -> Parse<Function> {
         let kind = if self.word() == "entry" { FunctionKind::Entry } else { FunctionKind::Func };
         let kind = Spanned { value: kind, span: self.bump() };
@@ -45,7 +45,7 @@ impl Parser<'_> {
         if signature.is_err() {
             self.skip_signature();
         }
-        self.function_end(&mut function, signature)?;
+        self.function_end(signature)?;
         function.span = function.span.to(self.previous());
         Ok(function)
     }
@@ -66,7 +66,7 @@ impl Parser<'_> {
     }
 
     /// A body, or the end of a prototype: its semicolon may be missing where another item follows.
-    fn function_end(&mut self, function: &mut Function, signature: Parse<()>) -> Parse<()> {
+    fn function_end(&mut self, signature: Parse<()>) -> Parse<()> {
         let complete =
             self.is(K::LBrace) || self.is(K::Semicolon) || self.is_end() || self.begins_next_item();
         let reported = if signature.is_ok() && !complete { Some(self.expected("`{` or `;`")) } else { None };
@@ -74,7 +74,7 @@ impl Parser<'_> {
             self.skip_signature();
         }
         if self.is(K::LBrace) {
-            function.body = Some(self.body());
+            self.body_follows = true;
             return Ok(());
         }
         self.eat(K::Semicolon);

@@ -16,27 +16,35 @@ mod function;
 mod module;
 mod operand;
 
+pub(crate) use body::Piece;
+
+use super::lexer::Lexed;
 use super::token::{Token, TokenKind as K};
 use super::tree::{Name, Operand, Spanned, Str, Word};
-use super::{MAX_NESTING, number};
+use super::{MAX_DIAGNOSTICS, MAX_NESTING, number};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 
 /// A diagnostic has been made; the caller recovers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reported;
+pub(crate) struct Reported;
 
 /// What a part of the parser gives.
 type Parse<T> = Result<T, Reported>;
 
 /// The cursor over the tokens, and what has been found so far.
-pub(super) struct Parser<'s> {
+pub(crate) struct Parser<'s> {
     source: &'s str,
     /// Those that the grammar sees.
     tokens: &'s [Token],
+    /// As [`Lexed::marks`]; needed for [`labels_ahead`](Self::labels_ahead) alone.
+    marks: &'s [u32],
     at: usize,
+    /// What has been found and not been taken.
     diagnostics: Vec<Diagnostic>,
-    /// Where the operands of the instruction at hand are collected.
+    /// How many diagnostics there have been.
+    reported: usize,
+    /// The memory of operands that have been dropped, for those of the next instruction.
     operands: Vec<Operand>,
     /// Depth of blocks or of initialiser lists.
     depth: usize,
@@ -44,8 +52,14 @@ pub(super) struct Parser<'s> {
     operators: usize,
     /// Whether section names are values here.
     in_section: bool,
+    /// The `{` of the body at hand and of the blocks that are open in it.
+    open: Vec<Span>,
     /// Whether blocks end without their `}` because a directive of module scope was met.
     unwinding: bool,
+    /// Whether the body of the function that was just read comes next.
+    body_follows: bool,
+    /// The last function's body.
+    last_body: Option<Span>,
     /// Whether something unexpected was reported in the statement, signature or directive at hand: what else is unexpected in
     /// it most likely follows from that.
     unexpected_reported: bool,
@@ -54,21 +68,36 @@ pub(super) struct Parser<'s> {
 }
 
 impl<'s> Parser<'s> {
-    /// Starts with the tokens that the grammar sees; `cut_short` says whether a comment without an end took the rest.
-    pub(super) fn new(source: &'s str, tokens: &'s [Token], cut_short: bool) -> Self {
+    /// Starts with the tokens that the grammar sees.
+    pub(crate) fn new(source: &'s str, lexed: &'s Lexed) -> Self {
         Self {
             source,
-            tokens,
+            tokens: &lexed.tokens,
+            marks: &lexed.marks,
             at: 0,
             diagnostics: Vec::new(),
+            reported: 0,
             operands: Vec::new(),
             depth: 0,
             operators: 0,
             in_section: false,
+            open: Vec::new(),
             unwinding: false,
+            body_follows: false,
+            last_body: None,
             unexpected_reported: false,
-            cut_short,
+            cut_short: lexed.cut_short,
         }
+    }
+
+    /// Whether anything has been found since [`take_diagnostics`](Self::take_diagnostics).
+    pub(crate) fn has_diagnostics(&self) -> bool {
+        !self.diagnostics.is_empty()
+    }
+
+    /// What has been found since this was asked last.
+    pub(crate) fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
+        std::mem::take(&mut self.diagnostics)
     }
 
     // Looking.
@@ -90,7 +119,7 @@ impl<'s> Parser<'s> {
     }
 
     /// The place of the token at hand; at the end of the text, the empty place behind the last token.
-    fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         self.tokens.get(self.at).map_or_else(|| self.behind(), |t| t.span)
     }
 
@@ -101,7 +130,7 @@ impl<'s> Parser<'s> {
     }
 
     /// The place of the last token consumed.
-    fn previous(&self) -> Span {
+    pub(crate) fn previous(&self) -> Span {
         let last = self.at.min(self.tokens.len()).checked_sub(1);
         last.map_or(Span::default(), |i| self.tokens[i].span)
     }
@@ -222,7 +251,10 @@ impl<'s> Parser<'s> {
     // Reporting.
 
     fn report(&mut self, diagnostic: Diagnostic) -> Reported {
-        super::keep(&mut self.diagnostics, diagnostic);
+        self.reported += 1;
+        if self.reported <= MAX_DIAGNOSTICS {
+            self.diagnostics.push(super::shortened(diagnostic));
+        }
         Reported
     }
 

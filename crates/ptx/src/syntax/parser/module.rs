@@ -10,35 +10,55 @@ use crate::Span;
 use crate::diag::{Code, Diagnostic};
 
 impl Parser<'_> {
-    /// The whole text.
-    pub(in super::super) fn module(mut self) -> (Vec<Item>, Vec<Diagnostic>) {
+    /// The items, bodies included, up to and with the one that the last of so many tokens is in; at least one.
+    pub(crate) fn items(&mut self, end: usize) -> Vec<Item> {
         let mut items = Vec::new();
-        let mut last_body = None;
-        while !self.is_end() {
-            let before = self.at;
-            let start = self.span();
-            self.unwinding = false;
-            self.depth = 0;
-            self.unexpected_reported = false;
-            match self.item(last_body) {
-                Ok(item) => {
-                    if let Item::Function(function) = &item {
-                        last_body = function.body.as_ref().map(|b| b.span);
-                    }
-                    items.push(item);
-                }
-                Err(Reported) => {
-                    if self.at == before {
-                        self.bump();
-                    }
-                    items.push(Item::Error(start.to(self.previous())));
-                }
+        while items.is_empty() || self.at < end {
+            let Some(mut item) = self.item() else { break };
+            if let Item::Function(function) = &mut item
+                && self.body_follows()
+            {
+                function.body = Some(self.body());
+                function.span = function.span.to(self.previous());
             }
+            items.push(item);
         }
-        (items, self.diagnostics)
+        items
     }
 
-    fn item(&mut self, last_body: Option<Span>) -> Parse<Item> {
+    /// Whether the item that was just read is a function whose body comes next: [`begin_body`](Self::begin_body) enters it.
+    pub(crate) fn body_follows(&self) -> bool {
+        self.body_follows
+    }
+
+    /// The next item, a function without its body; `None` at the end of the text. A body that nobody has entered is skipped.
+    pub(crate) fn item(&mut self) -> Option<Item> {
+        if self.body_follows {
+            self.begin_body();
+            while self.piece().is_some() {}
+        }
+        if self.is_end() {
+            return None;
+        }
+        let before = self.at;
+        let start = self.span();
+        self.unwinding = false;
+        self.depth = 0;
+        self.unexpected_reported = false;
+        let item = self.item_or_reported();
+        if let Ok(Item::Function(_)) = item {
+            self.last_body = None;
+        }
+        Some(item.unwrap_or_else(|Reported| {
+            if self.at == before {
+                self.bump();
+            }
+            Item::Error(start.to(self.previous()))
+        }))
+    }
+
+    fn item_or_reported(&mut self) -> Parse<Item> {
+        let last_body = self.last_body;
         match self.kind() {
             Some(K::DotWord) => {
                 let before = self.at;

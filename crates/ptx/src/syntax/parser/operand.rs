@@ -1,5 +1,6 @@
 //! Operands of instructions. PTX ISA §4.3.2, §6.4, §9.2.
 
+use super::super::number::{self, Number};
 use super::super::tree::{Address, BinaryOp, Expr, ExprKind, Name, Operand, OperandKind, Reference, UnaryOp};
 use super::{K, Parse, Parser, Reported};
 use crate::Span;
@@ -41,11 +42,7 @@ impl Parser<'_> {
             }
             self.missing_comma();
         }
-        // The list takes no more memory than it needs.
-        let mut exact = Vec::with_capacity(operands.len());
-        exact.append(&mut operands);
-        self.operands = operands;
-        exact
+        operands
     }
 
     /// One operand; one that cannot be read is skipped up to the next `,` or `close`.
@@ -205,6 +202,9 @@ impl Parser<'_> {
     /// `[base+offset]` or `[a, b, {c, d}]`.
     fn brackets(&mut self) -> Parse<OperandKind> {
         self.bump();
+        if let Some(address) = self.plain_address() {
+            return Ok(OperandKind::Address(address));
+        }
         let first = self.operand_or_error(Parens::Expression, K::RBracket);
         if self.eat(K::RBracket).is_some() {
             return Ok(OperandKind::Address(self.address(first)?));
@@ -217,6 +217,38 @@ impl Parser<'_> {
                 Ok(OperandKind::AddressList(elements))
             }
         }
+    }
+
+    /// `base]` or `base+4]`, which nearly all addresses are; what it does not know is read as any operand, and gives the same.
+    fn plain_address(&mut self) -> Option<Address> {
+        let tokens = self.tokens.get(self.at..)?;
+        let (name, offset) = match tokens {
+            [name, close, ..] if name.kind == K::Ident && close.kind == K::RBracket => (name, None),
+            [name, plus, number, close, ..]
+                if name.kind == K::Ident
+                    && plus.kind == K::Plus
+                    && number.kind == K::Integer
+                    && close.kind == K::RBracket =>
+            {
+                (name, Some(number.span))
+            }
+            _ => return None,
+        };
+        let span = name.span;
+        if tokens.iter().take(5).any(|token| token.after_unknown) || span.text(self.source) == "WARP_SZ" {
+            return None;
+        }
+        let base = Some(Reference { span, name: Name { span }, suffix: None });
+        let Some(place) = offset else {
+            self.at += 2;
+            return Some(Address { span, base, offset: None });
+        };
+        let Ok(Number::Integer { value, unsigned }) = number::decode(place.text(self.source)) else {
+            return None;
+        };
+        self.at += 4;
+        let offset = Expr { span: place, kind: ExprKind::Integer { value, unsigned } };
+        Some(Address { span: span.to(place), base, offset: Some(Box::new(offset)) })
     }
 
     fn index(&mut self, array: Name) -> Parse<OperandKind> {
