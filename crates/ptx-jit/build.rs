@@ -2,6 +2,8 @@
 //!
 //! `PTXVM_LLVM` (a library, or a prefix or folder that holds one) comes first; then the library that rustc itself uses.
 //! Where neither is there the crate still builds: it then looks for LLVM only at run time, and says so.
+//!
+//! It also tells the crate a hash of the sources that decide which code is made, for the keys of the cache.
 
 use std::env;
 use std::fs;
@@ -11,6 +13,7 @@ use std::process::Command;
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=PTXVM_LLVM");
+    println!("cargo:rustc-env=PTXVM_BUILD_HASH={:016x}", sources());
     let chosen = env::var_os("PTXVM_LLVM").map(PathBuf::from);
     let found = match &chosen {
         Some(path) => library(path),
@@ -28,6 +31,39 @@ fn main() {
                 "cargo:warning=no LLVM 22 library found {place}: the JIT will look for libLLVM.so.22.1 when it runs; \
                  set PTXVM_LLVM to a prefix that holds one, or build with --no-default-features"
             );
+        }
+    }
+}
+
+/// A hash (FNV-1a) of the sources of this crate and of those that it is built on.
+fn sources() -> u64 {
+    let mut files = Vec::new();
+    for name in ["ptx", "ptx-exec", "ptx-jit", "ptx-sem"] {
+        let folder = Path::new("..").join(name);
+        collect(&folder.join("src"), &mut files);
+        files.push(folder.join("Cargo.toml"));
+    }
+    files.push(PathBuf::from("../../Cargo.lock"));
+    files.sort();
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for file in &files {
+        println!("cargo:rerun-if-changed={}", file.display());
+        let bytes = fs::read(file).unwrap_or_default();
+        for byte in file.to_string_lossy().bytes().chain(bytes) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+    hash
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    println!("cargo:rerun-if-changed={}", folder.display());
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            files.push(path);
         }
     }
 }

@@ -3,8 +3,9 @@
 //! Invariants: compiled code runs only for the kernel, the memory and the CTA shape that it was made for; the pointers in its
 //! [`Frame`] are made from one exclusive borrow of the warp and do not outlive the call.
 
+use crate::cache::Made;
 use crate::emit::memory::space_of;
-use crate::emit::{self, Callbacks, Emitted, Job};
+use crate::emit::{self, Emitted, Job};
 use crate::frame::{Entry, Frame, Reason, Window};
 use crate::llvm::{Code, Error, Session};
 use crate::machine;
@@ -14,7 +15,6 @@ use ptx_exec::native::{Native, NativeCall, NativeStop};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// A kernel compiled for one shape of CTA.
 pub struct Compiled {
@@ -26,10 +26,8 @@ pub struct Compiled {
     waits: Vec<bool>,
     /// Instructions on the longest way through the function, loops once.
     longest: u64,
-    windows: usize,
     blocks: usize,
-    fallbacks: BTreeMap<String, u32>,
-    took: Duration,
+    made: Arc<Made>,
     /// Keeps the code in memory.
     _code: Code,
 }
@@ -54,21 +52,55 @@ struct User<'a, 'b> {
     call: &'a mut NativeCall<'b>,
 }
 
-/// Compiles a kernel for CTAs of that shape.
+/// Makes code of a kernel for CTAs of that shape.
 ///
 /// # Errors
 /// Says why it cannot be compiled; the interpreter can still run it.
-pub fn compile(session: &Session, kernel: &Kernel, ntid: [u32; 3]) -> Result<Arc<Compiled>, Error> {
-    let start = Instant::now();
+pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3]) -> Result<Made, Error> {
     let (module, plan, emitted) = translate(session, kernel, ntid)?;
-    let code = session.add(&module)?;
+    let Emitted { windows, fallbacks, externals } = emitted;
+    let object = session.object(&module)?;
+    let entries = plan.entries.iter().map(|entry| entry.block).collect();
+    Ok(Made { object, externals, entries, windows, fallbacks })
+}
+
+/// The addresses of what code names.
+pub(crate) fn resolve(made: &Made, kernel: &Kernel) -> Result<Vec<(String, usize)>, Error> {
+    let layout = kernel.module().layout(kernel.id());
+    let number = |name: &str| name[1..].parse::<usize>().ok();
+    let find = |name: &str| match name {
+        "step" => Some(step as *const () as usize),
+        "reach" => Some(reach as *const () as usize),
+        _ if name.starts_with('v') => layout.variables.get(number(name)?).map(|address| *address as usize),
+        _ if name.starts_with('f') => layout.functions.get(number(name)?).map(|address| *address as usize),
+        _ => None,
+    };
+    let resolved = made.externals.iter().map(|name| {
+        let address = find(name).ok_or_else(|| Error::new(format!("code names `{name}`, which is nothing")));
+        Ok((name.clone(), address?))
+    });
+    resolved.collect()
+}
+
+/// Places code that was made for this kernel.
+///
+/// # Errors
+/// The machine has no place for it.
+pub(crate) fn place(
+    made: Arc<Made>,
+    symbols: &[(String, usize)],
+    kernel: &Kernel,
+) -> Result<Arc<Compiled>, Error> {
+    let code = Code::place(&made.object, symbols)?;
     let address = code.lookup("kernel")?;
     // SAFETY: the address is that of the function `kernel`, emitted by `emit::emit` with this signature; `code` keeps it in memory.
     let entry = unsafe { std::mem::transmute::<usize, Entry>(address) };
     let function = kernel.function();
     let mut entries = vec![false; function.blocks.len()];
-    for entry in &plan.entries {
-        entries[entry.block as usize] = true;
+    for block in &made.entries {
+        if let Some(entry) = entries.get_mut(*block as usize) {
+            *entry = true;
+        }
     }
     let longest = function.blocks.iter().map(|block| block.insts.len() as u64 + 1).sum();
     Ok(Arc::new(Compiled {
@@ -77,10 +109,8 @@ pub fn compile(session: &Session, kernel: &Kernel, ntid: [u32; 3]) -> Result<Arc
         entries,
         waits: waits(function),
         longest,
-        windows: emitted.windows as usize,
         blocks: function.blocks.len(),
-        fallbacks: emitted.fallbacks,
-        took: start.elapsed(),
+        made,
         _code: code,
     }))
 }
@@ -109,7 +139,6 @@ fn translate(
     };
     let module = session.module(&function.name);
     let layout = kernel.module().layout(kernel.id());
-    let callbacks = Callbacks { step: step as *const () as usize, reach: reach as *const () as usize };
     let program = kernel.module().program();
     let job = Job {
         function,
@@ -117,7 +146,6 @@ fn translate(
         program,
         plan: &plan,
         shape,
-        callbacks,
         flush: false,
         extensions: session.extensions(),
     };
@@ -147,14 +175,9 @@ fn waits(function: &ptx::ir::Function) -> Vec<bool> {
 }
 
 impl Compiled {
-    /// How long compiling took.
-    pub fn took(&self) -> Duration {
-        self.took
-    }
-
     /// Instructions that have no native code, by name, and how often they stand in the code.
     pub fn fallbacks(&self) -> &BTreeMap<String, u32> {
-        &self.fallbacks
+        &self.made.fallbacks
     }
 }
 
@@ -178,9 +201,10 @@ impl Native for Compiled {
     fn run(&self, call: &mut NativeCall<'_>) -> NativeStop {
         let frees = call.mem.memory().frees();
         let reached = &mut *call.reached;
-        if reached.frees != frees || reached.windows.len() < self.windows {
+        let sites = self.made.windows as usize;
+        if reached.frees != frees || reached.windows.len() < sites {
             reached.windows.clear();
-            reached.windows.resize(self.windows, [0, 0]);
+            reached.windows.resize(sites, [0, 0]);
             reached.frees = frees;
         }
         if reached.parked.len() < self.blocks {

@@ -6,6 +6,7 @@
 //! LLVM is loaded when the first [`Session`] starts, not when the program does: a program that never compiles pays nothing for
 //! it, runs where there is none, and keeps LLVM's symbols out of the process that it is loaded into.
 
+mod cache;
 mod emit;
 mod engine;
 mod frame;
@@ -15,6 +16,7 @@ mod lower;
 mod machine;
 pub mod plan;
 
-pub use engine::{Compiled, Listing, compile, listing};
-pub use llvm::{Code, Cpu, Error, Session};
+pub use cache::{Compiler, Found, Source};
+pub use engine::{Compiled, Listing, listing};
+pub use llvm::{Cpu, Error, Session};
 pub use machine::native;

@@ -182,6 +182,9 @@ pub(crate) struct RunOptions {
     /// Which processor native code is made for [default: this one]
     #[arg(long, value_enum, value_name = "CPU")]
     pub(crate) cpu: Option<Cpu>,
+    /// Neither use nor keep native code on disk (in PTXVM_CACHE_DIR, or the user's cache folder)
+    #[arg(long)]
+    pub(crate) no_cache: bool,
     /// Print the kernel's native code for this --block instead of running it
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) emit: Option<Emit>,

@@ -9,7 +9,7 @@ use crate::launch_file::LaunchFile;
 use crate::object::{Kind, Object};
 use crate::options::{Format, RunOptions, gpu_name};
 use crate::{Exit, UsageError};
-use ptxvm::{ErrorKind, Launch, Report, Trap, Vm};
+use ptxvm::{CodeCache, CodeSource, ErrorKind, Launch, Report, Trap, Vm};
 use serde_json::{Value, json};
 
 /// Runs the kernel.
@@ -25,7 +25,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
     let Some(module) = checked.module else {
         return Ok(Exit::Rejected);
     };
-    let vm = Vm::with_cpu(module.address_size, options.cpu.map(Into::into))?;
+    let cache = if options.no_cache { CodeCache::Off } else { CodeCache::from_environment() };
+    let cpu = options.cpu.map(Into::into);
+    let vm = Vm::with(ptxvm::Options { addresses: module.address_size, cpu, cache })?;
     let module = match vm.load_module(module) {
         Ok(module) => module,
         Err(error) => match error.kind() {
@@ -134,6 +136,25 @@ impl Session<'_> {
         if self.reports.last().is_some_and(|r| r.ran.native) { "jit" } else { "interp" }
     }
 
+    /// Where the native code came from, and in what time.
+    fn source(&self) -> Option<CodeSource> {
+        let mut sources = self.reports.iter().filter_map(|r| r.ran.source);
+        sources.find(|source| *source != CodeSource::Kernel)
+    }
+
+    fn compile_ms(&self) -> f64 {
+        self.reports.iter().map(|r| r.ran.compiled.as_secs_f64() * 1e3).sum()
+    }
+
+    fn code(&self) -> String {
+        let ms = self.compile_ms();
+        match self.source() {
+            None | Some(CodeSource::Compiled | CodeSource::Kernel) => format!("compiled in {ms:.1} ms"),
+            Some(CodeSource::Memory) => format!("code from memory in {ms:.2} ms"),
+            Some(CodeSource::Disk) => format!("code from disk in {ms:.2} ms"),
+        }
+    }
+
     fn launch_ms(&self) -> Vec<f64> {
         self.reports.iter().map(|r| r.elapsed.as_secs_f64() * 1e3).collect()
     }
@@ -145,7 +166,8 @@ impl Session<'_> {
             "status": if self.trap.is_some() { "trap" } else { "ok" },
             "trap": self.trap.as_ref().map(trap_json),
             "launch_ms": self.launch_ms(),
-            "compile_ms": self.reports.iter().map(|r| r.ran.compiled.as_secs_f64() * 1e3).sum::<f64>(),
+            "compile_ms": self.compile_ms(),
+            "code": self.source().map(source_word),
             "output": output,
         });
         if self.options.stats {
@@ -164,11 +186,12 @@ impl Session<'_> {
                 let _infallible = write!(text, " (not compiled: {why})");
             }
             if ran.native {
-                let compiled: f64 = self.reports.iter().map(|r| r.ran.compiled.as_secs_f64() * 1e3).sum();
                 let _infallible = write!(
                     text,
-                    ", compiled in {compiled:.1} ms, {} warp instructions in native code, {} of them by the interpreter's functions",
-                    ran.native_instructions, ran.fallback_instructions
+                    ", {}, {} warp instructions in native code, {} of them by the interpreter's functions",
+                    self.code(),
+                    ran.native_instructions,
+                    ran.fallback_instructions
                 );
             }
             for (name, count) in &ran.fallbacks {
@@ -192,6 +215,14 @@ impl Session<'_> {
             }
         }
         text
+    }
+}
+
+fn source_word(source: CodeSource) -> &'static str {
+    match source {
+        CodeSource::Compiled | CodeSource::Kernel => "compiled",
+        CodeSource::Memory => "memory",
+        CodeSource::Disk => "disk",
     }
 }
 

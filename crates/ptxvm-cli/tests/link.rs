@@ -12,6 +12,7 @@ fn run(files: [(&str, &str); 2]) -> Output {
         folder.join(name)
     });
     Command::new(env!("CARGO_BIN_EXE_ptxvm"))
+        .env("PTXVM_CACHE_DIR", "")
         .args(["run".as_ref(), paths[0].as_os_str(), "--link".as_ref(), paths[1].as_os_str()])
         .output()
         .expect("the program starts")

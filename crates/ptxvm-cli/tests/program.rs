@@ -13,7 +13,11 @@ fn fixture(name: &str) -> String {
 }
 
 fn ptxvm(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ptxvm")).args(args).output().expect("the program starts")
+    Command::new(env!("CARGO_BIN_EXE_ptxvm"))
+        .env("PTXVM_CACHE_DIR", "")
+        .args(args)
+        .output()
+        .expect("the program starts")
 }
 
 fn status(output: &Output) -> i32 {
@@ -111,6 +115,7 @@ fn check_takes_several_files_and_standard_input() {
     assert_eq!(status(&ptxvm(&["check", "/nonexistent.ptx", &good])), 2);
     use std::io::Write as _;
     let mut child = Command::new(env!("CARGO_BIN_EXE_ptxvm"))
+        .env("PTXVM_CACHE_DIR", "")
         .args(["check", "-"])
         .stdin(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())

@@ -4,7 +4,11 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 fn ptxvm(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ptxvm")).args(args).output().expect("the program starts")
+    Command::new(env!("CARGO_BIN_EXE_ptxvm"))
+        .env("PTXVM_CACHE_DIR", "")
+        .args(args)
+        .output()
+        .expect("the program starts")
 }
 
 #[track_caller]

@@ -79,7 +79,11 @@ static DRIVER: OnceLock<Result<Driver, Status>> = OnceLock::new();
 pub(crate) fn start() -> Result<&'static Driver, Status> {
     let make = || {
         Ok(Driver {
-            vm: Vm::new().map_err(|error| status_of(&error))?,
+            vm: Vm::with(ptxvm::Options {
+                cache: ptxvm::CodeCache::from_environment(),
+                ..ptxvm::Options::default()
+            })
+            .map_err(|error| status_of(&error))?,
             settings: Settings::from_environment(),
             contexts: Handles::default(),
             modules: Handles::default(),

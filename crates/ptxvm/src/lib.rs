@@ -39,6 +39,7 @@
 #![deny(unsafe_code)]
 
 mod buffer;
+mod cache;
 pub mod container;
 mod engine;
 mod error;
@@ -52,7 +53,8 @@ mod texture;
 mod vm;
 
 pub use buffer::{Buffer, Element};
-pub use engine::{Cpu, Engine, Listing, Ran};
+pub use cache::CodeCache;
+pub use engine::{Cpu, Engine, Listing, Ran, Source as CodeSource};
 pub use error::{Error, ErrorKind};
 pub use forms::{Form, Support, isa};
 pub use launch::{Arg, Launch, Report};
@@ -69,7 +71,7 @@ pub use ptx_exec::trap::{FaultKind, Trap};
 pub use texture::{
     AddrMode, Array, ChannelOrder, ChannelType, Compare, Descriptor, FilterMode, Format, Object,
 };
-pub use vm::Vm;
+pub use vm::{Options, Vm};
 
 /// A diagnostic as people read it: message, place, the underlined line, help. With terminal colors if `colors`.
 pub fn render(diagnostic: &Diagnostic, source: &Source, colors: bool) -> String {

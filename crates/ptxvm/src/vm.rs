@@ -2,8 +2,8 @@
 
 use crate::engine::Jit;
 use crate::{
-    Array, Buffer, Cpu, Descriptor, Element, Error, ErrorKind, Format, Kernel, Launch, Module, Object,
-    Report, Shape,
+    Array, Buffer, CodeCache, Cpu, Descriptor, Element, Error, ErrorKind, Format, Kernel, Launch, Module,
+    Object, Report, Shape,
 };
 use ptx::check::CheckOptions;
 use ptx::check::module::AddressSize;
@@ -57,6 +57,24 @@ impl From<MemoryError> for Error {
     }
 }
 
+/// What a device is like.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Width of its addresses.
+    pub addresses: AddressSize,
+    /// The processor that native code is made for; `None`: the best that this machine has.
+    pub cpu: Option<Cpu>,
+    /// Where native code is kept for later processes.
+    pub cache: CodeCache,
+}
+
+impl Default for Options {
+    /// 64-bit addresses, this machine's processor, and nothing kept.
+    fn default() -> Self {
+        Self { addresses: AddressSize::Bits64, cpu: None, cache: CodeCache::Off }
+    }
+}
+
 /// A virtual device.
 ///
 /// Cheap to make: memory is reserved as addresses and becomes real when it is used. Modules, kernels and buffers keep what they
@@ -80,7 +98,7 @@ impl Vm {
     /// # Errors
     /// Of the machine, where the system gives no such range of addresses.
     pub fn for_addresses(size: AddressSize) -> Result<Self, Error> {
-        Self::with_cpu(size, None)
+        Self::with(Options { addresses: size, ..Options::default() })
     }
 
     /// As [`Vm::for_addresses`], with native code for that kind of processor; `None`: the best that this machine has.
@@ -88,7 +106,17 @@ impl Vm {
     /// # Errors
     /// As [`Vm::for_addresses`].
     pub fn with_cpu(size: AddressSize, cpu: Option<Cpu>) -> Result<Self, Error> {
-        Ok(Self { device: Arc::new(Device { memory: Memory::new(size)?, jit: Jit::for_cpu(cpu) }) })
+        Self::with(Options { addresses: size, cpu, ..Options::default() })
+    }
+
+    /// A device with these options.
+    ///
+    /// # Errors
+    /// As [`Vm::for_addresses`].
+    pub fn with(options: Options) -> Result<Self, Error> {
+        let Options { addresses, cpu, cache } = options;
+        let memory = Memory::new(addresses)?;
+        Ok(Self { device: Arc::new(Device { memory, jit: Jit::new(cpu, cache) }) })
     }
 
     pub(crate) fn memory(&self) -> &Memory {

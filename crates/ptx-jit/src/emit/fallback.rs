@@ -62,7 +62,7 @@ impl Emit<'_> {
         let word = self.int(32);
         let ty = self.b.fn_type(Some(word), &[self.b.ptr(), word, word, word]);
         let args = [user, self.c32(site.block), self.c32(site.index), mask];
-        let well = self.b.call_address(ty, self.job.callbacks.step, &args);
+        let well = self.b.call_host(ty, "step", &args);
         let fault = self.b.append_block(self.function, "fault");
         let on = self.b.append_block(self.function, "on");
         let ok = self.b.icmp(IntPred::Ne, well, self.c32(0));

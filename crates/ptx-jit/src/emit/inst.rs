@@ -6,8 +6,9 @@ use crate::frame::Frame;
 use crate::llvm::Value;
 use crate::lower::{Lower, Operand};
 use crate::plan::{Class, Kind, Name, Op, Site};
+use ptx::check::module::{FuncId, VarId};
 use ptx::ir::{Addr, Base, Dst, Inst, RegClass, Src};
-use ptx::isa::{Space, Sreg};
+use ptx::isa::{Space, Sreg, TyKind};
 use std::mem::offset_of;
 
 /// Which lanes an operand is wanted for.
@@ -273,14 +274,29 @@ impl Emit<'_> {
         let offset = addr.offset as u64;
         Some(match addr.base {
             Base::Absolute | Base::KernelParam => self.c64(offset),
+            // Placed for each module: the code names it, so that it holds for another one with the same text.
+            Base::Var(VarId(id)) if self.is_placed(id) => self.symbolic(&format!("v{id}"), offset),
             Base::Var(var) => self.c64(self.job.layout.variable(var).wrapping_add(offset)),
-            Base::Func(func) => self.c64(self.job.layout.function(func).wrapping_add(offset)),
+            Base::Func(FuncId(id)) => self.symbolic(&format!("f{id}"), offset),
             Base::Frame => {
                 let frame = self.load64(offset_of!(Frame, offset));
                 self.b.add(frame, self.c64(offset))
             }
             Base::Reg(_) => return None,
         })
+    }
+
+    /// Whether the address of a variable is the module's, and not an offset in a window.
+    fn is_placed(&self, var: u32) -> bool {
+        let variable = self.job.program.variables.get(var as usize);
+        variable.is_some_and(|v| {
+            matches!(v.space, Space::Global | Space::Const | Space::Tex) || v.ty.kind() == TyKind::Opaque
+        })
+    }
+
+    fn symbolic(&self, name: &str, offset: u64) -> Value {
+        let address = self.b.address(name);
+        if offset == 0 { address } else { self.b.add(address, self.c64(offset)) }
     }
 
     /// A special register that does not move, as a 32- or 64-bit value.

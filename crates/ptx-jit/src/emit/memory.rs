@@ -368,7 +368,7 @@ impl Emit<'_> {
         let void = self.b.fn_type(None, &[self.b.ptr(), word, word, long, word]);
         let how = space_number(reach.space) | u32::from(reach.write) << 8;
         let args = [user, self.c32(window), self.c32(how), address, self.c32(span)];
-        self.b.call_address(void, self.job.callbacks.reach, &args);
+        self.b.call_host(void, "reach", &args);
     }
 
     /// Addresses of any shape as vectors.

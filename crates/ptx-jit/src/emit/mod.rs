@@ -50,15 +50,6 @@ enum Origin {
     Local(Name, i64),
 }
 
-/// Addresses of the host's functions that native code calls.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Callbacks {
-    /// `step(user, block, index, mask) -> 1`, or 0 with a fault.
-    pub(crate) step: usize,
-    /// `reach(user, site, space, write, address, span) -> 1` if the access may be made; the site's window is renewed.
-    pub(crate) reach: usize,
-}
-
 /// What an emitted function says of itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Emitted {
@@ -66,6 +57,8 @@ pub(crate) struct Emitted {
     pub(crate) windows: u32,
     /// Instructions without native code, by name.
     pub(crate) fallbacks: std::collections::BTreeMap<String, u32>,
+    /// What of the host it names: its functions, and variables and functions of the program.
+    pub(crate) externals: Vec<String>,
 }
 
 /// What is compiled.
@@ -81,8 +74,6 @@ pub(crate) struct Job<'a> {
     pub(crate) plan: &'a Plan,
     /// What it was made for.
     pub(crate) shape: Shape,
-    /// The host's functions.
-    pub(crate) callbacks: Callbacks,
     /// Whether subnormal numbers are flushed by the machine while the function runs.
     pub(crate) flush: bool,
     /// What the processor has beyond its level.
@@ -178,6 +169,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
     emit.find_loose();
     emit.start();
     emit.nodes();
+    emit.out.externals = emit.b.externals();
     emit.out
 }
 

@@ -15,8 +15,7 @@ use llvm_sys::orc2::lljit::{LLVMOrcLLJITBuilderRef, LLVMOrcLLJITRef};
 use llvm_sys::orc2::{
     LLVMOrcCJITDylibSearchOrder, LLVMOrcCLookupSet, LLVMOrcCSymbolMapPairs,
     LLVMOrcExecutionSessionLookupHandleResultFunction, LLVMOrcExecutionSessionRef, LLVMOrcJITDylibRef,
-    LLVMOrcJITTargetMachineBuilderRef, LLVMOrcLookupKind, LLVMOrcMaterializationUnitRef,
-    LLVMOrcSymbolStringPoolEntryRef,
+    LLVMOrcLookupKind, LLVMOrcMaterializationUnitRef, LLVMOrcSymbolStringPoolEntryRef,
 };
 use llvm_sys::prelude::{
     LLVMAttributeRef, LLVMBasicBlockRef, LLVMBool, LLVMBuilderRef, LLVMContextRef, LLVMMemoryBufferRef,
@@ -86,6 +85,7 @@ api! {
     core => LLVMSetDataLayout(LLVMModuleRef, Name);
     core => LLVMPrintModuleToString(LLVMModuleRef) -> *mut c_char;
     core => LLVMAddFunction(LLVMModuleRef, Name, LLVMTypeRef) -> LLVMValueRef;
+    core => LLVMAddGlobal(LLVMModuleRef, LLVMTypeRef, Name) -> LLVMValueRef;
     core => LLVMGetParam(LLVMValueRef, c_uint) -> LLVMValueRef;
     core => LLVMSetAlignment(LLVMValueRef, c_uint);
     core => LLVMCreateStringAttribute(LLVMContextRef, Name, c_uint, Name, c_uint) -> LLVMAttributeRef;
@@ -187,14 +187,10 @@ api! {
     target_machine => LLVMTargetMachineEmitToMemoryBuffer(
         LLVMTargetMachineRef, LLVMModuleRef, LLVMCodeGenFileType, *mut *mut c_char, *mut LLVMMemoryBufferRef
     ) -> LLVMBool;
-    orc2::lljit => LLVMOrcCreateLLJITBuilder() -> LLVMOrcLLJITBuilderRef;
-    orc2::lljit => LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(LLVMOrcLLJITBuilderRef, LLVMOrcJITTargetMachineBuilderRef);
     orc2::lljit => LLVMOrcCreateLLJIT(*mut LLVMOrcLLJITRef, LLVMOrcLLJITBuilderRef) -> LLVMErrorRef;
-    orc2::lljit => LLVMOrcDisposeLLJIT(LLVMOrcLLJITRef) -> LLVMErrorRef;
     orc2::lljit => LLVMOrcLLJITGetExecutionSession(LLVMOrcLLJITRef) -> LLVMOrcExecutionSessionRef;
     orc2::lljit => LLVMOrcLLJITMangleAndIntern(LLVMOrcLLJITRef, Name) -> LLVMOrcSymbolStringPoolEntryRef;
     orc2::lljit => LLVMOrcLLJITAddObjectFile(LLVMOrcLLJITRef, LLVMOrcJITDylibRef, LLVMMemoryBufferRef) -> LLVMErrorRef;
-    orc2 => LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(LLVMTargetMachineRef) -> LLVMOrcJITTargetMachineBuilderRef;
     orc2 => LLVMOrcExecutionSessionCreateBareJITDylib(LLVMOrcExecutionSessionRef, Name) -> LLVMOrcJITDylibRef;
     orc2 => LLVMOrcJITDylibClear(LLVMOrcJITDylibRef) -> LLVMErrorRef;
     orc2 => LLVMOrcJITDylibDefine(LLVMOrcJITDylibRef, LLVMOrcMaterializationUnitRef) -> LLVMErrorRef;
@@ -262,15 +258,14 @@ pub(super) fn api() -> &'static Api {
     load().expect("LLVM is loaded before anything is made with it")
 }
 
-/// Opens the library: `PTXVM_LLVM`, or else beside the program, where the build found it, or by the system's search path.
-fn open() -> Result<Library, Error> {
+/// Where the library may be: `PTXVM_LLVM`, or else beside the program, where the build found it, or on the system's search path.
+fn places() -> Result<Vec<PathBuf>, Error> {
     if let Some(chosen) = std::env::var_os("PTXVM_LLVM") {
         let chosen = PathBuf::from(chosen);
         let places = [chosen.clone(), chosen.join("libLLVM.so.22.1"), chosen.join("lib/libLLVM.so.22.1")];
-        let place = places.iter().find(|place| place.is_file());
-        let place = place
-            .ok_or_else(|| Error::new(format!("PTXVM_LLVM is {}, where no LLVM 22 is", chosen.display())))?;
-        return open_at(place).map_err(|e| Error::new(format!("PTXVM_LLVM: {e}")));
+        let place = places.into_iter().find(|place| place.is_file());
+        let none = || Error::new(format!("PTXVM_LLVM is {}, where no LLVM 22 is", chosen.display()));
+        return Ok(vec![place.ok_or_else(none)?]);
     }
     let mut places = Vec::new();
     if let Some(folder) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
@@ -282,11 +277,29 @@ fn open() -> Result<Library, Error> {
     places.push(PathBuf::from("/usr/lib/llvm-22/lib/libLLVM.so.22.1"));
     places.push(PathBuf::from("/usr/lib64/llvm22/lib64/libLLVM.so.22.1"));
     places.retain(|place| place.as_os_str() == "libLLVM.so.22.1" || place.is_file());
+    Ok(places)
+}
+
+/// Which library will be loaded, as far as that shows without loading it: its path, size and time.
+pub(crate) fn library() -> &'static str {
+    static LIBRARY: OnceLock<String> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let Some(place) = places().ok().and_then(|places| places.into_iter().next()) else {
+            return "none".to_owned();
+        };
+        let file = std::fs::metadata(&place).ok();
+        let time = file.as_ref().and_then(|file| file.modified().ok());
+        format!("{} {:?} {time:?}", place.display(), file.map(|file| file.len()))
+    })
+}
+
+/// Opens the library.
+fn open() -> Result<Library, Error> {
     let mut tried = Vec::new();
-    for place in &places {
-        match open_at(place) {
+    for place in places()? {
+        match open_at(&place) {
             Ok(library) => return Ok(library),
-            Err(e) => tried.push(e.to_string()),
+            Err(e) => tried.push(format!("{}: {e}", place.display())),
         }
     }
     Err(Error::new(format!(

@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_uint};
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMTypeRef, LLVMValueRef};
 
 use super::api::call;
-use super::module::{Function, Module, Type, Value, length};
+use super::module::{Function, Module, Type, Value, c_name, length};
 
 /// Results have no names.
 pub(super) const NAMELESS: *const c_char = c"".as_ptr();
@@ -19,6 +19,8 @@ pub(crate) struct Builder<'m> {
     pub(super) raw: LLVMBuilderRef,
     pub(super) profile_kind: c_uint,
     intrinsics: RefCell<HashMap<Overload, Function>>,
+    /// Functions and places of the host, by name.
+    externals: RefCell<HashMap<String, Value>>,
 }
 
 /// An intrinsic's number and the types it is overloaded on.
@@ -35,7 +37,7 @@ impl<'m> Builder<'m> {
     pub(crate) fn new(module: &'m Module) -> Builder<'m> {
         let raw = call!(LLVMCreateBuilderInContext(module.context));
         let profile_kind = call!(LLVMGetMDKindIDInContext(module.context, c"prof".as_ptr(), 4));
-        Builder { module, raw, profile_kind, intrinsics: RefCell::default() }
+        Builder { module, raw, profile_kind, intrinsics: RefCell::default(), externals: RefCell::default() }
     }
 
     /// The module it builds in.
@@ -245,11 +247,36 @@ impl<'m> Builder<'m> {
         )))
     }
 
-    /// Calls the host's function at `address`.
-    pub(crate) fn call_address(&self, fn_type: Type, address: usize, args: &[Value]) -> Value {
-        let address = self.const_int(self.int(64), address as u64);
-        let callee = self.int_to_ptr(address);
-        self.call(fn_type, callee, args)
+    /// Calls the host's function of that name, which whoever places the code resolves.
+    pub(crate) fn call_host(&self, fn_type: Type, name: &str, args: &[Value]) -> Value {
+        let known = self.externals.borrow().get(name).copied();
+        let function = known.unwrap_or_else(|| {
+            let function = self.module.external_function(name, fn_type);
+            self.externals.borrow_mut().insert(name.to_owned(), function);
+            function
+        });
+        self.call(fn_type, function, args)
+    }
+
+    /// The address that whoever places the code gives that name, as a 64-bit integer. Code that uses it does not depend on where
+    /// things are in this process.
+    pub(crate) fn address(&self, name: &str) -> Value {
+        let known = self.externals.borrow().get(name).copied();
+        let place = known.unwrap_or_else(|| {
+            let name_in_c = c_name(name);
+            let place = Value(call!(LLVMAddGlobal(self.module.raw, self.int(8).0, name_in_c.as_ptr())));
+            self.externals.borrow_mut().insert(name.to_owned(), place);
+            place
+        });
+        self.ptr_to_int(place)
+    }
+
+    /// What of the host the code names, sorted.
+    pub(crate) fn externals(&self) -> Vec<String> {
+        let externals = self.externals.borrow();
+        let mut names: Vec<String> = externals.keys().cloned().collect();
+        names.sort();
+        names
     }
 
     /// Calls a function of the module.

@@ -9,18 +9,22 @@
 mod api;
 mod arithmetic;
 mod builder;
+mod code;
 mod control;
 mod cpu;
 mod memory;
 mod module;
+mod place;
 mod session;
 #[cfg(test)]
 mod tests;
 
 pub use api::Error;
+pub(crate) use api::library;
+pub(crate) use code::Code;
 pub use cpu::Cpu;
 pub(crate) use cpu::Extensions;
-pub use session::{Code, Session};
+pub use session::Session;
 
 pub(crate) use arithmetic::{FloatPred, IntPred};
 pub(crate) use builder::Builder;

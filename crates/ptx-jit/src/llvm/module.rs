@@ -152,6 +152,18 @@ impl Module {
         Function { value, ty: ty.0 }
     }
 
+    /// A function of the host's, called through a pointer beside the code: it may be anywhere.
+    pub(super) fn external_function(&self, name: &str, ty: Type) -> Value {
+        let name = c_name(name);
+        let value = call!(LLVMAddFunction(self.raw, name.as_ptr(), ty.0));
+        for kind in ["nonlazybind", "nounwind"] {
+            let number = call!(LLVMGetEnumAttributeKindForName(kind.as_ptr().cast(), kind.len()));
+            let attribute = call!(LLVMCreateEnumAttribute(self.context, number, 0));
+            call!(LLVMAddAttributeAtIndex(value, LLVMAttributeFunctionIndex, attribute));
+        }
+        Value(value)
+    }
+
     fn attribute(&self, function: LLVMValueRef, key: &str, text: &str) {
         let attribute = call!(LLVMCreateStringAttribute(
             self.context,

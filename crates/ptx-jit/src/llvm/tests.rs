@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Builder, Cpu, Flush, IntPred, Likely, Module, Session};
+use super::{Builder, Code, Cpu, Flush, IntPred, Likely, Module, Session};
 
 fn available() -> impl Iterator<Item = Cpu> {
     Cpu::ALL.into_iter().filter(|cpu| cpu.is_available())
@@ -42,7 +42,7 @@ fn bump(session: &Session) -> Module {
 }
 
 fn run(session: &Session, module: &Module) -> Vec<u32> {
-    let code = session.add(module).unwrap();
+    let code = Code::place(&session.object(module).unwrap(), &[]).unwrap();
     let address = code.lookup("bump").unwrap();
     // SAFETY: the module's function has this signature; `code` outlives the call.
     let bump: extern "C" fn(*const u32, *mut u32, u32) = unsafe { std::mem::transmute(address) };
@@ -81,8 +81,8 @@ fn broken_code_is_found() {
 fn names_of_two_objects_do_not_meet_and_code_is_freed() {
     let session = Session::new(Cpu::detect()).unwrap();
     let object = session.object(&bump(&session)).unwrap();
-    let first = session.add_object(&object).unwrap();
-    let second = session.add_object(&object).unwrap();
+    let first = Code::orc(&object, &[]).unwrap();
+    let second = Code::orc(&object, &[]).unwrap();
     let addresses = (first.lookup("bump").unwrap(), second.lookup("bump").unwrap());
     assert_ne!(addresses.0, addresses.1);
     assert_eq!((addresses.0 % 64, addresses.1 % 64), (0, 0));
@@ -90,7 +90,7 @@ fn names_of_two_objects_do_not_meet_and_code_is_freed() {
     drop(first);
     drop(second);
     for _ in 0..100 {
-        let code = session.add_object(&object).unwrap();
+        let code = Code::orc(&object, &[]).unwrap();
         code.lookup("bump").unwrap();
     }
 }
@@ -107,13 +107,6 @@ fn several_threads_compile_at_once() {
             });
         }
     });
-}
-
-#[test]
-fn rubbish_is_no_object() {
-    let session = Session::new(Cpu::detect()).unwrap();
-    let code = session.add_object(b"rubbish");
-    assert!(code.and_then(|code| code.lookup("f")).is_err());
 }
 
 #[test]
@@ -136,9 +129,81 @@ fn what_a_compilation_takes() {
         let built = start.elapsed();
         let object = session.object(&module).unwrap();
         let compiled = start.elapsed() - built;
-        let code = session.add_object(&object).unwrap();
+        let code = Code::place(&object, &[]).unwrap();
         code.lookup("bump").unwrap();
         let placed = start.elapsed() - built - compiled;
         println!("{turn}: build {built:?}, compile {compiled:?} ({} bytes), place {placed:?}", object.len());
     }
+}
+
+/// `extern "C" fn(u64) -> u64`: the host's `twice` of the number, plus the address of `there`, plus a constant from a table in the code.
+fn stranger(session: &Session) -> Module {
+    let module = session.module("stranger");
+    let b = Builder::new(&module);
+    let long = b.int(64);
+    let function = module.function("stranger", b.fn_type(Some(long), &[long]), Flush::Never);
+    let entry = b.append_block(function, "entry");
+    b.position_at_end(entry);
+    let number = b.param(function, 0);
+    let twice = b.call_host(b.fn_type(Some(long), &[long]), "twice", &[number]);
+    let lanes = session.cpu().lanes();
+    let table: Vec<u64> = (0..u64::from(lanes)).map(|n| n * n * 1_000_003 + 7).collect();
+    let table = b.const_ints(long, &table);
+    let spread = b.mul(b.splat(number, lanes), table);
+    let sum = b.add(twice, b.extract(spread, 3));
+    b.ret(Some(b.add(sum, b.address("there"))));
+    assert_eq!(b.externals(), ["there", "twice"]);
+    drop(b);
+    module
+}
+
+extern "C" fn twice(number: u64) -> u64 {
+    2 * number
+}
+
+fn call_stranger(code: &Code) -> u64 {
+    let address = code.lookup("stranger").unwrap();
+    // SAFETY: the module's function has this signature; `code` outlives the call.
+    let stranger: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(address) };
+    stranger(5)
+}
+
+#[test]
+fn both_ways_of_placing_give_the_same() {
+    let expected = 10 + 5 * (9 * 1_000_003 + 7) + 0x1234_5678_9abc;
+    let symbols = [("twice".to_owned(), twice as *const () as usize), ("there".to_owned(), 0x1234_5678_9abc)];
+    for cpu in available() {
+        let session = Session::new(cpu).unwrap();
+        let object = session.object(&stranger(&session)).unwrap();
+        assert_eq!(call_stranger(&Code::orc(&object, &symbols).unwrap()), expected, "{}", cpu.name());
+        assert_eq!(call_stranger(&Code::place(&object, &symbols).unwrap()), expected, "{}", cpu.name());
+        if cfg!(target_arch = "x86_64") {
+            let own = super::place::place(&object, &|name| {
+                symbols.iter().find(|(have, _)| have == name).map(|(_, address)| *address)
+            });
+            assert_eq!(own.map(|placed| placed.lookup("stranger").is_some()), Ok(true), "{}", cpu.name());
+        }
+        assert!(Code::orc(&object, &[]).and_then(|code| code.lookup("stranger")).is_err());
+    }
+}
+
+/// Whatever bytes are there, placing them ends; only what was made here is ever executed.
+#[test]
+fn damaged_objects_are_refused_or_placed_but_never_break_anything() {
+    let session = Session::new(Cpu::detect()).unwrap();
+    let object = session.object(&stranger(&session)).unwrap();
+    let resolve = |_: &str| Some(0x1000);
+    for len in 0..object.len() {
+        let _ = super::place::place(&object[..len], &resolve);
+    }
+    let mut damaged = object.clone();
+    for at in 0..object.len() {
+        for byte in [0, 1, 0x7f, 0x80, 0xff] {
+            damaged[at] = byte;
+            let _ = super::place::place(&damaged, &resolve);
+        }
+        damaged[at] = object[at];
+    }
+    assert!(super::place::place(b"rubbish", &resolve).is_err());
+    assert!(super::place::place(&object, &|_| None).is_err(), "a symbol that nothing defines");
 }

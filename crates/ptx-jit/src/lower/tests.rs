@@ -589,7 +589,8 @@ fn one_batch(
     if !made.contains(&true) {
         return 0;
     }
-    let code = session.add(&module).unwrap_or_else(|e| panic!("{e}"));
+    let object = session.object(&module).unwrap_or_else(|e| panic!("{e}"));
+    let code = crate::llvm::Code::place(&object, &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut count = 0;
     for (i, case) in batch.iter().enumerate().filter(|(i, _)| made[*i]) {
         let address = code.lookup(&format!("f{i}")).unwrap_or_else(|e| panic!("{}: {e}", name(case)));

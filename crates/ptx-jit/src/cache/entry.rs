@@ -1,0 +1,142 @@
+//! What a compilation makes, as values and as bytes.
+//!
+//! Invariant: nothing in it depends on where things are in a process, so that it is valid in each on the same machine. Bytes are
+//! decoded without trust: they give the same value, or none.
+
+use std::collections::BTreeMap;
+
+/// A kernel's code for a shape of CTA, without a place in memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Made {
+    /// The object file.
+    pub(crate) object: Vec<u8>,
+    /// Names in it that are the host's: functions it calls, variables and functions of the program.
+    pub(crate) externals: Vec<String>,
+    /// Blocks at which it can be entered.
+    pub(crate) entries: Vec<u32>,
+    /// Windows that it needs.
+    pub(crate) windows: u32,
+    /// Instructions without native code, by name, and how often they stand in it.
+    pub(crate) fallbacks: BTreeMap<String, u32>,
+}
+
+impl Made {
+    /// What it takes in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let names = self.externals.iter().chain(self.fallbacks.keys()).map(|name| name.len() + 32);
+        self.object.len() + 4 * self.entries.len() + names.sum::<usize>() + size_of::<Made>()
+    }
+
+    /// As bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut to = Writer(Vec::with_capacity(self.object.len() + 1024));
+        let Made { object, externals, entries, windows, fallbacks } = self;
+        to.bytes(object);
+        to.count(externals.len());
+        externals.iter().for_each(|name| to.bytes(name.as_bytes()));
+        to.count(entries.len());
+        entries.iter().for_each(|entry| to.number(*entry));
+        to.number(*windows);
+        to.count(fallbacks.len());
+        for (name, count) in fallbacks {
+            to.bytes(name.as_bytes());
+            to.number(*count);
+        }
+        to.0
+    }
+
+    /// From what [`Made::encode`] gave; `None` if it is something else.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Made> {
+        let mut from = Reader(bytes);
+        let made = Made {
+            object: from.bytes()?.to_vec(),
+            externals: from.list(Reader::text)?,
+            entries: from.list(Reader::number)?,
+            windows: from.number()?,
+            fallbacks: from.list(|from| Some((from.text()?, from.number()?)))?.into_iter().collect(),
+        };
+        from.0.is_empty().then_some(made)
+    }
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn number(&mut self, number: u32) {
+        self.0.extend(number.to_le_bytes());
+    }
+
+    /// Objects are far below 4 GiB; a longer one would not decode.
+    fn count(&mut self, count: usize) {
+        self.number(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.count(bytes.len());
+        self.0.extend(bytes);
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn number(&mut self) -> Option<u32> {
+        let (number, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*number))
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let len = usize::try_from(self.number()?).ok()?;
+        let (bytes, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.bytes()?.to_vec()).ok()
+    }
+
+    fn list<T>(&mut self, one: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let count = self.number()?;
+        (0..count).map(|_| one(self)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Made {
+        Made {
+            object: (0..=255).collect(),
+            externals: vec!["step".to_owned(), "v7".to_owned()],
+            entries: vec![0, 3, 9],
+            windows: 5,
+            fallbacks: BTreeMap::from([("wmma.mma".to_owned(), 2), ("é".to_owned(), 1)]),
+        }
+    }
+
+    #[test]
+    fn bytes_give_the_same_value() {
+        assert_eq!(Made::decode(&sample().encode()), Some(sample()));
+        assert_eq!(Made::decode(&Made::default().encode()), Some(Made::default()));
+    }
+
+    #[test]
+    fn other_bytes_give_none() {
+        let bytes = sample().encode();
+        for len in 0..bytes.len() {
+            assert_eq!(Made::decode(&bytes[..len]), None, "cut to {len} bytes");
+        }
+        let mut longer = bytes.clone();
+        longer.push(0);
+        assert_eq!(Made::decode(&longer), None);
+        // Lengths beyond the end, wherever they stand, and no memory taken for them.
+        for at in 0..bytes.len() - 3 {
+            let mut wrong = bytes.clone();
+            wrong[at..at + 4].fill(0xff);
+            assert_ne!(Made::decode(&wrong), Some(sample()), "at {at}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Code in memory: placed by [`place`](super::place) where that knows all that the object holds, else by ORC.
+//!
+//! Invariant: code is there as long as its [`Code`]. ORC is started when the first object needs it, and stays until the process ends.
+
+use std::ffi::{CStr, c_void};
+use std::fmt;
+use std::ptr;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use llvm_sys::error::LLVMErrorRef;
+use llvm_sys::orc2::lljit::LLVMOrcLLJITRef;
+use llvm_sys::orc2::{
+    LLVMJITEvaluatedSymbol, LLVMJITSymbolFlags, LLVMJITSymbolGenericFlags,
+    LLVMOrcCJITDylibSearchOrderElement, LLVMOrcCLookupSetElement, LLVMOrcCSymbolMapPair,
+    LLVMOrcCSymbolMapPairs, LLVMOrcJITDylibLookupFlags, LLVMOrcJITDylibRef, LLVMOrcLookupKind,
+    LLVMOrcSymbolLookupFlags,
+};
+
+use super::api::{Error, call, check, load};
+use super::module::c_name;
+use super::place::{self, Placed};
+
+/// Code in memory, which goes when this is dropped.
+pub(crate) struct Code(Home);
+
+enum Home {
+    Own(Placed),
+    Orc {
+        /// Taken out only by `drop`.
+        dylib: Option<Dylib>,
+    },
+}
+
+// SAFETY: nothing in it changes but in `drop`; ORC locks for itself.
+unsafe impl Sync for Code {}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Code").finish_non_exhaustive()
+    }
+}
+
+/// Functions and places of the host, by the names that code has for them.
+pub(crate) type Symbols<'a> = &'a [(String, usize)];
+
+impl Code {
+    /// Places the code of an object file that this crate made. The bytes are trusted: check those that come from outside.
+    ///
+    /// # Errors
+    /// They are no object file of this machine, or it names what is not among the symbols.
+    pub(crate) fn place(object: &[u8], symbols: Symbols<'_>) -> Result<Code, Error> {
+        let library = LIBRARY.iter().map(|(name, address)| (*name, address()));
+        let resolve = |name: &str| {
+            let own = symbols.iter().find(|(have, _)| have == name).map(|(_, address)| *address);
+            own.or_else(|| {
+                library.clone().find(|(have, _)| have.to_bytes() == name.as_bytes()).map(|(_, a)| a)
+            })
+        };
+        match place::place(object, &resolve) {
+            Ok(placed) => Ok(Code(Home::Own(placed))),
+            Err(place::Refused(_)) => Code::orc(object, symbols),
+        }
+    }
+
+    /// The same by ORC: any object.
+    pub(super) fn orc(object: &[u8], symbols: Symbols<'_>) -> Result<Code, Error> {
+        let orc = Orc::get()?;
+        let dylib = orc.dylib(symbols)?;
+        let buffer = call!(LLVMCreateMemoryBufferWithMemoryRangeCopy(
+            object.as_ptr().cast(),
+            object.len(),
+            c"code".as_ptr()
+        ));
+        let raw = dylib.0;
+        let code = Code(Home::Orc { dylib: Some(dylib) });
+        check(call!(LLVMOrcLLJITAddObjectFile(orc.jit, raw, buffer)))?;
+        Ok(code)
+    }
+
+    /// The address of a function; valid until the code is dropped.
+    ///
+    /// # Errors
+    /// There is none of that name, or the object can't be placed.
+    pub(crate) fn lookup(&self, name: &str) -> Result<usize, Error> {
+        match &self.0 {
+            Home::Own(placed) => {
+                placed.lookup(name).ok_or_else(|| Error::new(format!("the code has no function `{name}`")))
+            }
+            Home::Orc { dylib: Some(dylib) } => Orc::get()?.lookup(dylib, name),
+            Home::Orc { dylib: None } => Err(Error::new("no code")),
+        }
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        if let Home::Orc { dylib } = &mut self.0
+            && let (Some(dylib), Ok(orc)) = (dylib.take(), Orc::get())
+            && check(call!(LLVMOrcJITDylibClear(dylib.0))).is_ok()
+        {
+            // Where clearing fails nothing can be done, and the name space is not used again.
+            orc.dylibs.lock().unwrap_or_else(PoisonError::into_inner).free.push(dylib);
+        }
+    }
+}
+
+/// LLVM's own placing of objects.
+struct Orc {
+    jit: LLVMOrcLLJITRef,
+    dylibs: Mutex<Dylibs>,
+}
+
+/// Name spaces for objects: each object gets its own, so that names of two objects never meet.
+#[derive(Default)]
+struct Dylibs {
+    made: usize,
+    free: Vec<Dylib>,
+}
+
+struct Dylib(LLVMOrcJITDylibRef);
+
+// SAFETY: ORC's sessions and name spaces lock for themselves; nothing of a thread is kept in them.
+unsafe impl Send for Dylib {}
+// SAFETY: `jit` locks for itself (see `Dylib`); all else is `Send`.
+unsafe impl Send for Orc {}
+// SAFETY: as above; all that changes is behind a `Mutex`.
+unsafe impl Sync for Orc {}
+
+impl Orc {
+    /// The process's; started when it is first asked for.
+    fn get() -> Result<&'static Orc, Error> {
+        static ORC: OnceLock<Result<Orc, Error>> = OnceLock::new();
+        let start = || {
+            load()?;
+            let mut jit = ptr::null_mut();
+            check(call!(LLVMOrcCreateLLJIT(&mut jit, ptr::null_mut())))?;
+            Ok(Orc { jit, dylibs: Mutex::default() })
+        };
+        ORC.get_or_init(start).as_ref().map_err(Clone::clone)
+    }
+
+    /// A name space with nothing in it but those symbols and the functions of C that code generators call on their own.
+    fn dylib(&self, symbols: Symbols<'_>) -> Result<Dylib, Error> {
+        let mut dylibs = self.dylibs.lock().unwrap_or_else(PoisonError::into_inner);
+        let dylib = dylibs.free.pop().unwrap_or_else(|| {
+            dylibs.made += 1;
+            let name = c_name(&format!("code{}", dylibs.made));
+            let session = call!(LLVMOrcLLJITGetExecutionSession(self.jit));
+            Dylib(call!(LLVMOrcExecutionSessionCreateBareJITDylib(session, name.as_ptr())))
+        });
+        drop(dylibs);
+        let pair = |name: &CStr, address: usize| LLVMOrcCSymbolMapPair {
+            Name: call!(LLVMOrcLLJITMangleAndIntern(self.jit, name.as_ptr())),
+            Sym: LLVMJITEvaluatedSymbol {
+                Address: address as u64,
+                Flags: LLVMJITSymbolFlags {
+                    GenericFlags: LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsExported as u8,
+                    TargetFlags: 0,
+                },
+            },
+        };
+        let library = LIBRARY.iter().map(|(name, address)| pair(name, address()));
+        let own = symbols.iter().map(|(name, address)| pair(&c_name(name), *address));
+        let mut all: Vec<LLVMOrcCSymbolMapPair> = library.chain(own).collect();
+        let unit = call!(LLVMOrcAbsoluteSymbols(all.as_mut_ptr(), all.len()));
+        check(call!(LLVMOrcJITDylibDefine(dylib.0, unit)))?;
+        Ok(dylib)
+    }
+
+    fn lookup(&self, dylib: &Dylib, name: &str) -> Result<usize, Error> {
+        let name = c_name(name);
+        let mut order = LLVMOrcCJITDylibSearchOrderElement {
+            JD: dylib.0,
+            JDLookupFlags: LLVMOrcJITDylibLookupFlags::LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly,
+        };
+        let mut symbol = LLVMOrcCLookupSetElement {
+            Name: call!(LLVMOrcLLJITMangleAndIntern(self.jit, name.as_ptr())),
+            LookupFlags: LLVMOrcSymbolLookupFlags::LLVMOrcSymbolLookupFlagsRequiredSymbol,
+        };
+        let (sender, receiver) = channel::<Answer>();
+        let context: *mut c_void = Box::into_raw(Box::new(sender)).cast();
+        let session = call!(LLVMOrcLLJITGetExecutionSession(self.jit));
+        call!(LLVMOrcExecutionSessionLookup(
+            session,
+            LLVMOrcLookupKind::LLVMOrcLookupKindStatic,
+            &mut order,
+            1,
+            &mut symbol,
+            1,
+            answer,
+            context
+        ));
+        // Whichever thread places the code answers, also if it fails.
+        receiver.recv().map_err(|_| Error::new("LLVM gave no answer"))?
+    }
+}
+
+type Answer = Result<usize, Error>;
+
+/// Passes the answer of a lookup on to who waits for it.
+extern "C" fn answer(error: LLVMErrorRef, result: LLVMOrcCSymbolMapPairs, len: usize, context: *mut c_void) {
+    // SAFETY: `context` is the box that `lookup` made for this one call.
+    let sender = unsafe { Box::from_raw(context.cast::<Sender<Answer>>()) };
+    let found = check(error).and_then(|()| {
+        if len == 0 || result.is_null() {
+            return Err(Error::new("LLVM gave no symbol"));
+        }
+        // SAFETY: on success LLVM passes `len` pairs, which live during this call.
+        let pair = unsafe { &*result };
+        Ok(pair.Sym.Address as usize)
+    });
+    // Who waits does so until this comes.
+    let _ = sender.send(found);
+}
+
+type Find = fn() -> usize;
+
+/// Functions of C that LLVM may call for an instruction without our asking: how to find each.
+const LIBRARY: [(&CStr, Find); 3] = [
+    (c"memcpy", || memcpy as *const () as usize),
+    (c"memmove", || memmove as *const () as usize),
+    (c"memset", || memset as *const () as usize),
+];
+
+unsafe extern "C" {
+    fn memcpy(to: *mut c_void, from: *const c_void, len: usize) -> *mut c_void;
+    fn memmove(to: *mut c_void, from: *const c_void, len: usize) -> *mut c_void;
+    fn memset(to: *mut c_void, byte: i32, len: usize) -> *mut c_void;
+}

@@ -1,0 +1,70 @@
+//! Where compiled code is kept for later processes.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The most bytes of code on disk, unless said otherwise. Chosen: thousands of kernels.
+const BYTES: u64 = 256 << 20;
+
+/// Where compiled code is kept for later processes. Code that is on disk is used only by the build of ptxvm that made it, on the same
+/// kind of processor, and where no other user can have written it. A folder that cannot be used is as good as none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum CodeCache {
+    /// Nowhere.
+    #[default]
+    Off,
+    /// In a folder.
+    Folder {
+        /// Which; it is made when it is first needed.
+        path: PathBuf,
+        /// The most bytes that it may hold.
+        bytes: u64,
+    },
+}
+
+impl CodeCache {
+    /// What the user's environment says: `PTXVM_CACHE_DIR`, which is empty to have none, or else `ptxvm` in `XDG_CACHE_HOME` or in
+    /// `.cache` of the home directory.
+    pub fn from_environment() -> Self {
+        Self::from_variables(|name| std::env::var_os(name))
+    }
+
+    fn from_variables(get: impl Fn(&str) -> Option<OsString>) -> Self {
+        let absolute = |name| get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let path = match get("PTXVM_CACHE_DIR") {
+            Some(path) if path.is_empty() => None,
+            Some(path) => Some(PathBuf::from(path)),
+            None => absolute("XDG_CACHE_HOME")
+                .or_else(|| Some(absolute("HOME")?.join(".cache")))
+                .map(|folder| folder.join("ptxvm")),
+        };
+        path.map_or(CodeCache::Off, Self::folder)
+    }
+
+    /// In that folder, with the usual bound.
+    pub fn folder(path: impl Into<PathBuf>) -> Self {
+        CodeCache::Folder { path: path.into(), bytes: BYTES }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(variables: &[(&str, &str)]) -> CodeCache {
+        let find = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.into());
+        CodeCache::from_variables(find)
+    }
+
+    #[test]
+    fn the_environment_chooses_the_folder() {
+        let home = ("HOME", "/home/me");
+        assert_eq!(chosen(&[home]), CodeCache::folder("/home/me/.cache/ptxvm"));
+        assert_eq!(chosen(&[home, ("XDG_CACHE_HOME", "/var/c")]), CodeCache::folder("/var/c/ptxvm"));
+        // The XDG specification: relative paths are to be ignored.
+        assert_eq!(chosen(&[home, ("XDG_CACHE_HOME", "c")]), CodeCache::folder("/home/me/.cache/ptxvm"));
+        assert_eq!(chosen(&[home, ("PTXVM_CACHE_DIR", "here")]), CodeCache::folder("here"));
+        assert_eq!(chosen(&[home, ("PTXVM_CACHE_DIR", "")]), CodeCache::Off);
+        assert_eq!(chosen(&[]), CodeCache::Off);
+    }
+}

@@ -1,0 +1,50 @@
+//! A build without native code: every launch runs in the interpreter, and says why if it was asked for more.
+
+use super::{Cpu, Engine, Listing, Ran};
+use crate::{CodeCache, Error, Launch};
+use ptx_exec::launch::Kernel;
+use ptx_exec::native::Native;
+use std::sync::Arc;
+
+/// Said where native code is asked for.
+const ABSENT: &str = "this build has no JIT (cargo feature `jit`)";
+
+/// In place of the compiler of a device.
+#[derive(Default)]
+pub(crate) struct Jit;
+
+/// In place of the native code of a kernel.
+#[derive(Default)]
+pub(crate) struct Natives;
+
+impl Jit {
+    pub(crate) fn new(_cpu: Option<Cpu>, _cache: CodeCache) -> Self {
+        Self
+    }
+
+    pub(crate) fn choose(
+        &self,
+        _kernel: &Kernel,
+        _natives: &Natives,
+        launch: &Launch,
+        ran: &mut Ran,
+    ) -> Result<Option<Arc<dyn Native>>, Error> {
+        match launch.engine {
+            Engine::Jit => Err(Error::caller(ABSENT)),
+            Engine::Auto => {
+                ran.why_not = Some(ABSENT.to_owned());
+                Ok(None)
+            }
+            Engine::Interp => Ok(None),
+        }
+    }
+
+    pub(crate) fn listing(
+        &self,
+        _kernel: &Kernel,
+        _block: [u32; 3],
+        _what: Listing,
+    ) -> Result<String, Error> {
+        Err(Error::caller(ABSENT))
+    }
+}
