@@ -21,8 +21,8 @@ use crate::warp::{EventCounts, GridShape};
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
 use ptx::ir::{Callee, Program};
 use ptx::isa::{Space, TyKind};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 #[cfg(test)]
@@ -222,6 +222,15 @@ impl LoadedModule {
         self.variables.get(var.0 as usize).copied().flatten()
     }
 
+    /// The address and size of the `.global` or `.const` variable of that name.
+    pub fn variable_named(&self, name: &str) -> Option<(u64, u64)> {
+        let mut all = self.program.variables.iter().zip(&self.variables);
+        all.find_map(|(variable, address)| {
+            let address = address.filter(|_| variable.name == name)?;
+            Some((address, variable.bytes))
+        })
+    }
+
     /// The functions that are kernels with a body.
     pub fn kernels(&self) -> impl Iterator<Item = (FuncId, &ptx::ir::Function)> {
         let all = self.program.functions.iter().enumerate();
@@ -377,6 +386,11 @@ impl Kernel {
         &self.code
     }
 
+    /// Local memory of a thread in bytes.
+    pub fn local_bytes(&self) -> u64 {
+        self.stack_bytes
+    }
+
     /// The kernel's number in the program.
     pub fn id(&self) -> FuncId {
         self.kernel
@@ -472,8 +486,11 @@ impl Kernel {
         u64::from(self.code.shared_bytes) + u64::from(config.dynamic_shared)
     }
 
-    /// What CUDA refuses at launch. PTX ISA §10.2, §10.7, §11.4.
-    fn check(&self, config: &LaunchConfig) -> Result<(), LaunchError> {
+    /// Refuses what CUDA refuses at launch. PTX ISA §10.2, §10.7, §11.4.
+    ///
+    /// # Errors
+    /// [`LaunchError::Invalid`], as launching would.
+    pub fn check(&self, config: &LaunchConfig) -> Result<(), LaunchError> {
         let function = self.function();
         let invalid = |why: String| Err(LaunchError::Invalid(why));
         let show = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
@@ -613,8 +630,10 @@ fn volume(dims: [u32; 3]) -> u64 {
     dims.iter().fold(1, |product: u64, n| product.saturating_mul(u64::from(*n)))
 }
 
+/// Cores that this process may use, asked for once: the answer costs files of the system, which is more than a short launch.
 fn cores() -> u32 {
-    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+    static CORES: OnceLock<u32> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32))
 }
 
 /// Local memory of a thread in bytes: what the deepest path of calls needs, or a fixed amount where there is no deepest.

@@ -4,24 +4,69 @@
 
 use crate::driver::{Driver, driver};
 use crate::entry::entries;
-use crate::ffi::Out;
+use crate::ffi::{In, Out, Pointer};
 use crate::handles::Handle;
-use crate::status::Status;
+use crate::init::{check_device, device};
+use crate::status::{Answer, Status};
+use ptxvm::{Stream, StreamGroup, StreamKind};
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// `CU_CTX_FLAGS_MASK`
+const FLAGS: c_uint = 0xff;
+/// Values of `CUlimit`.
+const LIMITS: usize = 11;
 
 /// A context.
 pub(crate) struct Context {
     /// Its own handle.
     pub(crate) handle: Handle,
+    /// Whether it is the primary one of the device.
+    pub(crate) primary: bool,
+    /// Its streams.
+    pub(crate) streams: StreamGroup,
+    /// The default stream.
+    pub(crate) legacy: Arc<Stream>,
+    /// Destroyed, or about to be: its launches stop.
+    pub(crate) gone: Arc<AtomicBool>,
     /// The error that a trap left.
     struck: Mutex<Option<Status>>,
+    flags: AtomicU32,
+    limits: Mutex<[usize; LIMITS]>,
+    cache: AtomicU32,
+    banks: AtomicU32,
 }
 
 impl Context {
+    fn new(driver: &Driver, handle: Handle, primary: bool, flags: c_uint) -> Self {
+        let streams = driver.vm.streams();
+        let legacy = Arc::new(streams.stream(StreamKind::Legacy));
+        // Defaults of the limits: stack, printf, malloc; the others are said to be what they are on such devices.
+        let limits = [1024, 1 << 20, 8 << 20, 2, 2048, 64, 0, 0, 0, 0, 0];
+        Self {
+            handle,
+            primary,
+            streams,
+            legacy,
+            gone: Arc::default(),
+            struck: Mutex::new(None),
+            flags: AtomicU32::new(flags),
+            limits: Mutex::new(limits),
+            cache: AtomicU32::new(0),
+            banks: AtomicU32::new(1),
+        }
+    }
+
     /// Fails if a trap has struck it.
-    pub(crate) fn check(&self) -> Result<(), Status> {
+    ///
+    /// # Errors
+    /// What the trap is called.
+    pub(crate) fn check(&self) -> Answer {
+        if self.gone.load(Ordering::Relaxed) {
+            return Err(Status::ContextIsDestroyed);
+        }
         match *self.struck.lock().unwrap_or_else(PoisonError::into_inner) {
             None => Ok(()),
             Some(status) => Err(status),
@@ -32,6 +77,18 @@ impl Context {
     pub(crate) fn strike(&self, status: Status) {
         self.struck.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(status);
     }
+
+    fn limits(&self) -> MutexGuard<'_, [usize; LIMITS]> {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The primary context of the device.
+#[derive(Default)]
+pub(crate) struct Primary {
+    context: Option<Handle>,
+    retained: u32,
+    flags: c_uint,
 }
 
 thread_local! {
@@ -39,31 +96,338 @@ thread_local! {
     static STACK: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
 }
 
+fn top() -> Option<Handle> {
+    STACK.with_borrow(|stack| stack.last().copied())
+}
+
 /// The current context, if no trap has struck it.
 ///
 /// # Errors
 /// `CUDA_ERROR_INVALID_CONTEXT` where none is current, `CUDA_ERROR_CONTEXT_IS_DESTROYED`, and what a trap left.
 pub(crate) fn current() -> Result<(&'static Driver, Arc<Context>), Status> {
-    let driver = driver()?;
-    let handle = STACK.with_borrow(|stack| stack.last().copied()).ok_or(Status::InvalidContext)?;
-    let context = driver.contexts.find(handle).ok_or(Status::ContextIsDestroyed)?;
+    let (driver, context) = current_even_struck()?;
     context.check()?;
     Ok((driver, context))
 }
 
+fn current_even_struck() -> Result<(&'static Driver, Arc<Context>), Status> {
+    let driver = driver()?;
+    let handle = top().ok_or(Status::InvalidContext)?;
+    let context = driver.contexts.find(handle).ok_or(Status::ContextIsDestroyed)?;
+    Ok((driver, context))
+}
+
+/// The context of a handle; null is the current one.
+///
+/// # Errors
+/// As [`current`].
+pub(crate) fn named_or_current(handle: Handle) -> Result<(&'static Driver, Arc<Context>), Status> {
+    if handle.is_null() {
+        return current();
+    }
+    let driver = driver()?;
+    Ok((driver, driver.contexts.find(handle).ok_or(Status::InvalidContext)?))
+}
+
+fn create(out: Out<Handle>, flags: c_uint, number: c_int) -> Answer {
+    let driver = device(number)?;
+    out.check()?;
+    if flags & !FLAGS != 0 || flags & 7 == 3 || flags & 7 > 4 {
+        return Err(Status::InvalidValue);
+    }
+    let (handle, _) = driver.contexts.insert_with(|handle| Context::new(driver, handle, false, flags));
+    STACK.with_borrow_mut(|stack| stack.push(handle));
+    out.set(handle)
+}
+
+/// Ends a context: stops its work, and frees what belongs to it.
+fn end(driver: &Driver, handle: Handle) -> Answer {
+    let context = driver.contexts.remove(handle).map_err(|_| Status::InvalidContext)?;
+    context.gone.store(true, Ordering::Relaxed);
+    context.streams.synchronize();
+    driver.forget(&context);
+    Ok(())
+}
+
+fn destroy(handle: Handle) -> Answer {
+    let driver = driver()?;
+    let context = driver.contexts.find(handle).ok_or(Status::InvalidContext)?;
+    if context.primary {
+        return Err(Status::InvalidContext);
+    }
+    STACK.with_borrow_mut(|stack| {
+        if stack.last() == Some(&handle) {
+            stack.pop();
+        }
+    });
+    end(driver, handle)
+}
+
+fn primary(driver: &Driver) -> MutexGuard<'_, Primary> {
+    driver.primary.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 entries! { ENTRIES;
     /// Makes a context and makes it current.
-    fn cuCtxCreate_v2(context: Out<Handle>, _flags: c_uint, device: c_int) {
+    fn cuCtxCreate_v2(context: Out<Handle>, flags: c_uint, device: c_int) {
+        create(context, flags, device)
+    }
+
+    /// Makes a context and makes it current; affinities are not supported.
+    fn cuCtxCreate_v3(context: Out<Handle>, _affinities: Pointer, count: c_int, flags: c_uint, device: c_int) {
+        if count != 0 {
+            return Err(Status::UnsupportedExecAffinity);
+        }
+        create(context, flags, device)
+    }
+
+    /// Makes a context and makes it current; affinities are not supported.
+    fn cuCtxCreate_v4(context: Out<Handle>, params: In<[usize; 3]>, flags: c_uint, device: c_int) {
+        if !params.is_null() && params.get()?[1] as u32 != 0 {
+            return Err(Status::UnsupportedExecAffinity);
+        }
+        create(context, flags, device)
+    }
+
+    /// Destroys a context.
+    fn cuCtxDestroy_v2(context: Handle) {
+        destroy(context)
+    }
+
+    /// Counts a use of the current context: contexts have one.
+    fn cuCtxAttach(context: Out<Handle>, flags: c_uint) {
+        if flags != 0 {
+            return Err(Status::InvalidValue);
+        }
+        context.set(current()?.1.handle)
+    }
+
+    /// Ends a use of a context, which destroys it.
+    fn cuCtxDetach(context: Handle) {
+        destroy(context)
+    }
+
+    /// Makes a context current above the others of the thread.
+    fn cuCtxPushCurrent_v2(context: Handle) {
         let driver = driver()?;
-        context.check()?;
-        crate::init::check_device(device)?;
-        let (handle, _) = driver.contexts.insert_with(|handle| Context { handle, struck: Mutex::new(None) });
-        STACK.with_borrow_mut(|stack| stack.push(handle));
-        context.set(handle)
+        driver.contexts.find(context).ok_or(Status::InvalidContext)?;
+        STACK.with_borrow_mut(|stack| stack.push(context));
+        Ok(())
+    }
+
+    /// Takes the current context from the thread.
+    fn cuCtxPopCurrent_v2(context: Out<Handle>) {
+        driver()?;
+        let popped = STACK.with_borrow_mut(Vec::pop).ok_or(Status::InvalidContext)?;
+        context.set_optional(popped)
+    }
+
+    /// Replaces the current context of the thread.
+    fn cuCtxSetCurrent(context: Handle) {
+        let driver = driver()?;
+        if !context.is_null() {
+            driver.contexts.find(context).ok_or(Status::InvalidContext)?;
+        }
+        STACK.with_borrow_mut(|stack| {
+            stack.pop();
+            if !context.is_null() {
+                stack.push(context);
+            }
+        });
+        Ok(())
+    }
+
+    /// The current context of the thread, or null.
+    fn cuCtxGetCurrent(context: Out<Handle>) {
+        driver()?;
+        context.set(top().unwrap_or(Handle::NULL))
+    }
+
+    /// The device of the current context.
+    fn cuCtxGetDevice(device: Out<c_int>) {
+        current_even_struck()?;
+        device.set(0)
+    }
+
+    /// The device of a context.
+    fn cuCtxGetDevice_v2(device: Out<c_int>, context: Handle) {
+        device.check()?;
+        named_or_current(context)?;
+        device.set(0)
+    }
+
+    /// How the host waits.
+    fn cuCtxGetFlags(flags: Out<c_uint>) {
+        flags.set(current()?.1.flags.load(Ordering::Relaxed))
+    }
+
+    /// Changes how the host waits.
+    fn cuCtxSetFlags(flags: c_uint) {
+        if flags & !FLAGS != 0 {
+            return Err(Status::InvalidValue);
+        }
+        current()?.1.flags.store(flags, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The version of the API that a context was made with.
+    fn cuCtxGetApiVersion(context: Handle, version: Out<c_uint>) {
+        version.check()?;
+        named_or_current(context)?;
+        version.set(3020)
     }
 
     /// Waits until all work of the current context is done.
     fn cuCtxSynchronize() {
+        let (_, context) = current()?;
+        context.streams.synchronize();
+        context.check()
+    }
+
+    /// Waits until all work of a context is done.
+    fn cuCtxSynchronize_v2(context: Handle) {
+        let (_, context) = named_or_current(context)?;
+        context.check()?;
+        context.streams.synchronize();
+        context.check()
+    }
+
+    /// Priorities of streams: they make no difference.
+    fn cuCtxGetStreamPriorityRange(least: Out<c_int>, greatest: Out<c_int>) {
+        current()?;
+        least.set_optional(0)?;
+        greatest.set_optional(crate::stream::GREATEST_PRIORITY)
+    }
+
+    /// A limit of the device.
+    fn cuCtxGetLimit(value: Out<usize>, limit: c_int) {
+        let (_, context) = current()?;
+        value.check()?;
+        let index = usize::try_from(limit).map_err(|_| Status::InvalidValue)?;
+        let found = context.limits().get(index).copied();
+        value.set(found.ok_or(Status::UnsupportedLimit)?)
+    }
+
+    /// Asks for a limit. Stack, `printf` and `malloc` have fixed limits above what programs ask for.
+    fn cuCtxSetLimit(limit: c_int, value: usize) {
+        let (_, context) = current()?;
+        let index = usize::try_from(limit).map_err(|_| Status::InvalidValue)?;
+        match context.limits().get_mut(index) {
+            Some(slot) => {
+                *slot = value;
+                Ok(())
+            }
+            None => Err(Status::UnsupportedLimit),
+        }
+    }
+
+    /// How L1 and shared memory share: it makes no difference.
+    fn cuCtxGetCacheConfig(config: Out<c_uint>) {
+        config.set(current()?.1.cache.load(Ordering::Relaxed))
+    }
+
+    /// Asks how L1 and shared memory share: it makes no difference.
+    fn cuCtxSetCacheConfig(config: c_uint) {
+        let (_, context) = current()?;
+        if config > 3 {
+            return Err(Status::InvalidValue);
+        }
+        context.cache.store(config, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The width of banks of shared memory: it makes no difference.
+    fn cuCtxGetSharedMemConfig(config: Out<c_uint>) {
+        config.set(current()?.1.banks.load(Ordering::Relaxed))
+    }
+
+    /// Asks for a width of banks of shared memory: it makes no difference.
+    fn cuCtxSetSharedMemConfig(config: c_uint) {
+        let (_, context) = current()?;
+        if config > 2 {
+            return Err(Status::InvalidValue);
+        }
+        context.banks.store(config.max(1), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Persisting lines of L2: there are none.
+    fn cuCtxResetPersistingL2Cache() {
         current().map(|_| ())
+    }
+
+    /// Access to the memory of another context's device: all share one.
+    fn cuCtxEnablePeerAccess(peer: Handle, flags: c_uint) {
+        let (_, context) = current()?;
+        if flags != 0 || peer == context.handle {
+            return Err(Status::InvalidValue);
+        }
+        named_or_current(peer)?;
+        Err(Status::PeerAccessUnsupported)
+    }
+
+    /// Ends access to the memory of another context's device.
+    fn cuCtxDisablePeerAccess(peer: Handle) {
+        current()?;
+        named_or_current(peer)?;
+        Err(Status::PeerAccessNotEnabled)
+    }
+
+    /// The primary context, which all who retain it share.
+    fn cuDevicePrimaryCtxRetain(context: Out<Handle>, number: c_int) {
+        let driver = device(number)?;
+        context.check()?;
+        let mut primary = primary(driver);
+        let flags = primary.flags;
+        let handle = *primary
+            .context
+            .get_or_insert_with(|| driver.contexts.insert_with(|handle| Context::new(driver, handle, true, flags)).0);
+        primary.retained += 1;
+        context.set(handle)
+    }
+
+    /// Ends a use of the primary context; the last one destroys it.
+    fn cuDevicePrimaryCtxRelease_v2(number: c_int) {
+        let driver = device(number)?;
+        let ended = {
+            let mut primary = primary(driver);
+            primary.retained = primary.retained.checked_sub(1).ok_or(Status::InvalidContext)?;
+            if primary.retained == 0 { primary.context.take() } else { None }
+        };
+        ended.map_or(Ok(()), |handle| end(driver, handle))
+    }
+
+    /// Destroys the primary context, whoever uses it.
+    fn cuDevicePrimaryCtxReset_v2(number: c_int) {
+        let driver = device(number)?;
+        let ended = {
+            let mut primary = primary(driver);
+            primary.retained = 0;
+            primary.context.take()
+        };
+        ended.map_or(Ok(()), |handle| end(driver, handle))
+    }
+
+    /// How the host waits for the primary context.
+    fn cuDevicePrimaryCtxSetFlags_v2(number: c_int, flags: c_uint) {
+        let driver = device(number)?;
+        if flags & !FLAGS != 0 {
+            return Err(Status::InvalidValue);
+        }
+        let mut primary = primary(driver);
+        primary.flags = flags;
+        if let Some(context) = primary.context.and_then(|handle| driver.contexts.find(handle)) {
+            context.flags.store(flags, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Whether the primary context exists, and how the host waits for it.
+    fn cuDevicePrimaryCtxGetState(number: c_int, flags: Out<c_uint>, active: Out<c_int>) {
+        check_device(number)?;
+        let driver = device(number)?;
+        let primary = primary(driver);
+        flags.set(primary.flags)?;
+        active.set(c_int::from(primary.context.is_some()))
     }
 }

@@ -2,12 +2,19 @@
 //!
 //! Invariant: it is made by the first `cuInit` and lives as long as the process.
 
-use crate::context::Context;
-use crate::handles::Handles;
-use crate::module::{Function, Module};
+use crate::context::{Context, Primary};
+use crate::event::Event;
+use crate::function::Function;
+use crate::handles::{Handle, Handles};
+use crate::link::Link;
+use crate::memory::{Blocks, Kind};
+use crate::module::Module;
+use crate::pool::Pool;
 use crate::status::Status;
-use ptxvm::{Error, ErrorKind, Vm};
-use std::sync::OnceLock;
+use crate::stream::Queue;
+use ptxvm::{Engine, Error, ErrorKind, Launch, Vm};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 /// The driver.
 pub(crate) struct Driver {
@@ -19,8 +26,44 @@ pub(crate) struct Driver {
     pub(crate) contexts: Handles<Context>,
     /// `CUmodule`
     pub(crate) modules: Handles<Module>,
-    /// `CUfunction`
+    /// `CUfunction`, `CUkernel`
     pub(crate) functions: Handles<Function>,
+    /// `CUlinkState`
+    pub(crate) links: Handles<Link>,
+    /// `CUstream`
+    pub(crate) streams: Handles<Queue>,
+    /// `CUevent`
+    pub(crate) events: Handles<Event>,
+    /// `CUmemoryPool`
+    pub(crate) pools: Handles<Pool>,
+    /// What programs allocated.
+    pub(crate) blocks: Blocks,
+    /// The primary context.
+    pub(crate) primary: Mutex<Primary>,
+    /// The pool that the device began with.
+    pub(crate) default_pool: Handle,
+    /// The pool that it takes from.
+    pub(crate) current_pool: Mutex<Handle>,
+    /// Memory of the device in bytes.
+    pub(crate) memory_total: u64,
+}
+
+impl Driver {
+    /// Forgets everything that belongs to a context that has ended.
+    pub(crate) fn forget(&self, context: &Arc<Context>) {
+        for module in self.modules.remove_if(|module| Arc::ptr_eq(&module.context, context)) {
+            drop(module);
+        }
+        self.functions.remove_if(|function| Arc::ptr_eq(&function.context, context));
+        self.streams.remove_if(|queue| Arc::ptr_eq(&queue.context, context));
+        self.events.remove_if(|event| event.belongs_to(context));
+        for (address, kind) in self.blocks.take_all(context) {
+            let _gone = match kind {
+                Kind::Registered(_) => self.vm.disown(address),
+                Kind::Device | Kind::Pool(_) | Kind::Managed | Kind::Pinned(_) => self.vm.free(address),
+            };
+        }
+    }
 }
 
 /// How the device presents itself.
@@ -30,25 +73,52 @@ pub(crate) struct Settings {
     pub(crate) version: i32,
     /// Compute capability, 80 is 8.0. `PTXVM_SM`.
     pub(crate) capability: i32,
+    /// Which engine executes. `PTXVM_ENGINE`.
+    engine: Engine,
+    /// Threads of a launch. `PTXVM_THREADS`.
+    threads: Option<u32>,
+    /// When a launch has run too long. `PTXVM_TIMEOUT`, in seconds.
+    timeout: Option<Duration>,
 }
 
 impl Settings {
     /// From the environment; what cannot be read there is reported and ignored.
     pub(crate) fn from_environment() -> Self {
-        let version = std::env::var("PTXVM_DRIVER_VERSION")
-            .ok()
-            .and_then(|text| read("PTXVM_DRIVER_VERSION", &text, version));
-        let capability = std::env::var("PTXVM_SM").ok().and_then(|text| read("PTXVM_SM", &text, capability));
-        Self { version: version.unwrap_or(12090), capability: capability.unwrap_or(80) }
+        Self {
+            version: read("PTXVM_DRIVER_VERSION", version).unwrap_or(12090),
+            capability: read("PTXVM_SM", capability).unwrap_or(80),
+            engine: read("PTXVM_ENGINE", engine).unwrap_or_default(),
+            threads: read("PTXVM_THREADS", |text| text.parse().ok().filter(|threads| *threads > 0)),
+            timeout: read("PTXVM_TIMEOUT", |text| Duration::try_from_secs_f64(text.parse().ok()?).ok()),
+        }
+    }
+
+    /// Makes a launch as the settings say.
+    pub(crate) fn apply(&self, launch: &mut Launch) {
+        launch.engine = self.engine;
+        launch.threads = self.threads;
+        launch.timeout = self.timeout;
     }
 }
 
-fn read(name: &str, text: &str, parse: impl Fn(&str) -> Option<i32>) -> Option<i32> {
-    let value = parse(text);
-    if value.is_none() && !text.is_empty() {
+/// The value of an environment variable; what is not understood is reported and ignored.
+fn read<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
+    let value = parse(&text);
+    if value.is_none() {
         crate::log::say(&format!("ptxvm: `{name}={text}` is not understood, and ignored"));
     }
     value
+}
+
+/// `auto`, `interp` or `jit`.
+fn engine(text: &str) -> Option<Engine> {
+    match text {
+        "auto" => Some(Engine::Auto),
+        "interp" => Some(Engine::Interp),
+        "jit" => Some(Engine::Jit),
+        _ => None,
+    }
 }
 
 /// `12.9`, `12090` or `13`.
@@ -78,19 +148,41 @@ static DRIVER: OnceLock<Result<Driver, Status>> = OnceLock::new();
 /// `CUDA_ERROR_OUT_OF_MEMORY` where the system gives no range of addresses.
 pub(crate) fn start() -> Result<&'static Driver, Status> {
     let make = || {
+        let cache = ptxvm::CodeCache::from_environment();
+        let vm = Vm::with(ptxvm::Options { cache, ..ptxvm::Options::default() });
+        let vm = vm.map_err(|error| status_of(&error))?;
+        let pools = Handles::default();
+        let default_pool = pools.insert(Pool::new(0));
+        let memory_total = memory_total(vm.memory_usage().1);
         Ok(Driver {
-            vm: Vm::with(ptxvm::Options {
-                cache: ptxvm::CodeCache::from_environment(),
-                ..ptxvm::Options::default()
-            })
-            .map_err(|error| status_of(&error))?,
+            vm,
             settings: Settings::from_environment(),
             contexts: Handles::default(),
             modules: Handles::default(),
             functions: Handles::default(),
+            links: Handles::default(),
+            streams: Handles::default(),
+            events: Handles::default(),
+            pools,
+            blocks: Blocks::default(),
+            primary: Mutex::default(),
+            default_pool,
+            current_pool: Mutex::new(default_pool),
+            memory_total,
         })
     };
     DRIVER.get_or_init(make).as_ref().map_err(|status| *status)
+}
+
+/// Memory of the device: that of the machine, as far as there are addresses for it. `PTXVM_MEMORY`, in bytes, makes it less.
+fn memory_total(room: u64) -> u64 {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+    });
+    let machine = machine.map_or(room, |kib| kib.saturating_mul(1024));
+    let wanted = read("PTXVM_MEMORY", |text| text.parse().ok()).unwrap_or(u64::MAX);
+    room.min(machine).min(wanted)
 }
 
 /// The driver.

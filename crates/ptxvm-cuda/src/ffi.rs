@@ -7,6 +7,7 @@
 //! Invariant: no method keeps a pointer beyond the call, save [`HostBytes`], which stands for memory that the caller keeps valid until the
 //! operation that uses it is done.
 
+use crate::handles::Handle;
 use crate::status::{Answer, Status};
 use std::ffi::{CStr, c_char, c_void};
 
@@ -16,10 +17,8 @@ use std::ffi::{CStr, c_char, c_void};
 pub(crate) struct Out<T>(*mut T);
 
 impl<T: Copy> Out<T> {
-    /// Whether it is null.
-    pub(crate) fn is_null(self) -> bool {
-        self.0.is_null()
-    }
+    /// No pointer.
+    pub(crate) const NULL: Self = Self(std::ptr::null_mut());
 
     /// Writes the value.
     ///
@@ -32,6 +31,11 @@ impl<T: Copy> Out<T> {
         // SAFETY: not null, aligned, and valid for a write as the caller of the entry point promises.
         unsafe { self.0.write(value) };
         Ok(())
+    }
+
+    /// The place so many values further on.
+    pub(crate) fn offset(self, values: usize) -> Self {
+        Self(self.0.wrapping_add(values))
     }
 
     /// Fails as [`Out::set`] would, before work is done that would have to be undone.
@@ -84,6 +88,9 @@ impl Out<c_char> {
 pub(crate) struct In<T>(*const T);
 
 impl<T: Copy> In<T> {
+    /// No pointer.
+    pub(crate) const NULL: Self = Self(std::ptr::null());
+
     /// Whether it is null.
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
@@ -109,6 +116,19 @@ impl<T: Copy> In<T> {
         let at = unsafe { self.0.add(index) };
         // SAFETY: as above.
         Ok(unsafe { at.read() })
+    }
+
+    /// Fills a slice with the first values of an array.
+    ///
+    /// # Errors
+    /// As [`In::get`].
+    pub(crate) fn read_into(self, into: &mut [T]) -> Answer {
+        if self.0.is_null() || !self.0.is_aligned() {
+            return Err(Status::InvalidValue);
+        }
+        // SAFETY: not null, aligned, and the caller of the entry point promises an array of so many values; `into` is ours.
+        unsafe { std::ptr::copy_nonoverlapping(self.0, into.as_mut_ptr(), into.len()) };
+        Ok(())
     }
 
     /// The first `count` values of an array.
@@ -151,6 +171,29 @@ unsafe impl Send for Pointer {}
 unsafe impl Sync for Pointer {}
 
 impl Pointer {
+    /// No pointer.
+    pub(crate) const NULL: Self = Self(std::ptr::null_mut());
+
+    /// A text that lives as long as the process.
+    pub(crate) fn of_text(text: &'static CStr) -> Self {
+        Self(text.as_ptr().cast_mut().cast())
+    }
+
+    /// Bytes of ours, for a function that takes what C gives; they outlive the call.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        Self(bytes.as_ptr().cast_mut().cast())
+    }
+
+    /// Whether it points to these bytes, which hold no zero. Reads up to the first that differs.
+    pub(crate) fn begins_with(self, bytes: &[u8]) -> bool {
+        bytes.iter().enumerate().all(|(at, byte)| self.values::<u8>().at(at) == Ok(*byte))
+    }
+
+    /// The pointer so many bytes further on.
+    pub(crate) fn offset(self, bytes: usize) -> Self {
+        Self(self.0.wrapping_byte_add(bytes))
+    }
+
     /// As a number.
     pub(crate) fn address(self) -> u64 {
         self.0.expose_provenance() as u64
@@ -202,9 +245,24 @@ impl HostBytes {
         Ok(Self { start, bytes })
     }
 
-    /// How many bytes.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes
+    /// Some of them.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where there are not so many.
+    pub(crate) fn part(&self, offset: usize, bytes: usize) -> Result<Self, Status> {
+        if offset > self.bytes || bytes > self.bytes - offset {
+            return Err(Status::InvalidValue);
+        }
+        Ok(Self { start: Pointer(self.start.0.wrapping_byte_add(offset)), bytes })
+    }
+
+    /// Copies other memory of the host, of the same size. The two may overlap.
+    pub(crate) fn copy(&self, from: &HostBytes) {
+        let bytes = self.bytes.min(from.bytes);
+        if bytes > 0 {
+            // SAFETY: not null, and the caller of the copy keeps so many bytes of both valid until it is done.
+            unsafe { std::ptr::copy(from.start.0.cast_const().cast::<u8>(), self.start.0.cast(), bytes) };
+        }
     }
 
     /// Lends the bytes for reading.
@@ -230,4 +288,80 @@ impl HostBytes {
 pub(crate) fn reach_host(vm: &ptxvm::Vm) {
     // SAFETY: the caller of the entry point hands host pointers to kernels, and promises that these access only what it may access itself.
     unsafe { vm.reach_host() }
+}
+
+/// `CUhostFn`: a function of the host that a stream calls.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct HostFunction(Option<unsafe extern "C" fn(*mut c_void)>);
+
+impl HostFunction {
+    /// Fails for a null pointer.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE`.
+    pub(crate) fn check(self) -> Answer {
+        self.0.map(|_| ()).ok_or(Status::InvalidValue)
+    }
+
+    /// Calls it.
+    pub(crate) fn call(self, data: Pointer) {
+        if let Some(function) = self.0 {
+            // SAFETY: the caller of the entry point promises a function that takes this pointer, on any thread.
+            unsafe { function(data.0) };
+        }
+    }
+}
+
+/// `CUstreamCallback`: a function of the host that a stream calls.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct StreamCallback(Option<unsafe extern "C" fn(Handle, Status, *mut c_void)>);
+
+impl StreamCallback {
+    /// Fails for a null pointer.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE`.
+    pub(crate) fn check(self) -> Answer {
+        self.0.map(|_| ()).ok_or(Status::InvalidValue)
+    }
+
+    /// Calls it.
+    pub(crate) fn call(self, stream: Handle, status: Status, data: Pointer) {
+        if let Some(function) = self.0 {
+            // SAFETY: the caller of the entry point promises a function that takes these, on any thread.
+            unsafe { function(stream, status, data.0) };
+        }
+    }
+}
+
+/// `CUoccupancyB2DSize`: how much dynamic shared memory CTAs of a size need.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct SharedOfBlock(Option<unsafe extern "C" fn(i32) -> usize>);
+
+impl SharedOfBlock {
+    /// What it says, or `otherwise` for a null pointer.
+    pub(crate) fn call(self, block: i32, otherwise: usize) -> usize {
+        match self.0 {
+            // SAFETY: the caller of the entry point promises a function of a number.
+            Some(function) => unsafe { function(block) },
+            None => otherwise,
+        }
+    }
+}
+
+/// Lends memory of the host to the kernels of a device until it is unregistered.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_VALUE` for a null pointer or no bytes, `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` where it is device memory, or lent already.
+pub(crate) fn adopt(vm: &ptxvm::Vm, start: Pointer, bytes: usize) -> Answer {
+    if start.is_null() || bytes == 0 {
+        return Err(Status::InvalidValue);
+    }
+    // SAFETY: `cuMemHostRegister` asks of its caller that the memory stays until it is unregistered; programs access it as memory that a device
+    // changes.
+    unsafe { vm.adopt("registered host memory", start.address(), bytes as u64) }
+        .map_err(|_| Status::HostMemoryAlreadyRegistered)
 }

@@ -1,14 +1,36 @@
 //! The driver and its one device.
 
-use crate::driver::{Settings, driver, start};
+use crate::attributes::{attribute, properties};
+use crate::driver::{Driver, Settings, driver, start};
 use crate::entry::entries;
-use crate::ffi::Out;
+use crate::ffi::{In, Out, Pointer, Text};
+use crate::handles::Handle;
+use crate::log;
 use crate::status::{Answer, Status};
-use std::ffi::{c_int, c_uint};
+use std::ffi::{c_char, c_int, c_uint};
+
+/// `CUuuid` of the device: a fixed one, as there is one device.
+const UUID: [u8; 16] = *b"ptxvm-device-0\0\0";
+/// Where the device is said to be on the PCI bus.
+const PCI: &str = "0000:01:00.0";
 
 /// Fails unless it is the number of our device.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_DEVICE`.
 pub(crate) fn check_device(device: c_int) -> Answer {
     if device == 0 { Ok(()) } else { Err(Status::InvalidDevice) }
+}
+
+/// The driver, for a function about a device.
+pub(crate) fn device(number: c_int) -> Result<&'static Driver, Status> {
+    let driver = driver()?;
+    check_device(number)?;
+    Ok(driver)
+}
+
+fn text_of(status: c_int) -> Result<Status, Status> {
+    Status::from_number(status).ok_or(Status::InvalidValue)
 }
 
 entries! { ENTRIES;
@@ -23,6 +45,26 @@ entries! { ENTRIES;
         version.set(driver().map_or_else(|_| Settings::from_environment(), |driver| driver.settings).version)
     }
 
+    /// The name of an error.
+    fn cuGetErrorName(status: c_int, name: Out<Pointer>) {
+        name.set(Pointer::NULL)?;
+        name.set(Pointer::of_text(text_of(status)?.name()))
+    }
+
+    /// The description of an error.
+    fn cuGetErrorString(status: c_int, text: Out<Pointer>) {
+        text.set(Pointer::NULL)?;
+        text.set(Pointer::of_text(text_of(status)?.text()))
+    }
+
+    /// Undocumented tables: there are none.
+    fn cuGetExportTable(table: Out<Pointer>, id: In<[u8; 16]>) {
+        table.set(Pointer::NULL)?;
+        let id = id.get()?;
+        log::refused(&format!("cuGetExportTable of {id:02x?}"));
+        Err(Status::NotFound)
+    }
+
     /// How many devices there are.
     fn cuDeviceGetCount(count: Out<c_int>) {
         driver()?;
@@ -35,5 +77,128 @@ entries! { ENTRIES;
         device.check()?;
         check_device(ordinal)?;
         device.set(ordinal)
+    }
+
+    /// Its name.
+    fn cuDeviceGetName(name: Out<c_char>, room: c_int, number: c_int) {
+        let driver = device(number)?;
+        let (major, minor) = (driver.settings.capability / 10, driver.settings.capability % 10);
+        name.set_text(&format!("ptxvm virtual device, compute capability {major}.{minor}"), usize::try_from(room).unwrap_or(0))
+    }
+
+    /// An identifier of 16 bytes.
+    fn cuDeviceGetUuid(uuid: Out<[u8; 16]>, number: c_int) {
+        device(number)?;
+        uuid.set(UUID)
+    }
+
+    /// An identifier of 16 bytes.
+    fn cuDeviceGetUuid_v2(uuid: Out<[u8; 16]>, number: c_int) {
+        device(number)?;
+        uuid.set(UUID)
+    }
+
+    /// An identifier for graphics, which exists only under Windows.
+    fn cuDeviceGetLuid(_luid: Out<c_char>, _mask: Out<c_uint>, number: c_int) {
+        device(number)?;
+        Err(Status::NotSupported)
+    }
+
+    /// Its memory in bytes.
+    fn cuDeviceTotalMem_v2(bytes: Out<usize>, number: c_int) {
+        bytes.set(device(number)?.memory_total as usize)
+    }
+
+    /// An attribute.
+    fn cuDeviceGetAttribute(value: Out<c_int>, number: c_int, of: c_int) {
+        let driver = device(of)?;
+        value.check()?;
+        value.set(attribute(number, driver.settings.capability).ok_or(Status::InvalidValue)?)
+    }
+
+    /// Several attributes, as programs of CUDA 1 ask for them.
+    fn cuDeviceGetProperties(all: Out<[c_int; 14]>, number: c_int) {
+        // The order of the structure is not that of the attributes' numbers.
+        let [threads, x, y, z, gx, gy, gz, shared, constant, warp, pitch, registers, clock, align] =
+            properties(device(number)?.settings.capability);
+        all.set([threads, x, y, z, gx, gy, gz, shared, constant, warp, pitch, registers, clock, align])
+    }
+
+    /// Compute capability.
+    fn cuDeviceComputeCapability(major: Out<c_int>, minor: Out<c_int>, number: c_int) {
+        let capability = device(number)?.settings.capability;
+        minor.check()?;
+        major.set(capability / 10)?;
+        minor.set(capability % 10)
+    }
+
+    /// Where it is on the PCI bus.
+    fn cuDeviceGetPCIBusId(id: Out<c_char>, room: c_int, number: c_int) {
+        device(number)?;
+        id.set_text(PCI, usize::try_from(room).unwrap_or(0))
+    }
+
+    /// The device at a place on the PCI bus.
+    fn cuDeviceGetByPCIBusId(number: Out<c_int>, id: Text) {
+        driver()?;
+        number.check()?;
+        let id = id.get()?;
+        let known = [PCI, "0000:01:00", "01:00.0", "1:0.0", "0:1:0", "0:1:0.0"];
+        if known.iter().any(|known| known.eq_ignore_ascii_case(&id)) { number.set(0) } else { Err(Status::InvalidDevice) }
+    }
+
+    /// Whether a device reaches the memory of another: there is no other.
+    fn cuDeviceCanAccessPeer(can: Out<c_int>, one: c_int, other: c_int) {
+        device(one)?;
+        check_device(other)?;
+        can.set(0)
+    }
+
+    /// What one device can do to another: there is no other.
+    fn cuDeviceGetP2PAttribute(value: Out<c_int>, attribute: c_int, one: c_int, other: c_int) {
+        device(one)?;
+        check_device(other)?;
+        if !(1..=5).contains(&attribute) {
+            return Err(Status::InvalidValue);
+        }
+        value.set(0)?;
+        // One device has no peer, and the documentation asks for two.
+        Err(Status::InvalidDevice)
+    }
+
+    /// Whether contexts can be confined to some multiprocessors.
+    fn cuDeviceGetExecAffinitySupport(value: Out<c_int>, kind: c_int, number: c_int) {
+        device(number)?;
+        if kind == 0 { value.set(0) } else { Err(Status::InvalidValue) }
+    }
+
+    /// The widest linear texture.
+    fn cuDeviceGetTexture1DLinearMaxWidth(width: Out<usize>, _format: c_int, channels: c_uint, number: c_int) {
+        device(number)?;
+        if !matches!(channels, 1 | 2 | 4) {
+            return Err(Status::InvalidValue);
+        }
+        width.set(1 << 28)
+    }
+
+    /// Begins profiling: accepted without effect, as on a device that no profiler is attached to.
+    fn cuProfilerStart() {
+        crate::context::current().map(|_| ())
+    }
+
+    /// Ends profiling.
+    fn cuProfilerStop() {
+        crate::context::current().map(|_| ())
+    }
+
+    /// Prepares profiling, which later drivers do not support.
+    fn cuProfilerInitialize(_config: Text, _output: Text, _mode: c_int) {
+        Err(Status::NotSupported)
+    }
+
+    /// Work that other contexts left: handles of the driver are process-wide numbers.
+    fn cuCtxGetId(context: Handle, id: Out<u64>) {
+        id.check()?;
+        id.set(crate::context::named_or_current(context)?.1.handle.0 as u64)
     }
 }

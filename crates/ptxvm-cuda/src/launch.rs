@@ -1,14 +1,28 @@
 //! Launches, and what traps are called.
+//!
+//! Invariant: what can be known of a bad launch is answered by the call; a trap strikes the context when it happens, with its full report on
+//! standard error.
 
-use crate::context::current;
-use crate::driver::status_of;
-use crate::entry::entries;
+use crate::context::Context;
+use crate::driver::{Driver, status_of};
+use crate::entry::{DefaultStream, entries};
 use crate::ffi::{In, Pointer};
+use crate::function::Function;
 use crate::handles::Handle;
 use crate::log;
-use crate::status::Status;
+use crate::occupancy;
+use crate::status::{Answer, Status};
+use crate::stream::queue;
 use ptxvm::{ErrorKind, FaultKind, Launch, Trap};
-use std::ffi::c_uint;
+use std::ffi::{c_int, c_uint};
+use std::io::Write as _;
+use std::sync::Arc;
+
+/// `CU_LAUNCH_PARAM_END`, `..._BUFFER_POINTER`, `..._BUFFER_SIZE`
+const EXTRA: [u64; 3] = [0, 1, 2];
+/// Dynamic shared memory and block of an older launch are in the function.
+const COOPERATIVE: c_int = 2;
+const CLUSTER: c_int = 4;
 
 /// What this API calls a trap.
 pub(crate) fn status_of_trap(trap: &Trap) -> Status {
@@ -29,32 +43,240 @@ pub(crate) fn status_of_trap(trap: &Trap) -> Status {
     }
 }
 
+/// Grid and CTAs of a launch.
+#[derive(Clone, Copy)]
+struct Size {
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    cooperative: bool,
+}
+
+/// The parameter buffer, from either form.
+fn parameters(function: &Function, params: In<Pointer>, extra: In<Pointer>) -> Result<Vec<u8>, Status> {
+    let slots = function.kernel.params();
+    let mut buffer = vec![0; function.kernel.param_bytes()];
+    if !params.is_null() {
+        if !extra.is_null() {
+            return Err(Status::InvalidValue);
+        }
+        for (index, slot) in slots.iter().enumerate() {
+            let value = params.at(index)?;
+            if value.is_null() {
+                return Err(Status::InvalidValue);
+            }
+            value.values::<u8>().read_into(&mut buffer[slot.offset..slot.offset + slot.bytes])?;
+        }
+        return Ok(buffer);
+    }
+    if extra.is_null() {
+        return if slots.is_empty() { Ok(buffer) } else { Err(Status::InvalidValue) };
+    }
+    let (mut start, mut bytes) = (None, None);
+    for at in (0..).step_by(2) {
+        match extra.at(at)?.address() {
+            kind if kind == EXTRA[0] => break,
+            kind if kind == EXTRA[1] => start = Some(extra.at(at + 1)?),
+            kind if kind == EXTRA[2] => bytes = Some(extra.at(at + 1)?.values::<usize>().get()?),
+            _ => return Err(Status::InvalidValue),
+        }
+    }
+    match (start, bytes) {
+        (Some(start), Some(bytes)) if bytes >= used_bytes(slots) => {
+            let take = bytes.min(buffer.len());
+            start.values::<u8>().read_into(&mut buffer[..take])?;
+            Ok(buffer)
+        }
+        (None, None) if slots.is_empty() => Ok(buffer),
+        _ => Err(Status::InvalidValue),
+    }
+}
+
+/// Bytes up to the end of the last parameter.
+fn used_bytes(slots: &[ptxvm::ParamLayout]) -> usize {
+    slots.iter().map(|slot| slot.offset + slot.bytes).max().unwrap_or(0)
+}
+
+/// Prepares a launch, and puts it into a stream.
+fn launch(
+    function: Handle,
+    size: Size,
+    (stream, default): (Handle, DefaultStream),
+    params: impl FnOnce(&Function) -> Result<Vec<u8>, Status>,
+) -> Answer {
+    let (driver, queue) = queue(stream, default)?;
+    let function = driver.functions.get(function)?;
+    let threads: u64 = size.block.iter().map(|n| u64::from(*n)).product();
+    if size.grid.contains(&0) || threads == 0 {
+        return Err(Status::InvalidValue);
+    }
+    if threads > u64::from(function.kernel.max_threads().unwrap_or(1024))
+        || size.shared > function.max_dynamic()
+    {
+        return Err(Status::InvalidValue);
+    }
+    let mut launch = Launch::new(size.grid, size.block).shared(size.shared);
+    launch.params = params(&function)?;
+    launch.cancel = Some(Arc::clone(&queue.context.gone));
+    driver.settings.apply(&mut launch);
+    function.kernel.check(&launch).map_err(|error| {
+        log::note(&format!("`{}` cannot be launched so: {error}", function.kernel.name()));
+        Status::InvalidValue
+    })?;
+    if size.cooperative {
+        let blocks = u64::from(occupancy::blocks(&function, threads as u32, size.shared.into()));
+        let room = blocks * driver.limits().multiprocessors as u64;
+        if size.grid.iter().map(|n| u64::from(*n)).product::<u64>() > room {
+            return Err(Status::CooperativeLaunchTooLarge);
+        }
+    }
+    let context = Arc::clone(&queue.context);
+    queue.submit(move || run(driver, &context, &function, &launch));
+    Ok(())
+}
+
+/// Runs a kernel when its turn has come.
+fn run(driver: &Driver, context: &Context, function: &Function, launch: &Launch) -> Answer {
+    let result = driver.vm.launch(&function.kernel, launch);
+    let output = match &result {
+        Ok(report) => &report.output[..],
+        Err(error) => match error.kind() {
+            ErrorKind::Trap(_, report) => &report.output[..],
+            ErrorKind::Rejected(_) | ErrorKind::Caller(_) | ErrorKind::Machine(_) => &[],
+        },
+    };
+    if !output.is_empty() {
+        let mut out = std::io::stdout().lock();
+        let _closed = out.write_all(output).and_then(|()| out.flush());
+    }
+    result.map(|_| ()).map_err(|error| {
+        if !context.gone.load(std::sync::atomic::Ordering::Relaxed) {
+            log::say(&error.to_string());
+        }
+        match error.kind() {
+            ErrorKind::Machine(_) => Status::LaunchOutOfResources,
+            ErrorKind::Caller(_) => Status::LaunchFailed,
+            ErrorKind::Trap(..) | ErrorKind::Rejected(_) => status_of(&error),
+        }
+    })
+}
+
+/// A launch as programs of CUDA 1 make it: all else is in the function.
+fn launch_set(function: Handle, (width, height): (c_int, c_int), stream: (Handle, DefaultStream)) -> Answer {
+    let set = crate::driver::driver()?.functions.get(function)?.settings().clone();
+    let (x, y) = (u32::try_from(width).unwrap_or(0), u32::try_from(height).unwrap_or(0));
+    let size = Size { grid: [x, y, 1], block: set.block, shared: set.shared, cooperative: false };
+    launch(function, size, stream, |function| {
+        let mut params = set.params;
+        if params.len() < used_bytes(function.kernel.params()) {
+            return Err(Status::InvalidValue);
+        }
+        params.resize(function.kernel.param_bytes(), 0);
+        Ok(params)
+    })
+}
+
+/// `CUlaunchConfig`
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Config {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared: c_uint,
+    stream: Handle,
+    attributes: In<Attribute>,
+    count: c_uint,
+}
+
+/// `CUlaunchAttribute`
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Attribute {
+    id: c_int,
+    pad: [u8; 4],
+    value: [u64; 8],
+}
+
+impl Config {
+    /// Shape of CTAs and dynamic shared memory.
+    pub(crate) fn block_and_shared(&self) -> (u32, u32) {
+        (self.block.iter().product(), self.shared)
+    }
+
+    /// What its attributes ask for: whether the launch is cooperative.
+    fn attributes(&self) -> Result<bool, Status> {
+        let mut cooperative = false;
+        for attribute in self.attributes.all(self.count as usize)? {
+            let first = attribute.value[0] as u32;
+            match attribute.id {
+                COOPERATIVE => cooperative = first != 0,
+                // A cluster of one CTA is what every CTA is.
+                CLUSTER => {
+                    let one = first <= 1 && attribute.value[0] >> 32 <= 1 && attribute.value[1] as u32 <= 1;
+                    if !one {
+                        log::refused("a launch in clusters");
+                        return Err(Status::NotSupported);
+                    }
+                }
+                // Hints: nothing, access policy, synchronisation, priority, overlap, domains, carveout, ...
+                0 | 1 | 3 | 5 | 6 | 8 | 9 | 10 | 11 | 14 | 16 | 17 | 18 => {}
+                other => {
+                    log::refused(&format!("launch attribute {other}"));
+                    return Err(Status::NotSupported);
+                }
+            }
+        }
+        Ok(cooperative)
+    }
+}
+
 entries! { ENTRIES;
     /// Runs a kernel.
-    fn cuLaunchKernel | cuLaunchKernel_ptsz as _default (
+    fn cuLaunchKernel | cuLaunchKernel_ptsz as default (
         function: Handle,
         grid_x: c_uint, grid_y: c_uint, grid_z: c_uint,
         block_x: c_uint, block_y: c_uint, block_z: c_uint,
-        shared: c_uint,
-        _stream: Handle,
-        params: In<Pointer>,
-        _extra: In<Pointer>,
+        shared: c_uint, stream: Handle, params: In<Pointer>, extra: In<Pointer>,
     ) {
-        let (driver, context) = current()?;
-        let function = driver.functions.get(function)?;
-        let mut launch = Launch::new([grid_x, grid_y, grid_z], [block_x, block_y, block_z]).shared(shared);
-        launch.params = vec![0; function.kernel.param_bytes()];
-        for (index, slot) in function.kernel.params().iter().enumerate() {
-            let bytes = params.at(index)?.values::<u8>().all(slot.bytes)?;
-            launch.params[slot.offset..slot.offset + slot.bytes].copy_from_slice(&bytes);
-        }
-        driver.vm.launch(&function.kernel, &launch).map(|_| ()).map_err(|error| {
-            let status = status_of(&error);
-            if let ErrorKind::Trap(trap, _) = error.kind() {
-                log::say(&trap.to_string());
-                context.strike(status);
-            }
-            status
-        })
+        let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+        let size = Size { grid, block, shared, cooperative: false };
+        launch(function, size, (stream, default), |function| parameters(function, params, extra))
+    }
+
+    /// Runs a kernel, with attributes.
+    fn cuLaunchKernelEx | cuLaunchKernelEx_ptsz as default (
+        config: In<Config>, function: Handle, params: In<Pointer>, extra: In<Pointer>,
+    ) {
+        let config = config.get()?;
+        let cooperative = config.attributes()?;
+        let size = Size { grid: config.grid, block: config.block, shared: config.shared, cooperative };
+        launch(function, size, (config.stream, default), |function| parameters(function, params, extra))
+    }
+
+    /// Runs a kernel of which all CTAs can wait for each other.
+    fn cuLaunchCooperativeKernel | cuLaunchCooperativeKernel_ptsz as default (
+        function: Handle,
+        grid_x: c_uint, grid_y: c_uint, grid_z: c_uint,
+        block_x: c_uint, block_y: c_uint, block_z: c_uint,
+        shared: c_uint, stream: Handle, params: In<Pointer>,
+    ) {
+        let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+        let size = Size { grid, block, shared, cooperative: true };
+        launch(function, size, (stream, default), |function| parameters(function, params, In::NULL))
+    }
+
+    /// Runs a kernel of one CTA, as its function says.
+    fn cuLaunch(function: Handle) {
+        launch_set(function, (1, 1), (Handle::NULL, DefaultStream::Legacy))
+    }
+
+    /// Runs a kernel, as its function says.
+    fn cuLaunchGrid(function: Handle, width: c_int, height: c_int) {
+        launch_set(function, (width, height), (Handle::NULL, DefaultStream::Legacy))
+    }
+
+    /// Runs a kernel, as its function says.
+    fn cuLaunchGridAsync(function: Handle, width: c_int, height: c_int, stream: Handle) {
+        launch_set(function, (width, height), (stream, DefaultStream::Legacy))
     }
 }

@@ -9,18 +9,27 @@
 //! What it does not do: it answers no undocumented table and no check of the vendor.
 #![allow(non_snake_case, reason = "entry points have the names of the driver API")]
 
+mod attributes;
 mod context;
+mod copy;
 mod driver;
 mod entry;
+mod event;
 mod ffi;
+mod function;
 mod handles;
 mod image;
 mod init;
+mod jit_options;
 mod launch;
+mod link;
 mod log;
 mod memory;
 mod module;
+mod occupancy;
+mod pool;
 mod ptx_run;
 mod refused;
 mod status;
+mod stream;
 mod symbols;

@@ -45,6 +45,13 @@ pub(crate) fn call(name: &'static str, status: Status) {
     }
 }
 
+/// Says why a call fails, to who asks for errors.
+pub(crate) fn note(why: &str) {
+    if level() >= Level::Errors {
+        say(&format!("ptxvm: {why}"));
+    }
+}
+
 /// Notes a call of a function that is not supported, or a use that is not.
 pub(crate) fn refused(what: &str) {
     if level() >= Level::Refused {

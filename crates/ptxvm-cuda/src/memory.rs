@@ -1,39 +1,448 @@
-//! Device memory and copies.
+//! Memory: of the device, of the host that kernels reach, managed, and what is known of an address.
+//!
+//! Pinned and managed memory is device memory: host and kernels share one range of addresses. Registered memory of the host keeps its own address.
+//!
+//! Invariant: an address is freed only by the function that goes with the one that allocated it, and once.
 
-use crate::context::current;
-use crate::driver::status_of;
+use crate::context::{Context, current};
+use crate::driver::{Driver, status_of};
 use crate::entry::entries;
-use crate::ffi::{HostBytes, Out, Pointer};
-use crate::status::Status;
+use crate::ffi::{HostBytes, In, Out, Pointer, adopt};
+use crate::handles::Handle;
+use crate::status::{Answer, Status};
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_uint};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Distance of rows that `cuMemAllocPitch` gives is a multiple of this.
+const PITCH: usize = 512;
+
+/// What an allocation of a program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `cuMemAlloc`
+    Device,
+    /// `cuMemAllocAsync`, from that pool.
+    Pool(Handle),
+    /// `cuMemAllocManaged`
+    Managed,
+    /// `cuMemHostAlloc`, with its flags.
+    Pinned(c_uint),
+    /// `cuMemHostRegister`, with its flags.
+    Registered(c_uint),
+}
+
+impl Kind {
+    fn on_host(self) -> bool {
+        matches!(self, Kind::Pinned(_) | Kind::Registered(_))
+    }
+}
+
+/// An allocation of a program.
+#[derive(Clone)]
+pub(crate) struct Block {
+    pub(crate) bytes: u64,
+    pub(crate) kind: Kind,
+    context: Arc<Context>,
+    number: u64,
+}
+
+/// The allocations of the process, by first address.
+#[derive(Default)]
+pub(crate) struct Blocks(Mutex<BTreeMap<u64, Block>>);
+
+impl Blocks {
+    fn table(&self) -> MutexGuard<'_, BTreeMap<u64, Block>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The allocation that holds an address, and where it starts.
+    pub(crate) fn at(&self, address: u64) -> Option<(u64, Block)> {
+        let table = self.table();
+        let (start, block) = table.range(..=address).next_back()?;
+        (address - start < block.bytes).then(|| (*start, block.clone()))
+    }
+
+    /// Notes an allocation.
+    pub(crate) fn add(&self, start: u64, bytes: u64, kind: Kind, context: &Arc<Context>) {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.table().insert(start, Block { bytes, kind, context: Arc::clone(context), number });
+    }
+
+    /// Forgets the allocation that starts at an address, if it is of a kind that may be freed so.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE`.
+    pub(crate) fn take(&self, start: u64, may: impl Fn(Kind) -> bool) -> Result<Block, Status> {
+        let mut table = self.table();
+        if !table.get(&start).is_some_and(|block| may(block.kind)) {
+            return Err(Status::InvalidValue);
+        }
+        table.remove(&start).ok_or(Status::InvalidValue)
+    }
+
+    /// Forgets those of a context; returns where they start.
+    pub(crate) fn take_all(&self, context: &Arc<Context>) -> Vec<(u64, Kind)> {
+        let mut table = self.table();
+        let gone: Vec<_> = table
+            .iter()
+            .filter(|(_, block)| Arc::ptr_eq(&block.context, context))
+            .map(|(at, b)| (*at, b.kind))
+            .collect();
+        for (at, _) in &gone {
+            table.remove(at);
+        }
+        gone
+    }
+}
+
+/// Allocates for a context.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_VALUE` for no bytes, `CUDA_ERROR_OUT_OF_MEMORY`.
+pub(crate) fn allocate(
+    driver: &Driver,
+    context: &Arc<Context>,
+    bytes: u64,
+    kind: Kind,
+) -> Result<u64, Status> {
+    let name = match kind {
+        Kind::Device => "memory from `cuMemAlloc`",
+        Kind::Pool(_) => "memory from `cuMemAllocAsync`",
+        Kind::Managed => "managed memory",
+        Kind::Pinned(_) | Kind::Registered(_) => "host memory from `cuMemHostAlloc`",
+    };
+    if bytes == 0 {
+        return Err(Status::InvalidValue);
+    }
+    let (used, _) = driver.vm.memory_usage();
+    if bytes > driver.memory_total.saturating_sub(used) {
+        return Err(Status::OutOfMemory);
+    }
+    let start = driver.vm.alloc(name, bytes).map_err(|error| status_of(&error))?;
+    driver.blocks.add(start, bytes, kind, context);
+    Ok(start)
+}
+
+/// Frees when all work that may use it is done, as the functions do that are not asynchronous.
+fn free(address: u64, may: impl Fn(Kind) -> bool) -> Answer {
+    let (driver, context) = current()?;
+    if address == 0 {
+        return Ok(());
+    }
+    // Not before it is known that there is something to free, nor must anything else find it afterwards.
+    let block = driver.blocks.take(address, may)?;
+    driver.vm.synchronize();
+    if let Kind::Pool(pool) = block.kind
+        && let Some(pool) = driver.pools.find(pool)
+    {
+        pool.freed(block.bytes);
+    }
+    // A kernel may have freed it.
+    let _freed = driver.vm.free(address);
+    context.check()
+}
+
+fn alloc_pinned(out: Out<Pointer>, bytes: usize, flags: c_uint) -> Answer {
+    let (driver, context) = current()?;
+    out.check()?;
+    if flags & !7 != 0 {
+        return Err(Status::InvalidValue);
+    }
+    out.set(Pointer::from_address(allocate(driver, &context, bytes as u64, Kind::Pinned(flags))?))
+}
+
+/// Where an address of the host is, if kernels reach it.
+fn block_at(driver: &Driver, address: u64) -> Result<(u64, Block), Status> {
+    driver.blocks.at(address).ok_or(Status::InvalidValue)
+}
+
+/// Writes an attribute of a pointer. Returns `None` for attributes that are not known.
+fn pointer_attribute(driver: &Driver, data: Pointer, attribute: c_int, address: u64) -> Option<Answer> {
+    let block = driver.blocks.at(address);
+    // Variables of modules are device memory without a block.
+    let range = block
+        .as_ref()
+        .map(|(start, block)| *start..start + block.bytes)
+        .or_else(|| driver.vm.allocation_at(address));
+    let Some(range) = range else { return Some(Err(Status::InvalidValue)) };
+    let kind = block.as_ref().map_or(Kind::Device, |(_, block)| block.kind);
+    let flag = |value: bool| data.place::<c_uint>().set(value.into());
+    Some(match attribute {
+        1 => {
+            let context = block.as_ref().map_or(Handle::NULL, |(_, block)| block.context.handle);
+            data.place::<Handle>().set(context)
+        }
+        2 => data.place::<c_uint>().set(if kind.on_host() { 1 } else { 2 }),
+        3 => data.place::<u64>().set(address),
+        4 if kind.on_host() || kind == Kind::Managed => data.place::<u64>().set(address),
+        4 => Err(Status::InvalidValue),
+        6 => data.place::<c_uint>().set(1),
+        7 => data.place::<u64>().set(block.as_ref().map_or(0, |(_, block)| block.number)),
+        8 => flag(kind == Kind::Managed),
+        9 => data.place::<c_int>().set(0),
+        10 => flag(false),
+        11 => data.place::<u64>().set(range.start),
+        12 => data.place::<usize>().set((range.end - range.start) as usize),
+        13 => flag(true),
+        14 => data.place::<u64>().set(0),
+        15 => flag(false),
+        16 => data.place::<c_uint>().set(3),
+        17 => data.place::<Handle>().set(if let Kind::Pool(pool) = kind { pool } else { Handle::NULL }),
+        18 => data.place::<usize>().set((range.end - range.start) as usize),
+        19 => data.place::<u64>().set(range.start),
+        20 => data.place::<u64>().set(block.as_ref().map_or(0, |(_, block)| block.number)),
+        21 => flag(false),
+        _ => return None,
+    })
+}
+
+/// What [`pointer_attribute`] leaves where it fails: zeros, of the attribute's size.
+fn no_attribute(data: Pointer, attribute: c_int) -> Answer {
+    match attribute {
+        2 | 6 | 8 | 10 | 13 | 15 | 16 | 21 => data.place::<c_uint>().set(0),
+        9 => data.place::<c_int>().set(-2),
+        1 | 3 | 4 | 7 | 11 | 12 | 14 | 17..=20 => data.place::<u64>().set(0),
+        _ => Err(Status::InvalidValue),
+    }
+}
 
 entries! { ENTRIES;
     /// Allocates device memory.
     fn cuMemAlloc_v2(address: Out<u64>, bytes: usize) {
-        let (driver, _) = current()?;
+        let (driver, context) = current()?;
         address.check()?;
-        if bytes == 0 {
+        address.set(allocate(driver, &context, bytes as u64, Kind::Device)?)
+    }
+
+    /// Allocates rows of device memory.
+    fn cuMemAllocPitch_v2(address: Out<u64>, pitch: Out<usize>, width: usize, height: usize, element: c_uint) {
+        let (driver, context) = current()?;
+        address.check()?;
+        pitch.check()?;
+        if !matches!(element, 4 | 8 | 16) || width == 0 || height == 0 {
             return Err(Status::InvalidValue);
         }
-        address.set(driver.vm.alloc("memory from `cuMemAlloc`", bytes as u64).map_err(|error| status_of(&error))?)
+        let row = width.checked_next_multiple_of(PITCH).ok_or(Status::InvalidValue)?;
+        let bytes = row.checked_mul(height).ok_or(Status::OutOfMemory)?;
+        address.set(allocate(driver, &context, bytes as u64, Kind::Device)?)?;
+        pitch.set(row)
     }
 
     /// Frees device memory.
     fn cuMemFree_v2(address: u64) {
-        let (driver, _) = current()?;
-        if address == 0 { Ok(()) } else { driver.vm.free(address).map_err(|error| status_of(&error)) }
+        free(address, |kind| matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Managed))
     }
 
-    /// Copies from the host to the device.
-    fn cuMemcpyHtoD_v2 | cuMemcpyHtoD_v2_ptds as _default (to: u64, from: Pointer, bytes: usize) {
-        let (driver, _) = current()?;
-        let from = HostBytes::new(from, bytes)?;
-        from.read(|bytes| driver.vm.write(to, bytes)).map_err(|error| status_of(&error))
+    /// Allocates memory that host and kernels share.
+    fn cuMemAllocManaged(address: Out<u64>, bytes: usize, flags: c_uint) {
+        let (driver, context) = current()?;
+        address.check()?;
+        if !matches!(flags, 1 | 2) {
+            return Err(Status::InvalidValue);
+        }
+        address.set(allocate(driver, &context, bytes as u64, Kind::Managed)?)
     }
 
-    /// Copies from the device to the host.
-    fn cuMemcpyDtoH_v2 | cuMemcpyDtoH_v2_ptds as _default (to: Pointer, from: u64, bytes: usize) {
+    /// Allocates memory of the host that kernels reach.
+    fn cuMemHostAlloc(out: Out<Pointer>, bytes: usize, flags: c_uint) {
+        alloc_pinned(out, bytes, flags)
+    }
+
+    /// Allocates memory of the host that kernels reach.
+    fn cuMemAllocHost_v2(out: Out<Pointer>, bytes: usize) {
+        alloc_pinned(out, bytes, 0)
+    }
+
+    /// Frees memory of the host.
+    fn cuMemFreeHost(start: Pointer) {
+        free(start.address(), |kind| matches!(kind, Kind::Pinned(_)))
+    }
+
+    /// Lets kernels reach memory of the host.
+    fn cuMemHostRegister_v2(start: Pointer, bytes: usize, flags: c_uint) {
+        let (driver, context) = current()?;
+        if flags & !0xf != 0 {
+            return Err(Status::InvalidValue);
+        }
+        if start.is_null() || bytes == 0 {
+            return Err(Status::InvalidValue);
+        }
+        let (first, last) = (start.address(), start.address().checked_add(bytes as u64 - 1).ok_or(Status::InvalidValue)?);
+        if driver.blocks.at(first).is_some() || driver.blocks.at(last).is_some() {
+            return Err(Status::HostMemoryAlreadyRegistered);
+        }
+        adopt(&driver.vm, start, bytes)?;
+        driver.blocks.add(first, bytes as u64, Kind::Registered(flags), &context);
+        Ok(())
+    }
+
+    /// Takes memory of the host away from kernels.
+    fn cuMemHostUnregister(start: Pointer) {
+        let (driver, context) = current()?;
+        if start.is_null() {
+            return Err(Status::InvalidValue);
+        }
+        let registered = |kind| matches!(kind, Kind::Registered(_));
+        driver.blocks.take(start.address(), registered).map_err(|_| Status::HostMemoryNotRegistered)?;
+        driver.vm.synchronize();
+        driver.vm.disown(start.address()).map_err(|_| Status::HostMemoryNotRegistered)?;
+        context.check()
+    }
+
+    /// The address by which kernels reach memory of the host: its own.
+    fn cuMemHostGetDevicePointer_v2(address: Out<u64>, host: Pointer, flags: c_uint) {
         let (driver, _) = current()?;
-        let to = HostBytes::new(to, bytes)?;
-        to.write(|bytes| driver.vm.read(from, bytes)).map_err(|error| status_of(&error))
+        address.check()?;
+        if flags != 0 {
+            return Err(Status::InvalidValue);
+        }
+        let (_, block) = block_at(driver, host.address())?;
+        if block.kind.on_host() || block.kind == Kind::Managed { address.set(host.address()) } else { Err(Status::InvalidValue) }
+    }
+
+    /// The flags that memory of the host was allocated or registered with.
+    fn cuMemHostGetFlags(flags: Out<c_uint>, host: Pointer) {
+        let (driver, _) = current()?;
+        flags.check()?;
+        match block_at(driver, host.address())?.1.kind {
+            Kind::Pinned(given) | Kind::Registered(given) => flags.set(given),
+            Kind::Device | Kind::Pool(_) | Kind::Managed => Err(Status::InvalidValue),
+        }
+    }
+
+    /// How much device memory is free.
+    fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) {
+        let (driver, _) = current()?;
+        let (used, _) = driver.vm.memory_usage();
+        free.set_optional(driver.memory_total.saturating_sub(used) as usize)?;
+        total.set_optional(driver.memory_total as usize)
+    }
+
+    /// The allocation that holds an address.
+    fn cuMemGetAddressRange_v2(base: Out<u64>, bytes: Out<usize>, address: u64) {
+        let (driver, _) = current()?;
+        let found = driver.blocks.at(address).map(|(start, block)| start..start + block.bytes);
+        let range = found.or_else(|| driver.vm.allocation_at(address)).ok_or(Status::NotFound)?;
+        base.set_optional(range.start)?;
+        bytes.set_optional((range.end - range.start) as usize)
+    }
+
+    /// What is known of an address.
+    fn cuPointerGetAttribute(data: Pointer, attribute: c_int, address: u64) {
+        let driver = crate::driver::driver()?;
+        if data.is_null() {
+            return Err(Status::InvalidValue);
+        }
+        if attribute == 5 {
+            return Err(Status::NotSupported);
+        }
+        pointer_attribute(driver, data, attribute, address).unwrap_or(Err(Status::InvalidValue))
+    }
+
+    /// What is known of an address; attributes that it does not have become zero.
+    fn cuPointerGetAttributes(count: c_uint, attributes: In<c_int>, data: In<Pointer>, address: u64) {
+        let driver = crate::driver::driver()?;
+        let attributes = attributes.all(count as usize)?;
+        for (attribute, data) in attributes.into_iter().zip(data.all(count as usize)?) {
+            if data.is_null() {
+                return Err(Status::InvalidValue);
+            }
+            match pointer_attribute(driver, data, attribute, address) {
+                Some(Ok(())) => {}
+                Some(Err(_)) => no_attribute(data, attribute)?,
+                None => return Err(Status::InvalidValue),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets whether copies of an allocation are always synchronous: they are.
+    fn cuPointerSetAttribute(value: In<c_uint>, attribute: c_int, address: u64) {
+        let (driver, _) = current()?;
+        value.get()?;
+        block_at(driver, address)?;
+        if attribute == 6 { Ok(()) } else { Err(Status::InvalidValue) }
+    }
+
+    /// Advice on where managed memory should be: it is everywhere.
+    fn cuMemAdvise(address: u64, bytes: usize, advice: c_int, _device: c_int) {
+        let (driver, _) = current()?;
+        check_managed(driver, address, bytes)?;
+        if (1..=6).contains(&advice) { Ok(()) } else { Err(Status::InvalidValue) }
+    }
+
+    /// Brings managed memory to a device: it is there.
+    fn cuMemPrefetchAsync | cuMemPrefetchAsync_ptsz as default (address: u64, bytes: usize, device: c_int, stream: Handle) {
+        let (driver, _) = crate::stream::queue(stream, default)?;
+        check_managed(driver, address, bytes)?;
+        if matches!(device, 0 | -1) { Ok(()) } else { Err(Status::InvalidDevice) }
+    }
+
+    /// An attribute of managed memory.
+    fn cuMemRangeGetAttribute(data: Pointer, bytes: usize, attribute: c_int, address: u64, count: usize) {
+        let (driver, _) = current()?;
+        check_managed(driver, address, count)?;
+        match (attribute, bytes) {
+            (1, 4) => data.place::<c_int>().set(0),
+            (2 | 4, 4) => data.place::<c_int>().set(-2),
+            _ => Err(Status::InvalidValue),
+        }
+    }
+}
+
+fn check_managed(driver: &Driver, address: u64, bytes: usize) -> Answer {
+    let (start, block) = block_at(driver, address)?;
+    let inside = bytes > 0 && bytes as u64 <= block.bytes - (address - start);
+    if inside && block.kind == Kind::Managed { Ok(()) } else { Err(Status::InvalidValue) }
+}
+
+/// Either side of a copy: device memory, or memory that only the host reaches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Side {
+    /// An address that is in an allocation or registered.
+    Device(u64),
+    /// Memory of the host.
+    Host(HostBytes),
+}
+
+impl Side {
+    /// Device memory.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where the bytes are not in one allocation.
+    pub(crate) fn device(driver: &Driver, address: u64, bytes: usize) -> Result<Self, Status> {
+        let inside = bytes == 0
+            || driver.vm.allocation_at(address).is_some_and(|range| bytes as u64 <= range.end - address);
+        if inside { Ok(Side::Device(address)) } else { Err(Status::InvalidValue) }
+    }
+
+    /// Memory of the host, pinned or not.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for a null pointer; also where the bytes begin in an allocation and go beyond it.
+    pub(crate) fn host(driver: &Driver, start: Pointer, bytes: usize) -> Result<Self, Status> {
+        if driver.vm.allocation_at(start.address()).is_some() {
+            return Self::device(driver, start.address(), bytes);
+        }
+        Ok(Side::Host(HostBytes::new(start, bytes)?))
+    }
+
+    /// An address of which only the process knows what it is.
+    ///
+    /// # Errors
+    /// As [`Side::host`].
+    pub(crate) fn unified(driver: &Driver, address: u64, bytes: usize) -> Result<Self, Status> {
+        Self::host(driver, Pointer::from_address(address), bytes)
+    }
+
+    /// The same, so many bytes further on.
+    pub(crate) fn part(self, offset: usize, bytes: usize) -> Result<Self, Status> {
+        match self {
+            Side::Device(address) => Ok(Side::Device(address + offset as u64)),
+            Side::Host(host) => Ok(Side::Host(host.part(offset, bytes)?)),
+        }
     }
 }

@@ -1,45 +1,277 @@
-//! Modules and functions.
+//! Modules and libraries: how PTX comes in.
+//!
+//! Invariant: a rejected module leaves its diagnostics in the log that the caller gave, or on standard error.
 
 use crate::context::{Context, current};
-use crate::driver::status_of;
+use crate::driver::{Driver, driver, status_of};
 use crate::entry::entries;
-use crate::ffi::{Out, Pointer, Text};
+use crate::ffi::{In, Out, Pointer, Text};
+use crate::function::{Function, find_kernel};
 use crate::handles::Handle;
 use crate::image;
-use crate::status::Status;
-use ptxvm::Kernel;
-use std::sync::Arc;
+use crate::jit_options::JitOptions;
+use crate::log;
+use crate::status::{Answer, Status};
+use ptxvm::{CheckOptions, Severity};
+use std::collections::HashMap;
+use std::ffi::{c_int, c_uint};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-/// A loaded module.
+/// A loaded module, or a library of one.
 pub(crate) struct Module {
     pub(crate) context: Arc<Context>,
     pub(crate) loaded: ptxvm::Module,
+    handle: Handle,
+    /// Handles of kernels that were asked for, so that a name has one.
+    functions: Mutex<HashMap<String, Handle>>,
+    /// Handles of texture and surface references that were asked for.
+    pub(crate) references: Mutex<HashMap<String, Handle>>,
 }
 
-/// A kernel of a module.
-pub(crate) struct Function {
-    pub(crate) context: Arc<Context>,
-    pub(crate) kernel: Kernel,
+impl Module {
+    fn functions(&self) -> MutexGuard<'_, HashMap<String, Handle>> {
+        self.functions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The handle of a kernel.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_NOT_FOUND`.
+    pub(crate) fn function(self: &Arc<Self>, driver: &Driver, name: &str) -> Result<Handle, Status> {
+        let mut functions = self.functions();
+        if let Some(handle) = functions.get(name) {
+            return Ok(*handle);
+        }
+        let kernel = find_kernel(&self.loaded, name).ok_or(Status::NotFound)?;
+        let function =
+            Function::new(Arc::clone(&self.context), self.handle, kernel, driver.settings.capability);
+        let handle = driver.functions.insert(function);
+        functions.insert(name.to_owned(), handle);
+        Ok(handle)
+    }
+}
+
+/// Checks, links and loads PTX texts. Diagnostics go to the log of `options`, or to standard error.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_PTX`, `CUDA_ERROR_INVALID_IMAGE` for what is no PTX at all, and those of loading.
+pub(crate) fn load_texts(
+    driver: &Driver,
+    texts: &[(String, String)],
+    options: &mut JitOptions,
+) -> Result<ptxvm::Module, Status> {
+    let began = Instant::now();
+    let texts: Vec<_> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let checked = ptxvm::link(&texts, &CheckOptions::default());
+    let mut report = |diagnostics: &[ptxvm::Diagnostic]| {
+        for diagnostic in diagnostics {
+            let text = ptxvm::render(diagnostic, &checked.source, false) + "\n";
+            match diagnostic.severity {
+                Severity::Error if options.has_error_log() => options.error(&text),
+                Severity::Error => log::say(&text),
+                _ => options.info(&text),
+            }
+        }
+    };
+    report(&checked.diagnostics);
+    let loaded = match checked.module {
+        None if texts.iter().all(|(_, text)| !text.contains(".version")) => Err(Status::InvalidImage),
+        None => Err(Status::InvalidPtx),
+        Some(module) => driver.vm.load_module(module).map_err(|error| {
+            match error.kind() {
+                ptxvm::ErrorKind::Rejected(diagnostics) => report(diagnostics),
+                _ => log::say(&format!("ptxvm: the module cannot be loaded: {error}")),
+            }
+            status_of(&error)
+        }),
+    };
+    options.took(began.elapsed());
+    loaded
+}
+
+/// Loads a module for a context.
+fn load(image: Pointer, options: &mut JitOptions) -> Result<Handle, Status> {
+    let (driver, context) = current()?;
+    options.begin();
+    let texts = match crate::link::linked(image) {
+        Some(texts) => texts,
+        None => image::texts(image)?,
+    };
+    let loaded = load_texts(driver, &texts, options)?;
+    Ok(add(driver, context, loaded))
+}
+
+fn add(driver: &Driver, context: Arc<Context>, loaded: ptxvm::Module) -> Handle {
+    let make = |handle| Module {
+        context,
+        loaded,
+        handle,
+        functions: Mutex::default(),
+        references: Mutex::default(),
+    };
+    driver.modules.insert_with(make).0
+}
+
+/// Forgets a module and its functions. Memory of its variables goes when its launches have ended.
+fn unload(driver: &Driver, handle: Handle) -> Answer {
+    let module = driver.modules.remove(handle)?;
+    for function in module.functions().values() {
+        let _forgotten = driver.functions.remove(*function);
+    }
+    Ok(())
+}
+
+fn load_file(name: Text) -> Result<Vec<u8>, Status> {
+    let mut bytes = std::fs::read(name.get()?).map_err(|_| Status::FileNotFound)?;
+    bytes.push(0);
+    Ok(bytes)
+}
+
+fn global(driver: &Driver, (address, bytes): (Out<u64>, Out<usize>), module: Handle, name: Text) -> Answer {
+    let module = driver.modules.get(module)?;
+    let (at, size) = module.loaded.global(&name.get()?).ok_or(Status::NotFound)?;
+    address.set_optional(at)?;
+    bytes.set_optional(size as usize)
 }
 
 entries! { ENTRIES;
+    /// Loads a module from a file.
+    fn cuModuleLoad(module: Out<Handle>, name: Text) {
+        module.check()?;
+        current()?;
+        let bytes = load_file(name)?;
+        module.set(load(Pointer::of_bytes(&bytes), &mut JitOptions::default())?)
+    }
+
     /// Loads a module from memory.
     fn cuModuleLoadData(module: Out<Handle>, image: Pointer) {
-        let (driver, context) = current()?;
         module.check()?;
-        let texts = image::texts(image)?;
-        let texts: Vec<_> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-        let loaded = driver.vm.link(&texts).map_err(|error| status_of(&error))?;
-        module.set(driver.modules.insert(Module { context, loaded }))
+        module.set(load(image, &mut JitOptions::default())?)
+    }
+
+    /// Loads a module from memory, with options.
+    fn cuModuleLoadDataEx(module: Out<Handle>, image: Pointer, count: c_uint, options: In<c_int>, values: Pointer) {
+        module.check()?;
+        module.set(load(image, &mut JitOptions::read(count, options, values)?)?)
+    }
+
+    /// Loads a module from a fat binary.
+    fn cuModuleLoadFatBinary(module: Out<Handle>, image: Pointer) {
+        module.check()?;
+        module.set(load(image, &mut JitOptions::default())?)
+    }
+
+    /// Unloads a module.
+    fn cuModuleUnload(module: Handle) {
+        let (driver, _) = current()?;
+        unload(driver, module)
+    }
+
+    /// When code is loaded: at once.
+    fn cuModuleGetLoadingMode(mode: Out<c_int>) {
+        driver()?;
+        mode.set(1)
     }
 
     /// A kernel of a module, by name.
     fn cuModuleGetFunction(function: Out<Handle>, module: Handle, name: Text) {
         let (driver, _) = current()?;
         function.check()?;
-        let module = driver.modules.get(module)?;
-        let name = name.get()?;
-        let kernel = module.loaded.kernel(&name).map_err(|_| Status::NotFound)?;
-        function.set(driver.functions.insert(Function { context: Arc::clone(&module.context), kernel }))
+        function.set(driver.modules.get(module)?.function(driver, &name.get()?)?)
     }
+
+    /// How many kernels a module has.
+    fn cuModuleGetFunctionCount(count: Out<c_uint>, module: Handle) {
+        let (driver, _) = current()?;
+        count.check()?;
+        count.set(driver.modules.get(module)?.loaded.kernels().count() as c_uint)
+    }
+
+    /// The kernels of a module.
+    fn cuModuleEnumerateFunctions(functions: Out<Handle>, count: c_uint, module: Handle) {
+        let (driver, _) = current()?;
+        enumerate(driver, functions, count, module)
+    }
+
+    /// A variable of a module, by name.
+    fn cuModuleGetGlobal_v2(address: Out<u64>, bytes: Out<usize>, module: Handle, name: Text) {
+        let (driver, _) = current()?;
+        global(driver, (address, bytes), module, name)
+    }
+
+    /// Loads a library from memory.
+    fn cuLibraryLoadData(
+        library: Out<Handle>, image: Pointer,
+        options: In<c_int>, values: Pointer, count: c_uint,
+        _library_options: In<c_int>, _library_values: Pointer, _library_count: c_uint,
+    ) {
+        library.check()?;
+        library.set(load_library(image, &mut JitOptions::read(count, options, values)?)?)
+    }
+
+    /// Loads a library from a file.
+    fn cuLibraryLoadFromFile(
+        library: Out<Handle>, name: Text,
+        options: In<c_int>, values: Pointer, count: c_uint,
+        _library_options: In<c_int>, _library_values: Pointer, _library_count: c_uint,
+    ) {
+        library.check()?;
+        let bytes = load_file(name)?;
+        library.set(load_library(Pointer::of_bytes(&bytes), &mut JitOptions::read(count, options, values)?)?)
+    }
+
+    /// Unloads a library.
+    fn cuLibraryUnload(library: Handle) {
+        unload(driver()?, library)
+    }
+
+    /// The module of a library in the current context.
+    fn cuLibraryGetModule(module: Out<Handle>, library: Handle) {
+        let driver = driver()?;
+        module.check()?;
+        driver.modules.get(library)?;
+        module.set(library)
+    }
+
+    /// A kernel of a library, by name.
+    fn cuLibraryGetKernel(kernel: Out<Handle>, library: Handle, name: Text) {
+        let driver = driver()?;
+        kernel.check()?;
+        kernel.set(driver.modules.get(library)?.function(driver, &name.get()?)?)
+    }
+
+    /// How many kernels a library has.
+    fn cuLibraryGetKernelCount(count: Out<c_uint>, library: Handle) {
+        count.check()?;
+        count.set(driver()?.modules.get(library)?.loaded.kernels().count() as c_uint)
+    }
+
+    /// The kernels of a library.
+    fn cuLibraryEnumerateKernels(kernels: Out<Handle>, count: c_uint, library: Handle) {
+        enumerate(driver()?, kernels, count, library)
+    }
+
+    /// A variable of a library, by name.
+    fn cuLibraryGetGlobal(address: Out<u64>, bytes: Out<usize>, library: Handle, name: Text) {
+        global(driver()?, (address, bytes), library, name)
+    }
+
+    /// A managed variable of a library, by name: kernels and host reach all variables.
+    fn cuLibraryGetManaged(address: Out<u64>, bytes: Out<usize>, library: Handle, name: Text) {
+        global(driver()?, (address, bytes), library, name)
+    }
+}
+
+fn load_library(image: Pointer, options: &mut JitOptions) -> Result<Handle, Status> {
+    // Libraries belong to no context. Ours are placed in the memory that all share, in the name of the current one.
+    load(image, options)
+}
+
+fn enumerate(driver: &Driver, out: Out<Handle>, count: c_uint, module: Handle) -> Answer {
+    let module = driver.modules.get(module)?;
+    let names: Vec<String> = module.loaded.kernels().map(str::to_owned).collect();
+    let handles: Result<Vec<Handle>, Status> =
+        names.iter().take(count as usize).map(|name| module.function(driver, name)).collect();
+    out.set_all(&handles?)
 }

@@ -1,25 +1,47 @@
-//! Entry points by name.
+//! Entry points by name and version: `cuGetProcAddress`.
+//!
+//! Invariant: an address is given only for a function that is exported.
 
 mod names;
 #[cfg(test)]
 mod tests;
 
-use crate::entry::Entry;
+use crate::driver::driver;
+use crate::entry::{Entry, entries};
+use crate::ffi::{Out, Pointer, Text};
+use crate::log;
+use crate::status::{Answer, Status};
 use names::{NAMES, Name};
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::sync::OnceLock;
+
+/// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`
+const PER_THREAD: u64 = 2;
 
 /// All entry points, file by file.
 pub(crate) const TABLES: &[&[Entry]] = &[
+    ENTRIES,
     crate::init::ENTRIES,
     crate::context::ENTRIES,
     crate::module::ENTRIES,
-    crate::memory::ENTRIES,
+    crate::link::ENTRIES,
+    crate::function::ENTRIES,
+    crate::occupancy::ENTRIES,
     crate::launch::ENTRIES,
+    crate::memory::ENTRIES,
+    crate::pool::ENTRIES,
+    crate::copy::ENTRIES,
+    crate::stream::ENTRIES,
+    crate::event::ENTRIES,
     crate::refused::ENTRIES,
 ];
 
 /// The entry point of exactly that name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {
-    TABLES.iter().flat_map(|table| table.iter()).find(|entry| entry.name == name)
+    static BY_NAME: OnceLock<HashMap<&'static str, &'static Entry>> = OnceLock::new();
+    let all = || TABLES.iter().flat_map(|table| table.iter()).map(|entry| (entry.name, entry)).collect();
+    BY_NAME.get_or_init(all).get(name).copied()
 }
 
 /// What is known of a name.
@@ -44,5 +66,42 @@ pub(crate) fn find_version(name: &str, version: u32, per_thread: bool) -> Found 
         Some(form) => find(form.symbol).map_or(Found::Unknown, Found::Entry),
         None if NAMES.iter().any(|form| form.name == name) => Found::Later,
         None => Found::Unknown,
+    }
+}
+
+fn address(name: Text, out: Out<Pointer>, version: c_int, flags: u64, status: Out<c_int>) -> Answer {
+    driver()?;
+    let name = name.get()?;
+    out.check()?;
+    let version = u32::try_from(version).map_err(|_| Status::InvalidValue)?;
+    if flags > PER_THREAD {
+        return Err(Status::InvalidValue);
+    }
+    // `CU_GET_PROC_ADDRESS_SUCCESS`, `..._SYMBOL_NOT_FOUND`, `..._VERSION_NOT_SUFFICIENT`
+    let (found, why) = match find_version(&name, version, flags == PER_THREAD) {
+        Found::Entry(entry) => (Some(entry), 0),
+        Found::Unknown => (None, 1),
+        Found::Later => (None, 2),
+    };
+    status.set_optional(why)?;
+    match found {
+        Some(entry) => out.set(Pointer::from_address((entry.address)() as u64)),
+        None => {
+            log::refused(&format!("`{name}` of CUDA {version}, which was looked up,"));
+            out.set(Pointer::NULL)?;
+            Err(Status::NotFound)
+        }
+    }
+}
+
+entries! { ENTRIES;
+    /// The address of an entry point.
+    fn cuGetProcAddress(name: Text, out: Out<Pointer>, version: c_int, flags: u64) {
+        address(name, out, version, flags, Out::NULL)
+    }
+
+    /// The address of an entry point, and why there is none.
+    fn cuGetProcAddress_v2(name: Text, out: Out<Pointer>, version: c_int, flags: u64, status: Out<c_int>) {
+        address(name, out, version, flags, status)
     }
 }

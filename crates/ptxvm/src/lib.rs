@@ -49,6 +49,7 @@ mod host;
 mod launch;
 mod memory;
 mod module;
+mod stream;
 mod texture;
 mod vm;
 
@@ -58,7 +59,7 @@ pub use engine::{Cpu, Engine, Listing, Ran, Source as CodeSource};
 pub use error::{Error, ErrorKind};
 pub use forms::{Form, Support, isa};
 pub use launch::{Arg, Launch, Report};
-pub use module::{Kernel, Module, ParamLayout};
+pub use module::{Kernel, Module, ParamLayout, Resources};
 pub use ptx::check::module::{AddressSize, Source};
 pub use ptx::check::{CheckOptions, Checked, check, link};
 use ptx::diag::render::Color;
@@ -68,6 +69,7 @@ pub use ptx::isa::Sm;
 pub use ptx::syntax::format::format;
 pub use ptx_exec::texture::{Sampler, Shape};
 pub use ptx_exec::trap::{FaultKind, Trap};
+pub use stream::{Mark, Pending, Stream, StreamGroup, StreamKind};
 pub use texture::{
     AddrMode, Array, ChannelOrder, ChannelType, Compare, Descriptor, FilterMode, Format, Object,
 };

@@ -50,4 +50,14 @@ impl Vm {
     pub fn allocation_at(&self, address: u64) -> Option<Range<u64>> {
         self.device.memory.allocation_at(address)
     }
+
+    /// The name of the allocation that holds an address.
+    pub fn allocation_name(&self, address: u64) -> Option<std::sync::Arc<str>> {
+        self.device.memory.name_at(address)
+    }
+
+    /// Bytes of device memory in use, and how many there is room for.
+    pub fn memory_usage(&self) -> (u64, u64) {
+        self.device.memory.usage()
+    }
 }

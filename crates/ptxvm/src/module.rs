@@ -6,10 +6,13 @@
 use crate::engine::Natives;
 use crate::vm::Device;
 use crate::{Descriptor, Error, ErrorKind, Launch, Listing, Ran, Report};
+use ptx::analysis::cfg;
+use ptx::analysis::liveness::Liveness;
 use ptx::check::Unresolved;
 use ptx::check::module::FuncId;
 use ptx::diag::{Code, Diagnostic};
-use ptx::ir::ParamPlace;
+use ptx::ir::{ParamPlace, RegClass};
+use ptx::isa::Space;
 use ptx_exec::bind;
 use ptx_exec::launch::{LaunchConfig, LaunchError, LoadError, LoadedModule};
 use std::sync::Arc;
@@ -36,6 +39,27 @@ pub struct ParamLayout {
     pub offset: usize,
     /// Size in bytes.
     pub bytes: usize,
+}
+
+/// What a kernel needs of a device, for occupancy and function attributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resources {
+    /// 32-bit registers of a thread. An estimate: the most that are live at the border of a block, and a few for work in between.
+    pub registers: u32,
+    /// Bytes of static shared memory of a CTA.
+    pub shared: u32,
+    /// Bytes of local memory of a thread.
+    pub local: u64,
+    /// Bytes of the module's `.const` variables.
+    pub constant: u64,
+    /// `.maxntid`, as threads.
+    pub max_threads: Option<u32>,
+    /// `.reqntid`
+    pub required_block: Option<[u32; 3]>,
+    /// `.version` of the module, major and minor.
+    pub ptx_version: (u8, u8),
+    /// `.target` of the module: 70 for `sm_70`.
+    pub target: u16,
 }
 
 impl Module {
@@ -84,6 +108,11 @@ impl Module {
                 Err(Error::caller(format!("name a kernel; {}", self.choices())))
             }
         }
+    }
+
+    /// The address and size of a `.global` or `.const` variable.
+    pub fn global(&self, name: &str) -> Option<(u64, u64)> {
+        self.loaded.variable_named(name)
     }
 
     /// Binds a texture, sampler or surface to the module-scope variable of that name, for the launches that follow. What was bound before is
@@ -187,6 +216,23 @@ impl Kernel {
         self.bound.function().param_bytes as usize
     }
 
+    /// What it needs of a device.
+    pub fn resources(&self) -> Resources {
+        let program = self.bound.module().program();
+        let function = self.bound.function();
+        let constants = program.variables.iter().filter(|variable| variable.space == Space::Const);
+        Resources {
+            registers: registers(function),
+            shared: self.bound.code().shared_bytes,
+            local: self.bound.local_bytes(),
+            constant: constants.map(|variable| variable.bytes).sum(),
+            max_threads: self.max_threads(),
+            required_block: function.performance.reqntid,
+            ptx_version: (program.version.major, program.version.minor),
+            target: program.target.sm.number,
+        }
+    }
+
     /// The native code that launches with CTAs of that shape run, as text.
     ///
     /// # Errors
@@ -195,18 +241,26 @@ impl Kernel {
         self.device.jit.listing(&self.bound, block, what)
     }
 
+    /// Threads that a CTA may have by the kernel's own directives.
+    pub fn max_threads(&self) -> Option<u32> {
+        let performance = &self.bound.function().performance;
+        let threads = |dims: [u32; 3]| dims.iter().fold(1u32, |product, n| product.saturating_mul(*n));
+        performance.maxntid.or(performance.reqntid).map(threads)
+    }
+
+    /// Whether a launch fits the kernel and the machine.
+    ///
+    /// # Errors
+    /// Of the caller, as launching it would report.
+    pub fn check(&self, launch: &Launch) -> Result<(), Error> {
+        match self.bound.check(&config(launch)) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(Error::caller(error.to_string())),
+        }
+    }
+
     pub(crate) fn launch(&self, launch: &Launch) -> Result<Report, Error> {
-        let config = LaunchConfig {
-            grid: launch.grid,
-            block: launch.block,
-            dynamic_shared: launch.shared,
-            params: launch.params.clone(),
-            threads: launch.threads,
-            seed: launch.seed,
-            max_steps: launch.max_steps,
-            timeout: launch.timeout,
-            cancel: launch.cancel.clone(),
-        };
+        let config = config(launch);
         let mut ran = Ran::default();
         let native = self.device.jit.choose(&self.bound, &self.natives, launch, &mut ran)?;
         match self.bound.launch_with(&config, native.as_deref()) {
@@ -218,4 +272,33 @@ impl Kernel {
             }
         }
     }
+}
+
+fn config(launch: &Launch) -> LaunchConfig {
+    LaunchConfig {
+        grid: launch.grid,
+        block: launch.block,
+        dynamic_shared: launch.shared,
+        params: launch.params.clone(),
+        threads: launch.threads,
+        seed: launch.seed,
+        max_steps: launch.max_steps,
+        timeout: launch.timeout,
+        cancel: launch.cancel.clone(),
+    }
+}
+
+/// An estimate of the 32-bit registers that a thread of a kernel needs: see [`Resources::registers`].
+fn registers(function: &ptx::ir::Function) -> u32 {
+    /// For addresses and results between the borders of blocks, and what every kernel has. Chosen.
+    const WORK: u32 = 8;
+    let live = Liveness::new(function, &cfg::graph(function));
+    let weight = |number| match live.registers.reg(number).class {
+        RegClass::Pred => 0,
+        RegClass::R16 | RegClass::R32 => 1,
+        RegClass::R64 => 2,
+    };
+    let borders = live.live_in.iter().chain(&live.live_out);
+    let most = borders.map(|set| set.iter().map(weight).sum::<u32>()).max().unwrap_or(0);
+    (most + WORK).clamp(16, function.performance.maxnreg.unwrap_or(255).clamp(16, 255))
 }

@@ -1,6 +1,7 @@
 //! A device: its memory, and the ways to put modules and arrays there.
 
 use crate::engine::Jit;
+use crate::stream::Executor;
 use crate::{
     Array, Buffer, CodeCache, Cpu, Descriptor, Element, Error, ErrorKind, Format, Kernel, Launch, Module,
     Object, Report, Shape,
@@ -17,6 +18,7 @@ const BUFFER_ALIGN: u64 = 256;
 pub(crate) struct Device {
     pub(crate) memory: Arc<Memory>,
     pub(crate) jit: Jit,
+    pub(crate) executor: Arc<Executor>,
 }
 
 impl std::fmt::Debug for Device {
@@ -116,7 +118,7 @@ impl Vm {
     pub fn with(options: Options) -> Result<Self, Error> {
         let Options { addresses, cpu, cache } = options;
         let memory = Memory::new(addresses)?;
-        Ok(Self { device: Arc::new(Device { memory, jit: Jit::new(cpu, cache) }) })
+        Ok(Self { device: Arc::new(Device { memory, jit: Jit::new(cpu, cache), executor: Arc::default() }) })
     }
 
     pub(crate) fn memory(&self) -> &Memory {

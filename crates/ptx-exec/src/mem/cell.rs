@@ -70,7 +70,8 @@ impl<T: Cell> Place<T> {
     /// Names the cell at `address`.
     ///
     /// # Safety
-    /// `address` is a multiple of the cell's size; its bytes are committed in an arena that outlives every use of the place.
+    /// `address` is a multiple of the cell's size; its bytes are committed in an arena that outlives every use of the place, or the host
+    /// has promised for them (`Memory::adopt`, `Memory::reach_host`).
     #[inline(always)]
     pub(super) unsafe fn new(address: u64) -> Self {
         debug_assert!(address.is_multiple_of(T::BYTES));
@@ -80,7 +81,7 @@ impl<T: Cell> Place<T> {
     #[inline(always)]
     fn atomic<'a>(self) -> &'a T::Atomic {
         let at: *const T::Atomic = std::ptr::with_exposed_provenance(self.address);
-        // SAFETY: whoever made the place promised that it is mapped (its arena exposed its provenance) and aligned, and that
+        // SAFETY: whoever made the place promised that it is mapped (its arena, or who registered it, exposed its provenance) and aligned, and that
         // the arena outlives the use, which ends in the function that called; all shared accesses are atomic.
         unsafe { &*at }
     }

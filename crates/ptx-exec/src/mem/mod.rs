@@ -149,6 +149,8 @@ struct Tables {
     functions: u64,
     /// Bytes that the guest's `malloc` has handed out.
     malloc: u64,
+    /// Bytes that are handed out, parameter buffers and windows apart.
+    used: u64,
 }
 
 /// A live allocation.
@@ -204,6 +206,7 @@ impl Memory {
             live: BTreeMap::new(),
             functions: 0,
             malloc: 0,
+            used: 0,
         };
         let (launches, frees, opaques) = (AtomicU64::new(0), AtomicU64::new(0), Opaques::default());
         Ok(Arc::new(Self {
@@ -257,6 +260,9 @@ impl Memory {
         if class == Class::Malloc {
             tables.malloc += bytes;
         }
+        if class != Class::Param {
+            tables.used += bytes;
+        }
         Ok(start)
     }
 
@@ -279,6 +285,9 @@ impl Memory {
         tables.heap_of(gone.class).give(address, gone.bytes);
         if gone.class == Class::Malloc {
             tables.malloc -= gone.bytes;
+        }
+        if gone.class != Class::Param {
+            tables.used -= gone.bytes;
         }
         if gone.bytes >= 1 << 20 {
             self.arena.release(address, address + gone.bytes);
@@ -362,6 +371,18 @@ impl Memory {
     /// The allocation that holds an address: its first address and size.
     pub fn allocation_at(&self, address: u64) -> Option<Range<u64>> {
         self.find(address).map(|e| e.start..e.start + e.bytes)
+    }
+
+    /// The name of the allocation that holds an address.
+    pub fn name_at(&self, address: u64) -> Option<Arc<str>> {
+        let tables = self.tables();
+        let (start, a) = tables.live.range(..=address).next_back()?;
+        (address - start < a.bytes).then(|| Arc::clone(&a.name))
+    }
+
+    /// Bytes that allocations take, those that kernels made included, and how many there is room for.
+    pub fn usage(&self) -> (u64, u64) {
+        (self.tables().used, self.regions.heap.end - self.regions.heap.start)
     }
 
     /// The state space of a generic address; `Global` for whatever lies in no other space's region.

@@ -1,0 +1,249 @@
+//! Copies in one dimension, and setting memory.
+//!
+//! Invariant: both sides are checked before the call returns; the bytes move when the stream comes to it.
+
+use crate::driver::Driver;
+use crate::entry::{DefaultStream, entries};
+use crate::ffi::Pointer;
+use crate::handles::Handle;
+use crate::memory::Side;
+use crate::status::{Answer, Status};
+use crate::stream::{When, queue};
+use ptxvm::Error;
+use std::ffi::{c_uchar, c_uint, c_ushort};
+
+/// Bytes that go through the host at a time where both sides are device memory.
+const CHUNK: usize = 256 << 10;
+
+/// Moves bytes.
+///
+/// # Errors
+/// `CUDA_ERROR_ILLEGAL_ADDRESS` where memory was freed since the call was checked.
+pub(crate) fn move_bytes(driver: &Driver, to: Side, from: Side, bytes: usize) -> Answer {
+    let gone = |_: Error| Status::IllegalAddress;
+    match (to, from) {
+        (Side::Device(to), Side::Host(from)) => from.read(|from| driver.vm.write(to, from)).map_err(gone),
+        (Side::Host(to), Side::Device(from)) => to.write(|to| driver.vm.read(from, to)).map_err(gone),
+        (Side::Host(to), Side::Host(from)) => {
+            to.copy(&from);
+            Ok(())
+        }
+        (Side::Device(to), Side::Device(from)) => {
+            let mut chunk = vec![0; bytes.min(CHUNK)];
+            for at in (0..bytes).step_by(CHUNK) {
+                let part = &mut chunk[..CHUNK.min(bytes - at)];
+                driver.vm.read(from + at as u64, part).map_err(gone)?;
+                driver.vm.write(to + at as u64, part).map_err(gone)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// How the two addresses of a copy are to be read.
+#[derive(Clone, Copy)]
+enum Way {
+    HostToDevice,
+    DeviceToHost,
+    DeviceToDevice,
+    Unified,
+}
+
+fn copy(
+    way: Way,
+    (to, from, bytes): (u64, u64, usize),
+    (stream, default): (Handle, DefaultStream),
+    when: When,
+) -> Answer {
+    let (driver, queue) = queue(stream, default)?;
+    let host = |address| Side::host(driver, Pointer::from_address(address), bytes);
+    let device = |address| Side::device(driver, address, bytes);
+    let unified = |address| Side::unified(driver, address, bytes);
+    if bytes == 0 {
+        return Ok(());
+    }
+    let (to, from) = match way {
+        Way::HostToDevice => (device(to)?, host(from)?),
+        Way::DeviceToHost => (host(to)?, device(from)?),
+        Way::DeviceToDevice => (device(to)?, device(from)?),
+        Way::Unified => (unified(to)?, unified(from)?),
+    };
+    if when == When::InTurn
+        && let Side::Host(host) = from
+    {
+        // The documentation lets memory that is not pinned be reused as soon as the call returns.
+        let bytes = host.read(<[u8]>::to_vec);
+        return queue.perform(When::InTurn, move || match to {
+            Side::Device(to) => driver.vm.write(to, &bytes).map_err(|_| Status::IllegalAddress),
+            Side::Host(to) => {
+                to.write(|to| to.copy_from_slice(&bytes));
+                Ok(())
+            }
+        });
+    }
+    // Copies to memory that is not pinned are done when the call returns, as the documentation says of them.
+    let when = if matches!(to, Side::Host(_)) { When::Now } else { when };
+    queue.perform(when, move || move_bytes(driver, to, from, bytes))
+}
+
+/// Sets rows to a pattern of `size` bytes.
+fn set(
+    (address, pitch): (u64, usize),
+    (pattern, size): (u32, usize),
+    (width, height): (usize, usize),
+    (stream, default): (Handle, DefaultStream),
+    when: When,
+) -> Answer {
+    let (driver, queue) = queue(stream, default)?;
+    let row = width.checked_mul(size).ok_or(Status::InvalidValue)?;
+    if row == 0 || height == 0 {
+        return Ok(());
+    }
+    if !address.is_multiple_of(size as u64) || height > 1 && (pitch < row || !pitch.is_multiple_of(size)) {
+        return Err(Status::InvalidValue);
+    }
+    let all =
+        pitch.checked_mul(height - 1).and_then(|bytes| bytes.checked_add(row)).ok_or(Status::InvalidValue)?;
+    Side::device(driver, address, all)?;
+    queue.perform(when, move || {
+        let pattern = pattern.to_le_bytes();
+        let pattern = &pattern[..size];
+        let chunk: Vec<u8> = pattern.iter().copied().cycle().take(row.min(CHUNK)).collect();
+        for line in 0..height {
+            let start = address + (line * pitch) as u64;
+            if pattern.iter().all(|byte| *byte == pattern[0]) {
+                driver.vm.fill(start, pattern[0], row as u64).map_err(|_| Status::IllegalAddress)?;
+                continue;
+            }
+            for at in (0..row).step_by(CHUNK) {
+                let part = &chunk[..CHUNK.min(row - at)];
+                driver.vm.write(start + at as u64, part).map_err(|_| Status::IllegalAddress)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+entries! { ENTRIES;
+    /// Copies, wherever the addresses are.
+    fn cuMemcpy | cuMemcpy_ptds as default (to: u64, from: u64, bytes: usize) {
+        copy(Way::Unified, (to, from, bytes), (Handle::NULL, default), When::Now)
+    }
+
+    /// Copies, wherever the addresses are.
+    fn cuMemcpyAsync | cuMemcpyAsync_ptsz as default (to: u64, from: u64, bytes: usize, stream: Handle) {
+        copy(Way::Unified, (to, from, bytes), (stream, default), When::InTurn)
+    }
+
+    /// Copies from the host to the device.
+    fn cuMemcpyHtoD_v2 | cuMemcpyHtoD_v2_ptds as default (to: u64, from: Pointer, bytes: usize) {
+        copy(Way::HostToDevice, (to, from.address(), bytes), (Handle::NULL, default), When::Now)
+    }
+
+    /// Copies from the host to the device.
+    fn cuMemcpyHtoDAsync_v2 | cuMemcpyHtoDAsync_v2_ptsz as default (to: u64, from: Pointer, bytes: usize, stream: Handle) {
+        copy(Way::HostToDevice, (to, from.address(), bytes), (stream, default), When::InTurn)
+    }
+
+    /// Copies from the device to the host.
+    fn cuMemcpyDtoH_v2 | cuMemcpyDtoH_v2_ptds as default (to: Pointer, from: u64, bytes: usize) {
+        copy(Way::DeviceToHost, (to.address(), from, bytes), (Handle::NULL, default), When::Now)
+    }
+
+    /// Copies from the device to the host.
+    fn cuMemcpyDtoHAsync_v2 | cuMemcpyDtoHAsync_v2_ptsz as default (to: Pointer, from: u64, bytes: usize, stream: Handle) {
+        copy(Way::DeviceToHost, (to.address(), from, bytes), (stream, default), When::InTurn)
+    }
+
+    /// Copies in the device.
+    fn cuMemcpyDtoD_v2 | cuMemcpyDtoD_v2_ptds as default (to: u64, from: u64, bytes: usize) {
+        copy(Way::DeviceToDevice, (to, from, bytes), (Handle::NULL, default), When::InTurn)
+    }
+
+    /// Copies in the device.
+    fn cuMemcpyDtoDAsync_v2 | cuMemcpyDtoDAsync_v2_ptsz as default (to: u64, from: u64, bytes: usize, stream: Handle) {
+        copy(Way::DeviceToDevice, (to, from, bytes), (stream, default), When::InTurn)
+    }
+
+    /// Copies between contexts, which share one memory.
+    fn cuMemcpyPeer | cuMemcpyPeer_ptds as default (to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize) {
+        crate::context::named_or_current(to_context)?;
+        crate::context::named_or_current(from_context)?;
+        copy(Way::DeviceToDevice, (to, from, bytes), (Handle::NULL, default), When::InTurn)
+    }
+
+    /// Copies between contexts, which share one memory.
+    fn cuMemcpyPeerAsync | cuMemcpyPeerAsync_ptsz as default (
+        to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize, stream: Handle,
+    ) {
+        crate::context::named_or_current(to_context)?;
+        crate::context::named_or_current(from_context)?;
+        copy(Way::DeviceToDevice, (to, from, bytes), (stream, default), When::InTurn)
+    }
+
+    /// Sets bytes.
+    fn cuMemsetD8_v2 | cuMemsetD8_v2_ptds as default (address: u64, value: c_uchar, count: usize) {
+        set((address, 0), (value.into(), 1), (count, 1), (Handle::NULL, default), When::InTurn)
+    }
+
+    /// Sets bytes.
+    fn cuMemsetD8Async | cuMemsetD8Async_ptsz as default (address: u64, value: c_uchar, count: usize, stream: Handle) {
+        set((address, 0), (value.into(), 1), (count, 1), (stream, default), When::InTurn)
+    }
+
+    /// Sets 16-bit numbers.
+    fn cuMemsetD16_v2 | cuMemsetD16_v2_ptds as default (address: u64, value: c_ushort, count: usize) {
+        set((address, 0), (value.into(), 2), (count, 1), (Handle::NULL, default), When::InTurn)
+    }
+
+    /// Sets 16-bit numbers.
+    fn cuMemsetD16Async | cuMemsetD16Async_ptsz as default (address: u64, value: c_ushort, count: usize, stream: Handle) {
+        set((address, 0), (value.into(), 2), (count, 1), (stream, default), When::InTurn)
+    }
+
+    /// Sets 32-bit numbers.
+    fn cuMemsetD32_v2 | cuMemsetD32_v2_ptds as default (address: u64, value: c_uint, count: usize) {
+        set((address, 0), (value, 4), (count, 1), (Handle::NULL, default), When::InTurn)
+    }
+
+    /// Sets 32-bit numbers.
+    fn cuMemsetD32Async | cuMemsetD32Async_ptsz as default (address: u64, value: c_uint, count: usize, stream: Handle) {
+        set((address, 0), (value, 4), (count, 1), (stream, default), When::InTurn)
+    }
+
+    /// Sets rows of bytes.
+    fn cuMemsetD2D8_v2 | cuMemsetD2D8_v2_ptds as default (address: u64, pitch: usize, value: c_uchar, width: usize, height: usize) {
+        set((address, pitch), (value.into(), 1), (width, height), (Handle::NULL, default), When::InTurn)
+    }
+
+    /// Sets rows of bytes.
+    fn cuMemsetD2D8Async | cuMemsetD2D8Async_ptsz as default (
+        address: u64, pitch: usize, value: c_uchar, width: usize, height: usize, stream: Handle,
+    ) {
+        set((address, pitch), (value.into(), 1), (width, height), (stream, default), When::InTurn)
+    }
+
+    /// Sets rows of 16-bit numbers.
+    fn cuMemsetD2D16_v2 | cuMemsetD2D16_v2_ptds as default (address: u64, pitch: usize, value: c_ushort, width: usize, height: usize) {
+        set((address, pitch), (value.into(), 2), (width, height), (Handle::NULL, default), When::InTurn)
+    }
+
+    /// Sets rows of 16-bit numbers.
+    fn cuMemsetD2D16Async | cuMemsetD2D16Async_ptsz as default (
+        address: u64, pitch: usize, value: c_ushort, width: usize, height: usize, stream: Handle,
+    ) {
+        set((address, pitch), (value.into(), 2), (width, height), (stream, default), When::InTurn)
+    }
+
+    /// Sets rows of 32-bit numbers.
+    fn cuMemsetD2D32_v2 | cuMemsetD2D32_v2_ptds as default (address: u64, pitch: usize, value: c_uint, width: usize, height: usize) {
+        set((address, pitch), (value, 4), (width, height), (Handle::NULL, default), When::InTurn)
+    }
+
+    /// Sets rows of 32-bit numbers.
+    fn cuMemsetD2D32Async | cuMemsetD2D32Async_ptsz as default (
+        address: u64, pitch: usize, value: c_uint, width: usize, height: usize, stream: Handle,
+    ) {
+        set((address, pitch), (value, 4), (width, height), (stream, default), When::InTurn)
+    }
+}

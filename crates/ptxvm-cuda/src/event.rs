@@ -1,0 +1,133 @@
+//! Events: places in streams.
+//!
+//! Invariant: an event that was never recorded counts as reached.
+
+use crate::context::{current, named_or_current};
+use crate::driver::driver;
+use crate::entry::entries;
+use crate::ffi::Out;
+use crate::handles::Handle;
+use crate::status::{Answer, Status};
+use crate::stream::queue;
+use ptxvm::Mark;
+use std::ffi::c_uint;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// `CU_EVENT_DISABLE_TIMING`
+const DISABLE_TIMING: c_uint = 2;
+/// `CU_EVENT_INTERPROCESS`
+const INTERPROCESS: c_uint = 4;
+
+/// An event.
+pub(crate) struct Event {
+    context: Arc<crate::context::Context>,
+    flags: c_uint,
+    mark: Mutex<Option<Mark>>,
+}
+
+impl Event {
+    /// Where it was recorded last.
+    pub(crate) fn mark(&self) -> Option<Mark> {
+        self.mark.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether it belongs to a context.
+    pub(crate) fn belongs_to(&self, context: &Arc<crate::context::Context>) -> bool {
+        Arc::ptr_eq(&self.context, context)
+    }
+
+    fn record(&self, mark: Mark) {
+        *self.mark.lock().unwrap_or_else(PoisonError::into_inner) = Some(mark);
+    }
+}
+
+fn elapsed(milliseconds: Out<f32>, start: Handle, end: Handle) -> Answer {
+    let (driver, _) = current()?;
+    milliseconds.check()?;
+    let (start, end) = (driver.events.get(start)?, driver.events.get(end)?);
+    if (start.flags | end.flags) & DISABLE_TIMING != 0 {
+        return Err(Status::InvalidHandle);
+    }
+    let (Some(start), Some(end)) = (start.mark(), end.mark()) else { return Err(Status::InvalidHandle) };
+    let (Some(start), Some(end)) = (start.reached(), end.reached()) else { return Err(Status::NotReady) };
+    let seconds = match end.checked_duration_since(start) {
+        Some(forward) => forward.as_secs_f64(),
+        None => -start.duration_since(end).as_secs_f64(),
+    };
+    milliseconds.set((seconds * 1000.0) as f32)
+}
+
+entries! { ENTRIES;
+    /// Makes an event.
+    fn cuEventCreate(event: Out<Handle>, flags: c_uint) {
+        let (driver, context) = current()?;
+        event.check()?;
+        if flags & !7 != 0 || flags & INTERPROCESS != 0 && flags & DISABLE_TIMING == 0 {
+            return Err(Status::InvalidValue);
+        }
+        event.set(driver.events.insert(Event { context, flags, mark: Mutex::new(None) }))
+    }
+
+    /// Destroys an event.
+    fn cuEventDestroy_v2(event: Handle) {
+        driver()?.events.remove(event).map(|_| ())
+    }
+
+    /// Notes the place in a stream.
+    fn cuEventRecord | cuEventRecord_ptsz as default (event: Handle, stream: Handle) {
+        let (driver, queue) = queue(stream, default)?;
+        let event = driver.events.get(event)?;
+        if !event.belongs_to(&queue.context) {
+            return Err(Status::InvalidHandle);
+        }
+        event.record(queue.record());
+        Ok(())
+    }
+
+    /// Notes the place in a stream.
+    fn cuEventRecordWithFlags | cuEventRecordWithFlags_ptsz as default (event: Handle, stream: Handle, flags: c_uint) {
+        let (driver, queue) = queue(stream, default)?;
+        let event = driver.events.get(event)?;
+        if flags > 1 {
+            return Err(Status::InvalidValue);
+        }
+        if !event.belongs_to(&queue.context) {
+            return Err(Status::InvalidHandle);
+        }
+        event.record(queue.record());
+        Ok(())
+    }
+
+    /// Whether all before it is done.
+    fn cuEventQuery(event: Handle) {
+        let event = driver()?.events.get(event)?;
+        if event.mark().is_none_or(|mark| mark.is_done()) { event.context.check() } else { Err(Status::NotReady) }
+    }
+
+    /// Waits until all before it is done.
+    fn cuEventSynchronize(event: Handle) {
+        let event = driver()?.events.get(event)?;
+        if let Some(mark) = event.mark() {
+            mark.wait();
+        }
+        event.context.check()
+    }
+
+    /// Milliseconds from one event to another.
+    fn cuEventElapsedTime(milliseconds: Out<f32>, start: Handle, end: Handle) {
+        elapsed(milliseconds, start, end)
+    }
+
+    /// Milliseconds from one event to another.
+    fn cuEventElapsedTime_v2(milliseconds: Out<f32>, start: Handle, end: Handle) {
+        elapsed(milliseconds, start, end)
+    }
+
+    /// Notes the place after all work of a context.
+    fn cuCtxRecordEvent(context: Handle, event: Handle) {
+        let (driver, context) = named_or_current(context)?;
+        let event = driver.events.get(event)?;
+        event.record(context.legacy.record());
+        Ok(())
+    }
+}

@@ -1,0 +1,150 @@
+//! The linker: several texts, one image.
+//!
+//! What `cuLinkComplete` gives is text: the inputs one after another, each behind a line that says how long it is. So a program may copy or keep the image,
+//! and load it when the link is gone.
+//!
+//! Invariant: an image is given only where its texts fit together.
+
+use crate::context::current;
+use crate::driver::driver;
+use crate::entry::entries;
+use crate::ffi::{HostBytes, In, Out, Pointer, Text};
+use crate::handles::Handle;
+use crate::image;
+use crate::jit_options::JitOptions;
+use crate::module::load_texts;
+use crate::status::{Answer, Status};
+use std::ffi::{CString, c_int, c_uint};
+use std::sync::{Mutex, PoisonError};
+
+/// What the lines between texts begin with.
+const MARK: &str = "// ptxvm linked image ";
+
+/// Texts that are to be linked.
+#[derive(Default)]
+pub(crate) struct Link {
+    texts: Mutex<Vec<(String, String)>>,
+    options: Mutex<JitOptions>,
+    /// What `cuLinkComplete` gave.
+    image: Mutex<Option<CString>>,
+}
+
+/// Texts as one image.
+fn bundle(texts: &[(String, String)]) -> String {
+    let one = |(name, text): &(String, String)| {
+        format!("{MARK}{} {}\n{text}\n", text.len(), name.replace('\n', " "))
+    };
+    texts.iter().map(one).collect()
+}
+
+/// The texts of an image that `cuLinkComplete` gave, which programs may have copied.
+pub(crate) fn linked(image: Pointer) -> Option<Vec<(String, String)>> {
+    if image.is_null() || !image.begins_with(MARK.as_bytes()) {
+        return None;
+    }
+    unbundle(&image.text().get().ok()?)
+}
+
+fn unbundle(whole: &str) -> Option<Vec<(String, String)>> {
+    let mut rest = whole;
+    let mut texts = Vec::new();
+    while let Some(after) = rest.strip_prefix(MARK) {
+        let (head, body) = after.split_once('\n')?;
+        let (length, name) = head.split_once(' ')?;
+        let length: usize = length.parse().ok()?;
+        texts.push((name.to_owned(), body.get(..length)?.to_owned()));
+        rest = body.get(length..)?.strip_prefix('\n')?;
+    }
+    rest.is_empty().then_some(texts)
+}
+
+fn add(state: Handle, kind: c_int, name: String, bytes: Vec<u8>, options: Option<JitOptions>) -> Answer {
+    let driver = driver()?;
+    let link = driver.links.get(state)?;
+    if let Some(options) = options {
+        *link.options.lock().unwrap_or_else(PoisonError::into_inner) = options;
+    }
+    let mut bytes = bytes;
+    bytes.push(0);
+    let mut texts = match kind {
+        // Cubin, PTX, fatbin, object, library: what they hold decides.
+        0..=4 => image::texts(Pointer::of_bytes(&bytes))?,
+        5 => return Err(Status::NotSupported),
+        _ => return Err(Status::InvalidValue),
+    };
+    if let [(only, _)] = &mut texts[..] {
+        only.clone_from(&name);
+    }
+    link.texts.lock().unwrap_or_else(PoisonError::into_inner).extend(texts);
+    Ok(())
+}
+
+entries! { ENTRIES;
+    /// Begins to link.
+    fn cuLinkCreate_v2(count: c_uint, options: In<c_int>, values: Pointer, state: Out<Handle>) {
+        let (driver, _) = current()?;
+        state.check()?;
+        let mut options = JitOptions::read(count, options, values)?;
+        options.begin();
+        state.set(driver.links.insert(Link { options: Mutex::new(options), ..Link::default() }))
+    }
+
+    /// Adds something to link.
+    fn cuLinkAddData_v2(
+        state: Handle, kind: c_int, data: Pointer, bytes: usize, name: Text,
+        count: c_uint, options: In<c_int>, values: Pointer,
+    ) {
+        if data.is_null() || bytes == 0 {
+            return Err(Status::InvalidValue);
+        }
+        let name = name.get().unwrap_or_else(|_| "<linked>".to_owned());
+        let options = if count == 0 { None } else { Some(JitOptions::read(count, options, values)?) };
+        let bytes = HostBytes::new(data, bytes)?.read(<[u8]>::to_vec);
+        add(state, kind, name, bytes, options)
+    }
+
+    /// Adds a file to link.
+    fn cuLinkAddFile_v2(state: Handle, kind: c_int, path: Text, count: c_uint, options: In<c_int>, values: Pointer) {
+        let name = path.get()?;
+        let options = if count == 0 { None } else { Some(JitOptions::read(count, options, values)?) };
+        let bytes = std::fs::read(&name).map_err(|_| Status::FileNotFound)?;
+        add(state, kind, name, bytes, options)
+    }
+
+    /// Links: the image can be loaded, and lives as long as the link.
+    fn cuLinkComplete(state: Handle, image: Out<Pointer>, bytes: Out<usize>) {
+        let driver = driver()?;
+        image.check()?;
+        let link = driver.links.get(state)?;
+        let texts = link.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut options = *link.options.lock().unwrap_or_else(PoisonError::into_inner);
+        if texts.is_empty() {
+            return Err(Status::InvalidValue);
+        }
+        // What does not fit together is said now, as a linker does.
+        drop(load_texts(driver, &texts, &mut options)?);
+        let whole = bundle(&texts);
+        let mut kept = link.image.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = kept.insert(CString::new(whole).map_err(|_| Status::InvalidSource)?);
+        bytes.set_optional(kept.as_bytes_with_nul().len())?;
+        image.set(Pointer::of_bytes(kept.as_bytes_with_nul()))
+    }
+
+    /// Ends a link.
+    fn cuLinkDestroy(state: Handle) {
+        driver()?.links.remove(state).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bundle, unbundle};
+
+    #[test]
+    fn what_is_bundled_comes_apart_again() {
+        let texts = vec![("a b".to_owned(), "one\ntwo".to_owned()), ("c".to_owned(), String::new())];
+        assert_eq!(unbundle(&bundle(&texts)), Some(texts));
+        assert_eq!(unbundle("// ptxvm linked image 99 x\nshort\n"), None);
+        assert_eq!(unbundle("// ptxvm linked image x"), None);
+    }
+}

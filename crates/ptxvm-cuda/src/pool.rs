@@ -1,0 +1,252 @@
+//! Memory pools: allocations in the order of a stream.
+//!
+//! Memory is taken when it is asked for and given back when the stream comes to that; what a pool adds is its accounts.
+//!
+//! Invariant: what a pool says is used is what its allocations hold.
+
+use crate::driver::{Driver, driver};
+use crate::entry::{DefaultStream, entries};
+use crate::ffi::{In, Out, Pointer};
+use crate::handles::Handle;
+use crate::init::device;
+use crate::memory::{Kind, allocate};
+use crate::status::{Answer, Status};
+use crate::stream::queue;
+use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A pool.
+#[derive(Default)]
+pub(crate) struct Pool {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    used: u64,
+    high: u64,
+    threshold: u64,
+    most: u64,
+    reuse: [c_int; 3],
+}
+
+impl Pool {
+    /// A pool, of at most so many bytes; 0: no limit.
+    pub(crate) fn new(most: u64) -> Self {
+        Self { state: Mutex::new(State { most, reuse: [1; 3], ..State::default() }) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn took(&self, bytes: u64) -> Answer {
+        let mut state = self.state();
+        let used = state.used.saturating_add(bytes);
+        if state.most != 0 && used > state.most {
+            return Err(Status::OutOfMemory);
+        }
+        state.used = used;
+        state.high = state.high.max(used);
+        Ok(())
+    }
+
+    /// An allocation of so many bytes was freed.
+    pub(crate) fn freed(&self, bytes: u64) {
+        let mut state = self.state();
+        state.used = state.used.saturating_sub(bytes);
+    }
+}
+
+/// `CUmemPoolProps`, as far as it is read.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Properties {
+    kind: c_int,
+    handles: c_int,
+    location: c_int,
+    device: c_int,
+    security: usize,
+    most: usize,
+    rest: [u64; 7],
+}
+
+/// `CUmemLocation`
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Location {
+    kind: c_int,
+    number: c_int,
+}
+
+fn take(out: Out<u64>, bytes: usize, pool: Option<Handle>, stream: Handle, default: DefaultStream) -> Answer {
+    let (driver, queue) = queue(stream, default)?;
+    out.check()?;
+    let handle = pool.unwrap_or_else(|| current_pool(driver));
+    let pool = driver.pools.get(handle).map_err(|_| Status::InvalidValue)?;
+    if bytes == 0 {
+        return out.set(0);
+    }
+    pool.took(bytes as u64)?;
+    match allocate(driver, &queue.context, bytes as u64, Kind::Pool(handle)) {
+        Ok(address) => out.set(address),
+        Err(status) => {
+            pool.freed(bytes as u64);
+            Err(status)
+        }
+    }
+}
+
+fn current_pool(driver: &Driver) -> Handle {
+    *driver.current_pool.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+entries! { ENTRIES;
+    /// Allocates device memory that is there when a stream comes to it.
+    fn cuMemAllocAsync | cuMemAllocAsync_ptsz as default (address: Out<u64>, bytes: usize, stream: Handle) {
+        take(address, bytes, None, stream, default)
+    }
+
+    /// Allocates device memory from a pool.
+    fn cuMemAllocFromPoolAsync | cuMemAllocFromPoolAsync_ptsz as default (
+        address: Out<u64>, bytes: usize, pool: Handle, stream: Handle,
+    ) {
+        take(address, bytes, Some(pool), stream, default)
+    }
+
+    /// Frees device memory when a stream comes to it.
+    fn cuMemFreeAsync | cuMemFreeAsync_ptsz as default (address: u64, stream: Handle) {
+        let (driver, queue) = queue(stream, default)?;
+        if address == 0 {
+            return Ok(());
+        }
+        let block = driver.blocks.take(address, |kind| matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Managed))?;
+        queue.submit(move || {
+            if let Kind::Pool(pool) = block.kind
+                && let Some(pool) = driver.pools.find(pool)
+            {
+                pool.freed(block.bytes);
+            }
+            // A kernel may have freed it.
+            let _freed = driver.vm.free(address);
+            Ok(())
+        });
+        Ok(())
+    }
+
+    /// The pool that the device began with.
+    fn cuDeviceGetDefaultMemPool(pool: Out<Handle>, number: c_int) {
+        pool.set(device(number)?.default_pool)
+    }
+
+    /// The pool that the device takes from.
+    fn cuDeviceGetMemPool(pool: Out<Handle>, number: c_int) {
+        pool.set(current_pool(device(number)?))
+    }
+
+    /// Changes the pool that the device takes from.
+    fn cuDeviceSetMemPool(number: c_int, pool: Handle) {
+        let driver = device(number)?;
+        driver.pools.get(pool).map_err(|_| Status::InvalidValue)?;
+        *driver.current_pool.lock().unwrap_or_else(PoisonError::into_inner) = pool;
+        Ok(())
+    }
+
+    /// The pool that a place began with.
+    fn cuMemGetDefaultMemPool(pool: Out<Handle>, location: In<Location>, kind: c_int) {
+        check_place(location, kind)?;
+        pool.set(driver()?.default_pool)
+    }
+
+    /// The pool that a place takes from.
+    fn cuMemGetMemPool(pool: Out<Handle>, location: In<Location>, kind: c_int) {
+        check_place(location, kind)?;
+        pool.set(current_pool(driver()?))
+    }
+
+    /// Makes a pool.
+    fn cuMemPoolCreate(pool: Out<Handle>, properties: In<Properties>) {
+        let driver = driver()?;
+        pool.check()?;
+        let properties = properties.get()?;
+        if properties.kind != 1 || properties.location != 1 {
+            return Err(Status::InvalidValue);
+        }
+        if properties.handles != 0 {
+            return Err(Status::NotSupported);
+        }
+        crate::init::check_device(properties.device)?;
+        pool.set(driver.pools.insert(Pool::new(properties.most as u64)))
+    }
+
+    /// Destroys a pool. What was allocated from it stays.
+    fn cuMemPoolDestroy(pool: Handle) {
+        let driver = driver()?;
+        if pool == driver.default_pool {
+            return Err(Status::InvalidValue);
+        }
+        driver.pools.remove(pool).map_err(|_| Status::InvalidValue)?;
+        let mut current = driver.current_pool.lock().unwrap_or_else(PoisonError::into_inner);
+        if *current == pool {
+            *current = driver.default_pool;
+        }
+        Ok(())
+    }
+
+    /// Gives memory that is not used back: it is given back when it is freed.
+    fn cuMemPoolTrimTo(pool: Handle, _keep: usize) {
+        driver()?.pools.get(pool).map(|_| ()).map_err(|_| Status::InvalidValue)
+    }
+
+    /// An account of a pool.
+    fn cuMemPoolGetAttribute(pool: Handle, attribute: c_int, value: Pointer) {
+        let pool = driver()?.pools.get(pool).map_err(|_| Status::InvalidValue)?;
+        let state = pool.state();
+        match attribute {
+            1..=3 => value.place::<c_int>().set(state.reuse[attribute as usize - 1]),
+            4 => value.place::<u64>().set(state.threshold),
+            5 | 7 => value.place::<u64>().set(state.used),
+            6 | 8 => value.place::<u64>().set(state.high),
+            9 => value.place::<c_int>().set(1),
+            10 | 11 => value.place::<c_int>().set(0),
+            12 => value.place::<c_int>().set(1),
+            13 => value.place::<u64>().set(state.most),
+            14 => value.place::<c_int>().set(0),
+            _ => Err(Status::InvalidValue),
+        }
+    }
+
+    /// Changes an attribute of a pool.
+    fn cuMemPoolSetAttribute(pool: Handle, attribute: c_int, value: Pointer) {
+        let pool = driver()?.pools.get(pool).map_err(|_| Status::InvalidValue)?;
+        let mut state = pool.state();
+        match attribute {
+            1..=3 => state.reuse[attribute as usize - 1] = value.values::<c_int>().get()?,
+            4 => state.threshold = value.values::<u64>().get()?,
+            6 | 8 if value.values::<u64>().get()? == 0 => state.high = state.used,
+            _ => return Err(Status::InvalidValue),
+        }
+        Ok(())
+    }
+
+    /// Lets another device reach a pool: there is none.
+    fn cuMemPoolSetAccess(pool: Handle, _access: Pointer, count: usize) {
+        driver()?.pools.get(pool).map_err(|_| Status::InvalidValue)?;
+        if count == 0 { Ok(()) } else { Err(Status::InvalidDevice) }
+    }
+
+    /// How a place reaches a pool.
+    fn cuMemPoolGetAccess(flags: Out<c_int>, pool: Handle, location: In<Location>) {
+        driver()?.pools.get(pool).map_err(|_| Status::InvalidValue)?;
+        check_place(location, 1)?;
+        flags.set(3)
+    }
+}
+
+fn check_place(location: In<Location>, kind: c_int) -> Answer {
+    let location = location.get()?;
+    if kind != 1 || location.kind != 1 {
+        return Err(Status::InvalidValue);
+    }
+    crate::init::check_device(location.number)
+}

@@ -1,0 +1,398 @@
+//! Streams: where work goes, and in which order.
+//!
+//! Invariant: an operation in a stream of a context that a trap has struck, or that is destroyed, does nothing.
+
+use crate::context::{Context, current, named_or_current};
+use crate::driver::{Driver, driver};
+use crate::entry::{DefaultStream, entries};
+use crate::ffi::{HostFunction, Out, Pointer, StreamCallback};
+use crate::handles::Handle;
+use crate::status::{Answer, Status};
+use ptxvm::{Mark, Stream, StreamKind};
+use std::cell::RefCell;
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The highest priority of streams, as such devices have it. Priorities make no difference.
+pub(crate) const GREATEST_PRIORITY: c_int = -5;
+/// `CU_STREAM_NON_BLOCKING`
+const NON_BLOCKING: c_uint = 1;
+/// `CU_STREAM_LEGACY`
+const LEGACY: Handle = Handle(1);
+/// `CU_STREAM_PER_THREAD`
+const PER_THREAD: Handle = Handle(2);
+
+/// A stream, and the context that it belongs to.
+#[derive(Clone)]
+pub(crate) struct Queue {
+    pub(crate) context: Arc<Context>,
+    stream: Arc<Stream>,
+    flags: c_uint,
+    priority: c_int,
+    number: u64,
+}
+
+thread_local! {
+    /// The thread's own default streams, one for each context that it used one of.
+    static OWN: RefCell<Vec<Queue>> = const { RefCell::new(Vec::new()) };
+}
+
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(3);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The stream that a handle names.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_HANDLE`, those of [`current`], and what a trap left in the stream's context.
+pub(crate) fn queue(handle: Handle, default: DefaultStream) -> Result<(&'static Driver, Queue), Status> {
+    let (driver, context) = current()?;
+    match (handle, default) {
+        (LEGACY, _) | (Handle::NULL, DefaultStream::Legacy) => {
+            let stream = Arc::clone(&context.legacy);
+            Ok((driver, Queue { context, stream, flags: 0, priority: 0, number: 1 }))
+        }
+        (PER_THREAD, _) | (Handle::NULL, DefaultStream::PerThread) => Ok((driver, own(context))),
+        _ => {
+            let queue = driver.streams.get(handle)?;
+            queue.context.check()?;
+            Ok((driver, Queue::clone(&queue)))
+        }
+    }
+}
+
+fn own(context: Arc<Context>) -> Queue {
+    OWN.with_borrow_mut(|own| {
+        own.retain(|queue| queue.context.check() != Err(Status::ContextIsDestroyed));
+        if let Some(queue) = own.iter().find(|queue| Arc::ptr_eq(&queue.context, &context)) {
+            return queue.clone();
+        }
+        let stream = Arc::new(context.streams.stream(StreamKind::Blocking));
+        let queue = Queue { context, stream, flags: 0, priority: 0, number: next_number() };
+        own.push(queue.clone());
+        queue
+    })
+}
+
+impl Queue {
+    /// Does something on another thread when its turn comes. What fails there strikes the context.
+    pub(crate) fn submit(&self, work: impl FnOnce() -> Answer + Send + 'static) {
+        let context = Arc::clone(&self.context);
+        self.stream.submit(move || {
+            if context.check().is_ok()
+                && let Err(status) = work()
+            {
+                context.strike(status);
+            }
+        });
+    }
+
+    /// Does something on this thread when its turn has come.
+    ///
+    /// # Errors
+    /// What it returns, and what a trap before it left.
+    pub(crate) fn run(&self, work: impl FnOnce() -> Answer) -> Answer {
+        self.stream.run(|| self.context.check().and_then(|()| work()))
+    }
+
+    /// Does something at once where the call is synchronous, else when its turn comes.
+    ///
+    /// # Errors
+    /// As [`Queue::run`].
+    pub(crate) fn perform(&self, when: When, work: impl FnOnce() -> Answer + Send + 'static) -> Answer {
+        match when {
+            When::Now => self.run(work),
+            When::InTurn => {
+                self.submit(work);
+                Ok(())
+            }
+        }
+    }
+
+    /// The place after all that was submitted.
+    pub(crate) fn record(&self) -> Mark {
+        self.stream.record()
+    }
+
+    /// What comes later waits for a place in another stream.
+    pub(crate) fn wait(&self, mark: &Mark) {
+        self.stream.wait(mark);
+    }
+
+    /// Waits for all that was submitted.
+    ///
+    /// # Errors
+    /// What a trap left.
+    pub(crate) fn synchronize(&self) -> Answer {
+        self.stream.synchronize();
+        self.context.check()
+    }
+}
+
+/// Whether a call returns when its work is done, or before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// When it is done.
+    Now,
+    /// Before.
+    InTurn,
+}
+
+fn create(out: Out<Handle>, flags: c_uint, priority: c_int) -> Answer {
+    let (driver, context) = current()?;
+    out.check()?;
+    if flags & !NON_BLOCKING != 0 {
+        return Err(Status::InvalidValue);
+    }
+    let kind = if flags & NON_BLOCKING != 0 { StreamKind::Independent } else { StreamKind::Blocking };
+    let stream = Arc::new(context.streams.stream(kind));
+    let priority = priority.clamp(GREATEST_PRIORITY, 0);
+    out.set(driver.streams.insert(Queue { context, stream, flags, priority, number: next_number() }))
+}
+
+/// A number in device memory that a stream compares with.
+fn load(driver: &Driver, address: u64, bytes: usize) -> Result<u64, Status> {
+    let mut value = [0; 8];
+    let into = value.get_mut(..bytes).ok_or(Status::InvalidValue)?;
+    driver.vm.read(address, into).map_err(|_| Status::IllegalAddress)?;
+    Ok(u64::from_le_bytes(value))
+}
+
+/// `cuStreamWaitValue`: greater or equal (cyclic), equal, and, nor.
+fn wait_value(
+    queue: &Queue,
+    driver: &'static Driver,
+    (address, bytes): (u64, usize),
+    value: u64,
+    flags: c_uint,
+) -> Answer {
+    check_range(driver, address, bytes)?;
+    if flags & !7 != 0 {
+        return Err(Status::InvalidValue);
+    }
+    let gone = Arc::clone(&queue.context.gone);
+    queue.submit(move || {
+        while !gone.load(Ordering::Relaxed) {
+            let found = load(driver, address, bytes)?;
+            let holds = match (flags & 3, bytes) {
+                (0, 4) => (found as u32).wrapping_sub(value as u32) as i32 >= 0,
+                (0, _) => found.wrapping_sub(value) as i64 >= 0,
+                (1, _) => found == value,
+                (2, _) => found & value != 0,
+                _ if bytes == 4 => !(found as u32 | value as u32) != 0,
+                _ => !(found | value) != 0,
+            };
+            if holds {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_micros(50));
+        }
+        Ok(())
+    });
+    Ok(())
+}
+
+fn write_value(
+    queue: &Queue,
+    driver: &'static Driver,
+    (address, bytes): (u64, usize),
+    value: u64,
+    flags: c_uint,
+) -> Answer {
+    check_range(driver, address, bytes)?;
+    if flags & !1 != 0 {
+        return Err(Status::InvalidValue);
+    }
+    queue.submit(move || {
+        let value = value.to_le_bytes();
+        driver.vm.write(address, &value[..bytes]).map_err(|_| Status::IllegalAddress)
+    });
+    Ok(())
+}
+
+fn check_range(driver: &Driver, address: u64, bytes: usize) -> Answer {
+    let inside = driver.vm.allocation_at(address).is_some_and(|range| range.end - address >= bytes as u64);
+    if inside && address.is_multiple_of(bytes as u64) { Ok(()) } else { Err(Status::InvalidValue) }
+}
+
+entries! { ENTRIES;
+    /// Makes a stream.
+    fn cuStreamCreate(stream: Out<Handle>, flags: c_uint) {
+        create(stream, flags, 0)
+    }
+
+    /// Makes a stream; its priority is noted and makes no difference.
+    fn cuStreamCreateWithPriority(stream: Out<Handle>, flags: c_uint, priority: c_int) {
+        create(stream, flags, priority)
+    }
+
+    /// Destroys a stream; its work goes on.
+    fn cuStreamDestroy_v2(stream: Handle) {
+        let driver = driver()?;
+        driver.streams.remove(stream).map(|_| ())
+    }
+
+    /// Waits until a stream is done.
+    fn cuStreamSynchronize | cuStreamSynchronize_ptsz as default (stream: Handle) {
+        queue(stream, default)?.1.synchronize()
+    }
+
+    /// Whether a stream is done.
+    fn cuStreamQuery | cuStreamQuery_ptsz as default (stream: Handle) {
+        let (_, queue) = queue(stream, default)?;
+        if queue.stream.is_idle() { queue.context.check() } else { Err(Status::NotReady) }
+    }
+
+    /// What is submitted from now on waits for an event.
+    fn cuStreamWaitEvent | cuStreamWaitEvent_ptsz as default (stream: Handle, event: Handle, flags: c_uint) {
+        let (driver, queue) = queue(stream, default)?;
+        if flags > 1 {
+            return Err(Status::InvalidValue);
+        }
+        if let Some(mark) = driver.events.get(event)?.mark() {
+            queue.wait(&mark);
+        }
+        Ok(())
+    }
+
+    /// Its context.
+    fn cuStreamGetCtx | cuStreamGetCtx_ptsz as default (stream: Handle, context: Out<Handle>) {
+        context.set(queue(stream, default)?.1.context.handle)
+    }
+
+    /// Its context.
+    fn cuStreamGetCtx_v2 | cuStreamGetCtx_v2_ptsz as default (stream: Handle, context: Out<Handle>, green: Out<Handle>) {
+        context.set(queue(stream, default)?.1.context.handle)?;
+        green.set_optional(Handle::NULL)
+    }
+
+    /// Its device.
+    fn cuStreamGetDevice | cuStreamGetDevice_ptsz as default (stream: Handle, device: Out<c_int>) {
+        queue(stream, default)?;
+        device.set(0)
+    }
+
+    /// The flags that it was made with.
+    fn cuStreamGetFlags | cuStreamGetFlags_ptsz as default (stream: Handle, flags: Out<c_uint>) {
+        flags.set(queue(stream, default)?.1.flags)
+    }
+
+    /// The priority that it was made with.
+    fn cuStreamGetPriority | cuStreamGetPriority_ptsz as default (stream: Handle, priority: Out<c_int>) {
+        priority.set(queue(stream, default)?.1.priority)
+    }
+
+    /// A number that no other stream has.
+    fn cuStreamGetId | cuStreamGetId_ptsz as default (stream: Handle, id: Out<u64>) {
+        id.set(queue(stream, default)?.1.number)
+    }
+
+    /// Whether it is being captured: never.
+    fn cuStreamIsCapturing | cuStreamIsCapturing_ptsz as default (stream: Handle, status: Out<c_int>) {
+        queue(stream, default)?;
+        status.set(0)
+    }
+
+    /// The capture that it takes part in: none.
+    fn cuStreamGetCaptureInfo_v2 | cuStreamGetCaptureInfo_v2_ptsz as default (
+        stream: Handle, status: Out<c_int>, id: Out<u64>, graph: Out<Handle>, nodes: Out<Pointer>, count: Out<usize>,
+    ) {
+        queue(stream, default)?;
+        status.set(0)?;
+        id.set_optional(0)?;
+        graph.set_optional(Handle::NULL)?;
+        nodes.set_optional(Pointer::NULL)?;
+        count.set_optional(0)
+    }
+
+    /// Attributes of a stream are noted nowhere: they make no difference.
+    fn cuStreamCopyAttributes | cuStreamCopyAttributes_ptsz as default (to: Handle, from: Handle) {
+        queue(to, default)?;
+        queue(from, default).map(|_| ())
+    }
+
+    /// Gives managed memory to a stream: all of them, and the host, reach it at any time.
+    fn cuStreamAttachMemAsync | cuStreamAttachMemAsync_ptsz as default (stream: Handle, address: u64, _bytes: usize, flags: c_uint) {
+        let (driver, _) = queue(stream, default)?;
+        if !matches!(flags, 1 | 2 | 4) || driver.vm.allocation_at(address).is_none() {
+            return Err(Status::InvalidValue);
+        }
+        Ok(())
+    }
+
+    /// Calls a function of the host when all before is done.
+    fn cuLaunchHostFunc | cuLaunchHostFunc_ptsz as default (stream: Handle, function: HostFunction, data: Pointer) {
+        let (_, queue) = queue(stream, default)?;
+        function.check()?;
+        queue.submit(move || {
+            function.call(data);
+            Ok(())
+        });
+        Ok(())
+    }
+
+    /// Calls a function of the host when all before is done.
+    fn cuLaunchHostFunc_v2 | cuLaunchHostFunc_v2_ptsz as default (
+        stream: Handle, function: HostFunction, data: Pointer, _mode: c_uint,
+    ) {
+        let (_, queue) = queue(stream, default)?;
+        function.check()?;
+        queue.submit(move || {
+            function.call(data);
+            Ok(())
+        });
+        Ok(())
+    }
+
+    /// Calls a function of the host when all before is done, also after a trap.
+    fn cuStreamAddCallback | cuStreamAddCallback_ptsz as default (
+        stream: Handle, callback: StreamCallback, data: Pointer, flags: c_uint,
+    ) {
+        let (_, queue) = queue(stream, default)?;
+        callback.check()?;
+        if flags != 0 {
+            return Err(Status::InvalidValue);
+        }
+        let context = Arc::clone(&queue.context);
+        queue.stream.submit(move || {
+            let status = context.check().err().unwrap_or(Status::Success);
+            callback.call(stream, status, data);
+        });
+        Ok(())
+    }
+
+    /// Waits until a number in memory is what it should be.
+    fn cuStreamWaitValue32_v2 | cuStreamWaitValue32_v2_ptsz as default (stream: Handle, address: u64, value: u32, flags: c_uint) {
+        let (driver, queue) = queue(stream, default)?;
+        wait_value(&queue, driver, (address, 4), value.into(), flags)
+    }
+
+    /// Waits until a number in memory is what it should be.
+    fn cuStreamWaitValue64_v2 | cuStreamWaitValue64_v2_ptsz as default (stream: Handle, address: u64, value: u64, flags: c_uint) {
+        let (driver, queue) = queue(stream, default)?;
+        wait_value(&queue, driver, (address, 8), value, flags)
+    }
+
+    /// Writes a number to memory.
+    fn cuStreamWriteValue32_v2 | cuStreamWriteValue32_v2_ptsz as default (stream: Handle, address: u64, value: u32, flags: c_uint) {
+        let (driver, queue) = queue(stream, default)?;
+        write_value(&queue, driver, (address, 4), value.into(), flags)
+    }
+
+    /// Writes a number to memory.
+    fn cuStreamWriteValue64_v2 | cuStreamWriteValue64_v2_ptsz as default (stream: Handle, address: u64, value: u64, flags: c_uint) {
+        let (driver, queue) = queue(stream, default)?;
+        write_value(&queue, driver, (address, 8), value, flags)
+    }
+
+    /// Makes a context's later work wait for an event.
+    fn cuCtxWaitEvent(context: Handle, event: Handle) {
+        let (driver, context) = named_or_current(context)?;
+        if let Some(mark) = driver.events.get(event)?.mark() {
+            context.legacy.wait(&mark);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! Streams: work that is done in order, beside the caller's own.
+//!
+//! A [`Stream`] does what it is given one after another; streams run beside each other. A [`Mark`] is a place in a stream that others, and the
+//! host, can wait for.
+//!
+//! ```
+//! use ptxvm::{Arg, Launch, Vm};
+//!
+//! # let ptx = ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry nothing() { ret; }";
+//! let vm = Vm::new()?;
+//! let kernel = vm.load("nothing.ptx", ptx)?.kernel("nothing")?;
+//! let stream = vm.stream();
+//! let pending = stream.launch(&kernel, Launch::new([1, 1, 1], [32, 1, 1]));
+//! // ... the caller does something else ...
+//! let report = pending.wait()?;
+//! assert_eq!(report.thread_instructions, 32);
+//! # Ok::<(), ptxvm::Error>(())
+//! ```
+//!
+//! Invariant: dropping a stream does not stop its work.
+
+mod executor;
+#[cfg(test)]
+mod tests;
+
+use crate::{Error, Kernel, Launch, Report, Vm};
+pub(crate) use executor::Executor;
+pub use executor::StreamKind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+/// Streams that a legacy stream among them orders.
+#[derive(Clone)]
+pub struct StreamGroup {
+    executor: Arc<Executor>,
+    number: u64,
+}
+
+impl StreamGroup {
+    /// A stream of the group.
+    pub fn stream(&self, kind: StreamKind) -> Stream {
+        let id = self.executor.stream(self.number, kind);
+        Stream { executor: Arc::clone(&self.executor), id, kind }
+    }
+
+    /// Waits until everything is done that its streams were given.
+    pub fn synchronize(&self) {
+        self.executor.wait_group(Some(self.number));
+    }
+}
+
+impl std::fmt::Debug for StreamGroup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamGroup").field("number", &self.number).finish()
+    }
+}
+
+/// A queue of work.
+pub struct Stream {
+    executor: Arc<Executor>,
+    id: u64,
+    kind: StreamKind,
+}
+
+impl Stream {
+    /// How it is ordered with others of its group.
+    pub fn kind(&self) -> StreamKind {
+        self.kind
+    }
+
+    /// Runs a kernel when its turn comes.
+    pub fn launch(&self, kernel: &Kernel, mut launch: Launch) -> Pending {
+        let cancel = Arc::clone(launch.cancel.get_or_insert_default());
+        let kernel = kernel.clone();
+        let result = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&result);
+        let mark = self.submit(move || {
+            let done = kernel.launch(&launch);
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        });
+        Pending { mark, result, cancel }
+    }
+
+    /// Runs a task on another thread when its turn comes.
+    pub fn submit(&self, task: impl FnOnce() + Send + 'static) -> Mark {
+        self.mark_at(self.executor.task(self.id, task))
+    }
+
+    /// Runs a task on this thread when its turn has come, and returns its result.
+    pub fn run<R>(&self, task: impl FnOnce() -> R) -> R {
+        self.executor.run_here(self.id, task)
+    }
+
+    /// What is submitted from now on waits for a mark.
+    pub fn wait(&self, mark: &Mark) {
+        self.executor.wait_for(self.id, mark.stream, mark.count);
+    }
+
+    /// The place after all that was submitted.
+    pub fn record(&self) -> Mark {
+        let at = Arc::new(OnceLock::new());
+        let count = self.executor.stamp(self.id, Arc::clone(&at));
+        Mark { at: Some(at), ..self.mark_at(count) }
+    }
+
+    /// Waits until everything is done that was submitted.
+    pub fn synchronize(&self) {
+        self.executor.wait(self.id, self.executor.submitted(self.id));
+    }
+
+    /// Whether everything is done that was submitted.
+    pub fn is_idle(&self) -> bool {
+        self.executor.is_done(self.id, self.executor.submitted(self.id))
+    }
+
+    fn mark_at(&self, count: u64) -> Mark {
+        Mark { executor: Arc::clone(&self.executor), stream: self.id, count, at: None }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.executor.close(self.id);
+    }
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream").field("id", &self.id).field("kind", &self.kind).finish()
+    }
+}
+
+/// A place in a stream.
+#[derive(Clone)]
+pub struct Mark {
+    executor: Arc<Executor>,
+    stream: u64,
+    count: u64,
+    at: Option<Arc<OnceLock<Instant>>>,
+}
+
+impl Mark {
+    /// Whether everything before it is done.
+    pub fn is_done(&self) -> bool {
+        self.executor.is_done(self.stream, self.count)
+    }
+
+    /// Waits for that.
+    pub fn wait(&self) {
+        self.executor.wait(self.stream, self.count);
+    }
+
+    /// When the stream reached it; `None` before, and for marks that [`Stream::record`] did not make.
+    pub fn reached(&self) -> Option<Instant> {
+        self.at.as_ref()?.get().copied()
+    }
+}
+
+impl std::fmt::Debug for Mark {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mark").field("stream", &self.stream).field("count", &self.count).finish()
+    }
+}
+
+/// A launch in a stream.
+#[derive(Debug)]
+pub struct Pending {
+    mark: Mark,
+    result: Arc<Mutex<Option<Result<Report, Error>>>>,
+    cancel: Arc<AtomicBool>,
+}
+
+impl Pending {
+    /// Stops it with a trap soon, also if it has not begun.
+    pub fn cancel(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+    }
+
+    /// Its place in the stream.
+    pub fn mark(&self) -> &Mark {
+        &self.mark
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// As [`Vm::launch`].
+    pub fn wait(self) -> Result<Report, Error> {
+        self.mark.wait();
+        let result = self.result.lock().unwrap_or_else(PoisonError::into_inner).take();
+        result.unwrap_or_else(|| Err(Error::caller("the launch ended without a result (a bug of ptxvm)")))
+    }
+}
+
+impl Vm {
+    /// A stream of its own.
+    pub fn stream(&self) -> Stream {
+        self.streams().stream(StreamKind::Independent)
+    }
+
+    /// A group of streams.
+    pub fn streams(&self) -> StreamGroup {
+        let executor = Arc::clone(&self.device.executor);
+        let number = executor.number();
+        StreamGroup { executor, number }
+    }
+
+    /// Waits until everything is done that streams of this device were given.
+    pub fn synchronize(&self) {
+        self.device.executor.wait_group(None);
+    }
+}

@@ -1,0 +1,123 @@
+//! Order and concurrency of streams.
+
+use crate::{StreamKind, Vm};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+
+fn noting(list: &Arc<Mutex<Vec<u32>>>, value: u32) -> impl FnOnce() + Send + 'static {
+    let list = Arc::clone(list);
+    move || list.lock().expect("no panic holds it").push(value)
+}
+
+#[test]
+fn a_stream_keeps_its_order() {
+    let vm = Vm::new().expect("a device");
+    let stream = vm.stream();
+    let list = Arc::default();
+    for value in 0..1000 {
+        stream.submit(noting(&list, value));
+    }
+    stream.synchronize();
+    assert_eq!(*list.lock().expect("done"), (0..1000).collect::<Vec<_>>());
+    assert!(stream.is_idle());
+}
+
+#[test]
+fn streams_run_beside_each_other() {
+    let vm = Vm::new().expect("a device");
+    let (one, two) = (vm.stream(), vm.stream());
+    let (send, receive) = channel();
+    // The first task ends only when the second has run.
+    one.submit(move || receive.recv().expect("the other stream sends"));
+    two.submit(move || send.send(()).expect("the first stream receives"));
+    one.synchronize();
+    two.synchronize();
+}
+
+#[test]
+fn a_mark_orders_two_streams() {
+    let vm = Vm::new().expect("a device");
+    let (one, two) = (vm.stream(), vm.stream());
+    let list = Arc::default();
+    let (send, receive) = channel();
+    one.submit(move || receive.recv().expect("the host sends"));
+    one.submit(noting(&list, 1));
+    let mark = one.record();
+    two.wait(&mark);
+    two.submit(noting(&list, 2));
+    assert!(!mark.is_done() && mark.reached().is_none() && !two.is_idle());
+    send.send(()).expect("the task waits");
+    two.synchronize();
+    assert!(mark.is_done() && mark.reached().is_some());
+    assert_eq!(*list.lock().expect("done"), [1, 2]);
+}
+
+#[test]
+fn the_legacy_stream_waits_and_is_waited_for() {
+    let vm = Vm::new().expect("a device");
+    let group = vm.streams();
+    let legacy = group.stream(StreamKind::Legacy);
+    let blocking = group.stream(StreamKind::Blocking);
+    let independent = group.stream(StreamKind::Independent);
+    let list = Arc::default();
+    let (send, receive) = channel();
+    blocking.submit(move || receive.recv().expect("the host sends"));
+    blocking.submit(noting(&list, 1));
+    legacy.submit(noting(&list, 2));
+    blocking.submit(noting(&list, 3));
+    independent.submit(noting(&list, 0));
+    independent.synchronize();
+    assert_eq!(*list.lock().expect("no panic"), [0]);
+    send.send(()).expect("the task waits");
+    group.synchronize();
+    assert_eq!(*list.lock().expect("done"), [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_task_may_run_on_the_callers_thread() {
+    let vm = Vm::new().expect("a device");
+    let stream = vm.stream();
+    let count = Arc::new(AtomicU32::new(0));
+    for _ in 0..100 {
+        let count = Arc::clone(&count);
+        stream.submit(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+    }
+    let here = std::thread::current().id();
+    let seen = stream.run(|| (count.load(Ordering::Relaxed), std::thread::current().id()));
+    assert_eq!(seen, (100, here));
+}
+
+#[test]
+fn many_threads_submit_to_many_streams() {
+    let vm = Vm::new().expect("a device");
+    let group = vm.streams();
+    let legacy = group.stream(StreamKind::Legacy);
+    let count = Arc::new(AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let stream = group.stream(StreamKind::Blocking);
+                for turn in 0..200 {
+                    let add = || {
+                        let count = Arc::clone(&count);
+                        move || {
+                            count.fetch_add(1, Ordering::Relaxed);
+                        }
+                    };
+                    stream.submit(add());
+                    if turn % 7 == 0 {
+                        legacy.submit(add());
+                    }
+                    if turn % 11 == 0 {
+                        stream.run(add());
+                    }
+                }
+            });
+        }
+    });
+    group.synchronize();
+    assert_eq!(count.load(Ordering::Relaxed), 8 * (200 + 29 + 19));
+}
