@@ -1,0 +1,501 @@
+//! Arrays, copies of rows and slices, textures and surfaces.
+//!
+//! The structures are the runtime's and the driver's; what differs is translated here.
+//!
+//! Invariant: handles of arrays and objects are the driver's; widths in elements become bytes by the array's own format.
+
+use crate::device::context;
+use crate::driver::Driver;
+use crate::entry::runtime;
+use crate::error::{Answer, Status, of_driver};
+use crate::ffi::{Handle, In, Out};
+use crate::memory::{Direction, Extent, Pitched, in_stream};
+use crate::symbol::{wait, waited};
+use std::ffi::{c_int, c_uint};
+
+/// `cudaChannelFormatDesc`: bits of each channel, and whether they are signed (0), unsigned (1) or floating point (2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Channels {
+    bits: [c_int; 4],
+    kind: c_int,
+}
+
+/// `CUDA_ARRAY3D_DESCRIPTOR`
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Description {
+    width: usize,
+    height: usize,
+    depth: usize,
+    format: c_uint,
+    channels: c_uint,
+    flags: c_uint,
+}
+
+/// `CUDA_MEMCPY2D`
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Copy2D {
+    from: Side2D,
+    to: Side2D,
+    width: usize,
+    height: usize,
+}
+
+/// One side of [`Copy2D`].
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct Side2D {
+    x: usize,
+    y: usize,
+    kind: c_uint,
+    host: usize,
+    device: usize,
+    array: usize,
+    pitch: usize,
+}
+
+/// `CUDA_MEMCPY3D`
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Copy3D {
+    from: Side3D,
+    to: Side3D,
+    width: usize,
+    height: usize,
+    depth: usize,
+}
+
+/// One side of [`Copy3D`].
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct Side3D {
+    x: usize,
+    y: usize,
+    z: usize,
+    lod: usize,
+    kind: c_uint,
+    host: usize,
+    device: usize,
+    array: usize,
+    reserved: usize,
+    pitch: usize,
+    height: usize,
+}
+
+/// `CUDA_RESOURCE_DESC`
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Resource {
+    kind: c_uint,
+    padding: c_uint,
+    /// The union: addresses and numbers by their place.
+    fields: [u64; 16],
+    flags: c_uint,
+}
+
+/// `CUDA_TEXTURE_DESC`
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Sampling {
+    address: [c_uint; 3],
+    filter: c_uint,
+    flags: c_uint,
+    anisotropy: c_uint,
+    mipmap_filter: c_uint,
+    mipmap: [f32; 3],
+    border: [f32; 4],
+    reserved: [c_int; 12],
+}
+
+/// `cudaResourceDesc`: its kind, and the union as words.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct RuntimeResource {
+    kind: c_uint,
+    padding: c_uint,
+    fields: [u64; 7],
+}
+
+/// `cudaTextureDesc`
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct RuntimeSampling {
+    address: [c_uint; 3],
+    filter: c_uint,
+    read: c_uint,
+    srgb: c_int,
+    border: [f32; 4],
+    normalized: c_int,
+    anisotropy: c_uint,
+    mipmap_filter: c_uint,
+    mipmap: [f32; 3],
+    no_trilinear: c_int,
+    seamless: c_int,
+}
+
+/// `cudaMemcpy3DParms`
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Parameters3D {
+    from_array: usize,
+    from: [usize; 3],
+    from_pointer: Pitched,
+    to_array: usize,
+    to: [usize; 3],
+    to_pointer: Pitched,
+    extent: Extent,
+    kind: c_int,
+}
+
+/// `CU_MEMORYTYPE_*`
+const HOST: c_uint = 1;
+const DEVICE: c_uint = 2;
+const ARRAY: c_uint = 3;
+const UNIFIED: c_uint = 4;
+
+impl Channels {
+    /// The driver's format, and how many channels.
+    fn format(self) -> Result<(c_uint, c_uint), Status> {
+        let count = self.bits.iter().take_while(|bits| **bits != 0).count() as c_uint;
+        let even = self.bits[..count as usize].iter().all(|bits| *bits == self.bits[0]);
+        let rest = self.bits[count as usize..].iter().all(|bits| *bits == 0);
+        let format = match (self.kind, self.bits[0]) {
+            (1, 8) => 0x01,
+            (1, 16) => 0x02,
+            (1, 32) => 0x03,
+            (0, 8) => 0x08,
+            (0, 16) => 0x09,
+            (0, 32) => 0x0a,
+            (2, 16) => 0x10,
+            (2, 32) => 0x20,
+            _ => return Err(Status(20)),
+        };
+        // `cudaErrorInvalidChannelDescriptor`
+        if even && rest && [1, 2, 4].contains(&count) { Ok((format, count)) } else { Err(Status(20)) }
+    }
+
+    fn of(format: c_uint, count: c_uint) -> Self {
+        let (kind, width) = match format {
+            0x01 => (1, 8),
+            0x02 => (1, 16),
+            0x03 => (1, 32),
+            0x08 => (0, 8),
+            0x09 => (0, 16),
+            0x0a => (0, 32),
+            0x10 => (2, 16),
+            _ => (2, 32),
+        };
+        Self { bits: std::array::from_fn(|index| if index < count as usize { width } else { 0 }), kind }
+    }
+}
+
+fn describe(driver: &Driver, array: Handle) -> Result<Description, Status> {
+    let mut description = Description::default();
+    of_driver((driver.cuArray3DGetDescriptor_v2)(&mut description, array))?;
+    Ok(description)
+}
+
+/// Bytes of an element of an array.
+fn element(driver: &Driver, array: usize) -> Result<usize, Status> {
+    let description = describe(driver, Handle(array))?;
+    let bits: c_int = Channels::of(description.format, description.channels).bits.iter().sum();
+    Ok(bits as usize / 8)
+}
+
+fn make(array: Out<usize>, channels: In<Channels>, extent: Extent, flags: c_uint) -> Answer {
+    let driver = context()?;
+    let (format, channels) = channels.get()?.format()?;
+    let Extent { width, height, depth } = extent;
+    let description = Description { width, height, depth, format, channels, flags };
+    of_driver((driver.cuArray3DCreate_v2)(Handle(array.address()), &description))
+}
+
+/// The kinds of the two sides of a copy of pointers.
+fn sides(kind: c_int) -> Result<(c_uint, c_uint), Status> {
+    Ok(match Direction::of(kind)? {
+        Direction::HostToHost => (HOST, HOST),
+        Direction::HostToDevice => (HOST, DEVICE),
+        Direction::DeviceToHost => (DEVICE, HOST),
+        Direction::DeviceToDevice => (DEVICE, DEVICE),
+        Direction::Default => (UNIFIED, UNIFIED),
+    })
+}
+
+fn side(kind: c_uint, at: Handle, pitch: usize) -> Side2D {
+    let (host, device) = if kind == HOST { (at.0, 0) } else { (0, at.0) };
+    Side2D { kind, host, device, pitch, ..Side2D::default() }
+}
+
+fn array_side(array: Handle, x: usize, y: usize) -> Side2D {
+    Side2D { kind: ARRAY, array: array.0, x, y, ..Side2D::default() }
+}
+
+fn copy2(from: Side2D, to: Side2D, width: usize, height: usize, stream: Option<Handle>) -> Answer {
+    let driver = context()?;
+    if width == 0 || height == 0 {
+        return Ok(());
+    }
+    let short = |side: &Side2D| side.kind != ARRAY && side.pitch < width;
+    if short(&from) || short(&to) {
+        // `cudaErrorInvalidPitchValue`
+        return Err(Status(12));
+    }
+    let copy = Copy2D { from, to, width, height };
+    of_driver(match stream {
+        None => (driver.cuMemcpy2DUnaligned_v2)(&copy),
+        Some(stream) => (driver.cuMemcpy2DAsync_v2)(&copy, stream),
+    })
+}
+
+fn copy3(parameters: In<Parameters3D>, stream: Option<Handle>) -> Answer {
+    let driver = context()?;
+    let p = parameters.get()?;
+    let (from_kind, to_kind) = sides(p.kind)?;
+    // With an array, widths and places in x count elements.
+    let bytes = match (p.from_array, p.to_array) {
+        (0, 0) => 1,
+        (0, array) | (array, _) => element(driver, array)?,
+    };
+    let make = |array: usize, kind: c_uint, at: [usize; 3], pointer: Pitched| {
+        let (host, device) = if kind == HOST { (pointer.at.0, 0) } else { (0, pointer.at.0) };
+        let [x, y, z] = at;
+        if array != 0 {
+            Side3D { kind: ARRAY, array, x: x * bytes, y, z, ..Side3D::default() }
+        } else {
+            Side3D {
+                kind,
+                host,
+                device,
+                x,
+                y,
+                z,
+                pitch: pointer.pitch,
+                height: pointer.height,
+                ..Side3D::default()
+            }
+        }
+    };
+    let Extent { width, height, depth } = p.extent;
+    if width == 0 || height == 0 || depth == 0 {
+        return Ok(());
+    }
+    let from = make(p.from_array, from_kind, p.from, p.from_pointer);
+    let to = make(p.to_array, to_kind, p.to, p.to_pointer);
+    let copy = Copy3D { from, to, width: width * bytes, height, depth };
+    of_driver(match stream {
+        None => (driver.cuMemcpy3D_v2)(&copy),
+        Some(stream) => (driver.cuMemcpy3DAsync_v2)(&copy, stream),
+    })
+}
+
+/// The driver's form of a resource. An array is one word in both; linear memory has its format in the driver's own words.
+fn resource(from: RuntimeResource) -> Result<Resource, Status> {
+    let mut to = Resource { kind: from.kind, ..Resource::default() };
+    to.fields[0] = from.fields[0];
+    // The format of linear and pitched memory takes two and a half words.
+    let low = |word: u64| word as u32 as c_int;
+    let high = |word: u64| (word >> 32) as c_int;
+    let channels = Channels {
+        bits: [low(from.fields[1]), high(from.fields[1]), low(from.fields[2]), high(from.fields[2])],
+        kind: low(from.fields[3]),
+    };
+    match from.kind {
+        0 | 1 => {}
+        2 | 3 => {
+            let (format, count) = channels.format()?;
+            to.fields[1] = u64::from(format) | u64::from(count) << 32;
+            // The size, or width, height and pitch.
+            to.fields[2..5].copy_from_slice(&from.fields[4..7]);
+        }
+        _ => return Err(Status::INVALID_VALUE),
+    }
+    Ok(to)
+}
+
+/// The driver's form of a way to sample. `CU_TRSF_READ_AS_INTEGER` is 1, normalised coordinates 2, sRGB 0x10, no trilinear optimisation 0x20, seamless
+/// cubes 0x40.
+fn sampling(from: RuntimeSampling) -> Sampling {
+    let flag = |set: bool, flag: c_uint| if set { flag } else { 0 };
+    Sampling {
+        address: from.address,
+        filter: from.filter,
+        flags: flag(from.read == 0, 1)
+            | flag(from.normalized != 0, 2)
+            | flag(from.srgb != 0, 0x10)
+            | flag(from.no_trilinear != 0, 0x20)
+            | flag(from.seamless != 0, 0x40),
+        anisotropy: from.anisotropy,
+        mipmap_filter: from.mipmap_filter,
+        mipmap: from.mipmap,
+        border: from.border,
+        reserved: [0; 12],
+    }
+}
+
+runtime! {
+    /// Allocates an array of one or two dimensions.
+    fn cudaMallocArray(array: Out<usize>, channels: In<Channels>, width: usize, height: usize, flags: c_uint) {
+        make(array, channels, Extent { width, height, depth: 0 }, flags)
+    }
+
+    /// Allocates an array of up to three dimensions.
+    fn cudaMalloc3DArray(array: Out<usize>, channels: In<Channels>, extent: Extent, flags: c_uint) {
+        make(array, channels, extent, flags)
+    }
+
+    /// Frees an array.
+    fn cudaFreeArray(array: Handle) {
+        let driver = context()?;
+        if array.is_null() { Ok(()) } else { of_driver((driver.cuArrayDestroy)(array)) }
+    }
+
+    /// The format of an array.
+    fn cudaGetChannelDesc(channels: Out<Channels>, array: Handle) {
+        let description = describe(context()?, array)?;
+        channels.set(Channels::of(description.format, description.channels))
+    }
+
+    /// Format, size and flags of an array.
+    fn cudaArrayGetInfo(channels: Out<Channels>, extent: Out<Extent>, flags: Out<c_uint>, array: Handle) {
+        let found = describe(context()?, array)?;
+        channels.set_optional(Channels::of(found.format, found.channels))?;
+        extent.set_optional(Extent { width: found.width, height: found.height, depth: found.depth })?;
+        flags.set_optional(found.flags)
+    }
+
+    /// Copies rows.
+    fn cudaMemcpy2D | cudaMemcpy2D_ptds as default (
+        to: Handle, to_pitch: usize, from: Handle, from_pitch: usize, width: usize, height: usize, kind: c_int,
+    ) {
+        let (from_kind, to_kind) = sides(kind)?;
+        copy2(side(from_kind, from, from_pitch), side(to_kind, to, to_pitch), width, height, waited(default))?;
+        wait(default)
+    }
+
+    /// Copies rows, in a stream.
+    fn cudaMemcpy2DAsync | cudaMemcpy2DAsync_ptsz as default (
+        to: Handle, to_pitch: usize, from: Handle, from_pitch: usize, width: usize, height: usize, kind: c_int,
+        stream: Handle,
+    ) {
+        let (from_kind, to_kind) = sides(kind)?;
+        let stream = in_stream(default, stream);
+        copy2(side(from_kind, from, from_pitch), side(to_kind, to, to_pitch), width, height, stream)
+    }
+
+    /// Copies rows to an array.
+    fn cudaMemcpy2DToArray | cudaMemcpy2DToArray_ptds as default (
+        array: Handle, x: usize, y: usize, from: Handle, pitch: usize, width: usize, height: usize, kind: c_int,
+    ) {
+        let (from_kind, _) = sides(kind)?;
+        copy2(side(from_kind, from, pitch), array_side(array, x, y), width, height, waited(default))?;
+        wait(default)
+    }
+
+    /// Copies rows to an array, in a stream.
+    fn cudaMemcpy2DToArrayAsync | cudaMemcpy2DToArrayAsync_ptsz as default (
+        array: Handle, x: usize, y: usize, from: Handle, pitch: usize, width: usize, height: usize, kind: c_int,
+        stream: Handle,
+    ) {
+        let (from_kind, _) = sides(kind)?;
+        copy2(side(from_kind, from, pitch), array_side(array, x, y), width, height, in_stream(default, stream))
+    }
+
+    /// Copies rows from an array.
+    fn cudaMemcpy2DFromArray | cudaMemcpy2DFromArray_ptds as default (
+        to: Handle, pitch: usize, array: Handle, x: usize, y: usize, width: usize, height: usize, kind: c_int,
+    ) {
+        let (_, to_kind) = sides(kind)?;
+        copy2(array_side(array, x, y), side(to_kind, to, pitch), width, height, waited(default))?;
+        wait(default)
+    }
+
+    /// Copies rows from an array, in a stream.
+    fn cudaMemcpy2DFromArrayAsync | cudaMemcpy2DFromArrayAsync_ptsz as default (
+        to: Handle, pitch: usize, array: Handle, x: usize, y: usize, width: usize, height: usize, kind: c_int,
+        stream: Handle,
+    ) {
+        let (_, to_kind) = sides(kind)?;
+        copy2(array_side(array, x, y), side(to_kind, to, pitch), width, height, in_stream(default, stream))
+    }
+
+    /// Copies slices.
+    fn cudaMemcpy3D | cudaMemcpy3D_ptds as default (parameters: In<Parameters3D>) {
+        copy3(parameters, waited(default))?;
+        wait(default)
+    }
+
+    /// Copies slices, in a stream.
+    fn cudaMemcpy3DAsync | cudaMemcpy3DAsync_ptsz as default (parameters: In<Parameters3D>, stream: Handle) {
+        copy3(parameters, in_stream(default, stream))
+    }
+
+    /// Makes a texture.
+    fn cudaCreateTextureObject(
+        object: Handle, from: In<RuntimeResource>, how: In<RuntimeSampling>, view: Handle,
+    ) {
+        let driver = context()?;
+        let (resource, sampling) = (resource(from.get()?)?, sampling(how.get()?));
+        of_driver((driver.cuTexObjectCreate)(object, &resource, &sampling, view))
+    }
+
+    /// Destroys a texture.
+    fn cudaDestroyTextureObject(object: u64) => cuTexObjectDestroy;
+
+    /// Makes a surface.
+    fn cudaCreateSurfaceObject(object: Handle, from: In<RuntimeResource>) {
+        let driver = context()?;
+        let resource = resource(from.get()?)?;
+        of_driver((driver.cuSurfObjectCreate)(object, &resource))
+    }
+
+    /// Destroys a surface.
+    fn cudaDestroySurfaceObject(object: u64) => cuSurfObjectDestroy;
+}
+
+/// A format from its channels.
+#[unsafe(no_mangle)]
+extern "C" fn cudaCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, kind: c_int) -> Channels {
+    Channels { bits: [x, y, z, w], kind }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::DefaultStream;
+
+    #[test]
+    fn formats_are_the_drivers_and_back() {
+        for kind in 0..3 {
+            for bits in [8, 16, 32] {
+                for count in [1usize, 2, 4] {
+                    let channels =
+                        Channels { bits: std::array::from_fn(|i| if i < count { bits } else { 0 }), kind };
+                    match channels.format() {
+                        Ok((format, channels_found)) => {
+                            assert_eq!(Channels::of(format, channels_found), channels)
+                        }
+                        Err(_) => assert_eq!((kind, bits), (2, 8)),
+                    }
+                }
+            }
+        }
+        assert!(Channels { bits: [8, 8, 8, 0], kind: 0 }.format().is_err());
+        assert!(Channels { bits: [8, 16, 0, 0], kind: 0 }.format().is_err());
+        assert!(Channels { bits: [8, 0, 8, 0], kind: 0 }.format().is_err());
+    }
+
+    #[test]
+    fn structures_have_the_sizes_of_the_headers() {
+        assert_eq!(size_of::<Description>(), 40);
+        assert_eq!(size_of::<Copy2D>(), 128);
+        assert_eq!(size_of::<Copy3D>(), 200);
+        assert_eq!(size_of::<Resource>(), 144);
+        assert_eq!(size_of::<Sampling>(), 104);
+        assert_eq!(size_of::<RuntimeResource>(), 64);
+        assert_eq!(size_of::<RuntimeSampling>(), 72);
+        assert_eq!(size_of::<Parameters3D>(), 160);
+        assert_eq!(in_stream(DefaultStream::PerThread, Handle(0)), Some(Handle(2)));
+    }
+}

@@ -1,0 +1,145 @@
+//! The driver API, opened at run time.
+//!
+//! Invariant: the library stays open as long as the process. Pointers travel to the driver unseen; it checks what can be checked.
+
+use crate::error::Status;
+use crate::ffi::Handle;
+use std::ffi::{c_char, c_int, c_uint};
+use std::sync::OnceLock;
+
+macro_rules! driver {
+    ($($name:ident($($ty:ty),*);)*) => {
+        /// The functions of the driver that the runtime uses.
+        pub(crate) struct Driver {
+            $(pub(crate) $name: extern "C" fn($($ty),*) -> c_int,)*
+            _library: libloading::Library,
+        }
+
+        impl Driver {
+            fn open() -> Option<Self> {
+                // SAFETY: the driver's constructors are those of a library that may be loaded at any time.
+                let open = |name: &str| unsafe { libloading::Library::new(name) }.ok();
+                let library = open("libcuda.so.1").or_else(|| open("libptxvm_cuda.so"))?;
+                $(
+                    // SAFETY: the symbol is a function with these parameters, as the public header of the driver API declares it.
+                    let $name = *unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) }.ok()?;
+                )*
+                Some(Self { $($name,)* _library: library })
+            }
+        }
+    };
+}
+
+/// A pointer that the driver writes through.
+type Place = *mut usize;
+
+driver! {
+    cuInit(c_uint);
+    cuDriverGetVersion(*mut c_int);
+    cuDeviceGet(*mut c_int, c_int);
+    cuDeviceGetCount(*mut c_int);
+    cuDeviceGetName(*mut c_char, c_int, c_int);
+    cuDeviceGetAttribute(*mut c_int, c_int, c_int);
+    cuDeviceGetUuid_v2(*mut u8, c_int);
+    cuDeviceTotalMem_v2(Place, c_int);
+    cuDeviceGetPCIBusId(Handle, c_int, c_int);
+    cuDeviceGetByPCIBusId(Handle, Handle);
+    cuDeviceCanAccessPeer(Handle, c_int, c_int);
+    cuDeviceGetDefaultMemPool(Handle, c_int);
+    cuDeviceGetMemPool(Handle, c_int);
+    cuDeviceSetMemPool(c_int, Handle);
+    cuDevicePrimaryCtxRetain(Place, c_int);
+    cuDevicePrimaryCtxReset_v2(c_int);
+    cuCtxGetCurrent(Place);
+    cuCtxSetCurrent(Handle);
+    cuCtxSynchronize();
+    cuCtxGetLimit(Handle, c_int);
+    cuCtxSetLimit(c_int, usize);
+    cuCtxGetCacheConfig(Handle);
+    cuCtxSetCacheConfig(c_int);
+    cuCtxGetStreamPriorityRange(Handle, Handle);
+    cuModuleLoadData(Place, Handle);
+    cuModuleGetFunction(Place, Handle, *const c_char);
+    cuModuleGetGlobal_v2(Place, Place, Handle, *const c_char);
+    cuFuncGetAttribute(*mut c_int, c_int, Handle);
+    cuFuncSetAttribute(Handle, c_int, c_int);
+    cuFuncSetCacheConfig(Handle, c_int);
+    cuLaunchKernel(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, Handle, Handle);
+    cuLaunchCooperativeKernel(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, Handle);
+    cuLaunchHostFunc(Handle, Handle, Handle);
+    cuMemAlloc_v2(Handle, usize);
+    cuMemAllocPitch_v2(Handle, Handle, usize, usize, c_uint);
+    cuMemFree_v2(Handle);
+    cuMemAllocManaged(Handle, usize, c_uint);
+    cuMemHostAlloc(Handle, usize, c_uint);
+    cuMemFreeHost(Handle);
+    cuMemHostRegister_v2(Handle, usize, c_uint);
+    cuMemHostUnregister(Handle);
+    cuMemHostGetDevicePointer_v2(Handle, Handle, c_uint);
+    cuMemHostGetFlags(Handle, Handle);
+    cuMemGetInfo_v2(Handle, Handle);
+    cuMemAllocAsync(Handle, usize, Handle);
+    cuMemFreeAsync(Handle, Handle);
+    cuMemAllocFromPoolAsync(Handle, usize, Handle, Handle);
+    cuMemPoolGetAttribute(Handle, c_int, Handle);
+    cuMemPoolSetAttribute(Handle, c_int, Handle);
+    cuMemPoolTrimTo(Handle, usize);
+    cuMemPoolCreate(Handle, Handle);
+    cuMemPoolDestroy(Handle);
+    cuPointerGetAttribute(Handle, c_int, Handle);
+    cuMemcpy(Handle, Handle, usize);
+    cuMemcpyAsync(Handle, Handle, usize, Handle);
+    cuMemcpyHtoD_v2(Handle, Handle, usize);
+    cuMemcpyDtoH_v2(Handle, Handle, usize);
+    cuMemcpyDtoD_v2(Handle, Handle, usize);
+    cuMemcpyHtoDAsync_v2(Handle, Handle, usize, Handle);
+    cuMemcpyDtoHAsync_v2(Handle, Handle, usize, Handle);
+    cuMemcpyDtoDAsync_v2(Handle, Handle, usize, Handle);
+    cuMemcpy2DUnaligned_v2(*const crate::array::Copy2D);
+    cuMemcpy2DAsync_v2(*const crate::array::Copy2D, Handle);
+    cuMemcpy3D_v2(*const crate::array::Copy3D);
+    cuMemcpy3DAsync_v2(*const crate::array::Copy3D, Handle);
+    cuMemsetD8_v2(Handle, u8, usize);
+    cuMemsetD8Async(Handle, u8, usize, Handle);
+    cuMemsetD2D8_v2(Handle, usize, u8, usize, usize);
+    cuMemsetD2D8Async(Handle, usize, u8, usize, usize, Handle);
+    cuArray3DCreate_v2(Handle, *const crate::array::Description);
+    cuArray3DGetDescriptor_v2(*mut crate::array::Description, Handle);
+    cuArrayDestroy(Handle);
+    cuTexObjectCreate(Handle, *const crate::array::Resource, *const crate::array::Sampling, Handle);
+    cuTexObjectDestroy(u64);
+    cuSurfObjectCreate(Handle, *const crate::array::Resource);
+    cuSurfObjectDestroy(u64);
+    cuStreamCreate(Handle, c_uint);
+    cuStreamCreateWithPriority(Handle, c_uint, c_int);
+    cuStreamDestroy_v2(Handle);
+    cuStreamSynchronize(Handle);
+    cuStreamQuery(Handle);
+    cuStreamWaitEvent(Handle, Handle, c_uint);
+    cuStreamAddCallback(Handle, Handle, Handle, c_uint);
+    cuStreamGetPriority(Handle, Handle);
+    cuStreamGetFlags(Handle, Handle);
+    cuStreamGetId(Handle, Handle);
+    cuStreamIsCapturing(Handle, Handle);
+    cuEventCreate(Handle, c_uint);
+    cuEventRecord(Handle, Handle);
+    cuEventQuery(Handle);
+    cuEventSynchronize(Handle);
+    cuEventElapsedTime(Handle, Handle, Handle);
+    cuEventDestroy_v2(Handle);
+    cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(Handle, Handle, c_int, usize, c_uint);
+    cuProfilerStart();
+    cuProfilerStop();
+    cuGetProcAddress_v2(*const c_char, Handle, c_int, u64, Handle);
+}
+
+/// The driver, started.
+pub(crate) fn driver() -> Result<&'static Driver, Status> {
+    static DRIVER: OnceLock<Result<Driver, Status>> = OnceLock::new();
+    let open = || {
+        let driver = Driver::open().ok_or(Status::INSUFFICIENT_DRIVER)?;
+        crate::error::of_driver((driver.cuInit)(0))?;
+        Ok(driver)
+    };
+    DRIVER.get_or_init(open).as_ref().map_err(|status| *status)
+}

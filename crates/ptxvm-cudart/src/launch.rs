@@ -1,0 +1,252 @@
+//! Launches, attributes of kernels, occupancy.
+//!
+//! Invariant: a launch that the driver finds invalid is `cudaErrorInvalidConfiguration` where its sizes are at fault.
+
+use crate::device::{check, context};
+use crate::entry::{DefaultStream, runtime};
+use crate::error::{Answer, Status, of_driver};
+use crate::ffi::{Dim3, Handle, In, Out, Text};
+use crate::registry::{self, function};
+use std::cell::RefCell;
+use std::ffi::{c_int, c_uint};
+
+/// How the next launch of this thread is configured: `kernel<<<grid, block, shared, stream>>>`.
+#[derive(Clone, Copy)]
+struct Configuration {
+    grid: Dim3,
+    block: Dim3,
+    shared: usize,
+    stream: Handle,
+}
+
+thread_local! {
+    static PUSHED: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
+}
+
+/// `cudaLaunchConfig_t`
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct LaunchConfig {
+    grid: Dim3,
+    block: Dim3,
+    shared: usize,
+    stream: Handle,
+    attributes: usize,
+    count: c_uint,
+}
+
+/// `cudaLaunchAttribute`
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Attribute {
+    id: c_int,
+    padding: c_int,
+    value: [c_uint; 16],
+}
+
+const COOPERATIVE: c_int = 2;
+
+fn launch(kernel: Handle, with: Configuration, args: Handle, cooperative: bool) -> Answer {
+    let driver = context()?;
+    let function = function(kernel)?;
+    let Configuration { grid: g, block: b, shared, stream } = with;
+    let shared = c_uint::try_from(shared).map_err(|_| Status::INVALID_VALUE)?;
+    let status = if cooperative {
+        (driver.cuLaunchCooperativeKernel)(function, g.x, g.y, g.z, b.x, b.y, b.z, shared, stream, args)
+    } else {
+        (driver.cuLaunchKernel)(function, g.x, g.y, g.z, b.x, b.y, b.z, shared, stream, args, Handle(0))
+    };
+    let empty = [g.x, g.y, g.z, b.x, b.y, b.z].contains(&0);
+    let threads = u64::from(b.x) * u64::from(b.y) * u64::from(b.z);
+    if status == Status::INVALID_VALUE.0 && (empty || threads > 1024) {
+        return Err(Status::INVALID_CONFIGURATION);
+    }
+    of_driver(status)
+}
+
+fn launch_ex(default: DefaultStream, config: In<LaunchConfig>, kernel: Handle, args: Handle) -> Answer {
+    let config = config.get()?;
+    let mut cooperative = false;
+    for index in 0..config.count as usize {
+        let attribute = In::<Attribute>::at(config.attributes + index * size_of::<Attribute>()).get()?;
+        cooperative |= attribute.id == COOPERATIVE && attribute.value[0] != 0;
+    }
+    let stream = default.or(config.stream);
+    let with = Configuration { grid: config.grid, block: config.block, shared: config.shared, stream };
+    launch(kernel, with, args, cooperative)
+}
+
+/// Notes the configuration of the launch that follows.
+#[unsafe(no_mangle)]
+extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize, stream: Handle) -> c_uint {
+    PUSHED.with_borrow_mut(|pushed| pushed.push(Configuration { grid, block, shared, stream }));
+    0
+}
+
+/// `cudaFuncAttributes`, up to what is reserved.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct FunctionAttributes {
+    shared: usize,
+    constant: usize,
+    local: usize,
+    /// In the order of the structure: threads, registers, PTX version, binary version, cache mode, dynamic shared memory, carveout, and six of
+    /// clusters.
+    numbers: [c_int; 13],
+}
+
+/// The driver's numbers of [`FunctionAttributes::numbers`].
+const NUMBERS: [c_int; 13] = [0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 14];
+
+runtime! {
+    /// Takes the configuration that was noted last.
+    fn __cudaPopCallConfiguration(grid: Out<Dim3>, block: Out<Dim3>, shared: Out<usize>, stream: Out<Handle>) {
+        let popped = PUSHED.with_borrow_mut(Vec::pop).ok_or(Status::MISSING_CONFIGURATION)?;
+        grid.set(popped.grid)?;
+        block.set(popped.block)?;
+        shared.set(popped.shared)?;
+        stream.set(popped.stream)
+    }
+
+    /// Runs a kernel.
+    fn cudaLaunchKernel | cudaLaunchKernel_ptsz as default (
+        kernel: Handle, grid: Dim3, block: Dim3, args: Handle, shared: usize, stream: Handle,
+    ) {
+        launch(kernel, Configuration { grid, block, shared, stream: default.or(stream) }, args, false)
+    }
+
+    /// Runs a kernel.
+    fn __cudaLaunchKernel | __cudaLaunchKernel_ptsz as default (
+        kernel: Handle, grid: Dim3, block: Dim3, args: Handle, shared: usize, stream: Handle,
+    ) {
+        launch(kernel, Configuration { grid, block, shared, stream: default.or(stream) }, args, false)
+    }
+
+    /// Runs a kernel whose CTAs are all resident at once.
+    fn cudaLaunchCooperativeKernel | cudaLaunchCooperativeKernel_ptsz as default (
+        kernel: Handle, grid: Dim3, block: Dim3, args: Handle, shared: usize, stream: Handle,
+    ) {
+        launch(kernel, Configuration { grid, block, shared, stream: default.or(stream) }, args, true)
+    }
+
+    /// Runs a kernel, with attributes.
+    fn cudaLaunchKernelExC | cudaLaunchKernelExC_ptsz as default (config: In<LaunchConfig>, kernel: Handle, args: Handle) {
+        launch_ex(default, config, kernel, args)
+    }
+
+    /// Runs a function of the host in a stream.
+    fn cudaLaunchHostFunc | cudaLaunchHostFunc_ptsz as default (stream: Handle, function: Handle, data: Handle) {
+        let driver = context()?;
+        of_driver((driver.cuLaunchHostFunc)(default.or(stream), function, data))
+    }
+
+    /// The handle of a kernel.
+    fn cudaGetKernel(kernel: Out<Handle>, stub: Handle) {
+        kernel.set(function(stub)?)
+    }
+
+    /// The handle of a kernel.
+    fn __cudaGetKernel(kernel: Out<Handle>, stub: Handle) {
+        kernel.set(function(stub)?)
+    }
+
+    /// The handle of a kernel.
+    fn cudaGetFuncBySymbol(kernel: Out<Handle>, stub: Handle) {
+        kernel.set(function(stub)?)
+    }
+
+    /// The name of a kernel. The text lives as long as the process.
+    fn cudaFuncGetName(name: Out<usize>, stub: Handle) {
+        let found = registry::name(stub).ok_or(Status::INVALID_DEVICE_FUNCTION)?;
+        name.set(found.into_raw().expose_provenance())
+    }
+
+    /// What a kernel needs.
+    fn cudaFuncGetAttributes(attributes: Out<FunctionAttributes>, stub: Handle) {
+        let driver = context()?;
+        let function = function(stub)?;
+        let get = |attribute: c_int| {
+            let mut value = 0;
+            of_driver((driver.cuFuncGetAttribute)(&mut value, attribute, function)).map(|()| value)
+        };
+        let mut found = FunctionAttributes {
+            shared: get(1)? as usize,
+            constant: get(2)? as usize,
+            local: get(3)? as usize,
+            numbers: [0; 13],
+        };
+        for (number, attribute) in found.numbers.iter_mut().zip(NUMBERS) {
+            // Those of clusters are younger than some drivers.
+            *number = if attribute <= 9 { get(attribute)? } else { get(attribute).unwrap_or(0) };
+        }
+        attributes.set(found)
+    }
+
+    /// Sets an attribute of a kernel. The numbers are the driver's.
+    fn cudaFuncSetAttribute(stub: Handle, attribute: c_int, value: c_int) {
+        let driver = context()?;
+        of_driver((driver.cuFuncSetAttribute)(function(stub)?, attribute, value))
+    }
+
+    /// The preferred cache of a kernel.
+    fn cudaFuncSetCacheConfig(stub: Handle, config: c_int) {
+        let driver = context()?;
+        of_driver((driver.cuFuncSetCacheConfig)(function(stub)?, config))
+    }
+
+    /// The width of banks of shared memory: there are none.
+    fn cudaFuncSetSharedMemConfig(stub: Handle, _config: c_int) {
+        function(stub).map(|_| ())
+    }
+
+    /// How many CTAs of a kernel are resident on a multiprocessor.
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks: Handle, stub: Handle, threads: c_int, shared: usize) {
+        let driver = context()?;
+        let function = function(stub)?;
+        of_driver((driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(blocks, function, threads, shared, 0))
+    }
+
+    /// How many CTAs of a kernel are resident on a multiprocessor.
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks: Handle, stub: Handle, threads: c_int, shared: usize, flags: c_uint,
+    ) {
+        let driver = context()?;
+        let function = function(stub)?;
+        of_driver((driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(blocks, function, threads, shared, flags))
+    }
+
+    /// How much dynamic shared memory leaves room for so many CTAs.
+    fn cudaOccupancyAvailableDynamicSMemPerBlock(bytes: Out<usize>, stub: Handle, blocks: c_int, threads: c_int) {
+        let driver = context()?;
+        let function = function(stub)?;
+        let most = |shared: usize| {
+            let mut found: c_int = 0;
+            let place = Handle(Out::to(&mut found).address());
+            let with = driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags;
+            of_driver(with(place, function, threads, shared, 0)).map(|()| found)
+        };
+        if blocks <= 0 || most(0)? < blocks {
+            return Err(Status::INVALID_VALUE);
+        }
+        // More shared memory never makes room for more CTAs.
+        let (mut fits, mut beyond) = (0, 256 << 10);
+        while beyond - fits > 1 {
+            let middle = (fits + beyond) / 2;
+            if most(middle).is_ok_and(|found| found >= blocks) { fits = middle } else { beyond = middle }
+        }
+        bytes.set(fits)
+    }
+
+    /// Whether a kernel's attribute is set for a device: there is one.
+    fn cudaKernelSetAttributeForDevice(kernel: Handle, attribute: c_int, value: c_int, device: c_int) {
+        let driver = context()?;
+        check(driver, device)?;
+        of_driver((driver.cuFuncSetAttribute)(function(kernel)?, attribute, value))
+    }
+
+    /// A function of the runtime, by name: programs find them by the loader.
+    fn __cudaGetProcAddress(_name: Text, place: Out<usize>) {
+        place.set_optional(0)?;
+        Err(Status::NOT_SUPPORTED)
+    }
+}

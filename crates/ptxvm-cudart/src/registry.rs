@@ -1,0 +1,251 @@
+//! What compiled programs register before `main`: containers of device code, kernels by the address of their host stubs, variables by the
+//! address of their host shadows.
+//!
+//! Invariant: a container is loaded when something in it is first used, once; unloading forgets modules, not registrations.
+
+use crate::device::context;
+use crate::driver::Driver;
+use crate::error::{Status, of_driver};
+use crate::ffi::{Handle, Out, Text};
+use std::collections::HashMap;
+use std::ffi::{CString, c_int, c_uint};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A registered container.
+struct Container {
+    /// What the compiler registered.
+    image: Handle,
+    /// The driver's module, once it is loaded.
+    module: Option<Handle>,
+}
+
+/// A thing in a container.
+#[derive(Clone)]
+struct Member {
+    container: usize,
+    name: CString,
+}
+
+/// All registrations.
+#[derive(Default)]
+struct Registry {
+    containers: HashMap<usize, Container>,
+    next: usize,
+    kernels: HashMap<usize, Member>,
+    variables: HashMap<usize, Member>,
+    /// Managed variables, by the address of the pointer that the host reads.
+    managed: Vec<(Pointer, Member)>,
+    functions: HashMap<usize, Handle>,
+}
+
+/// Where a pointer of the host is.
+#[derive(Clone, Copy)]
+struct Pointer(usize);
+
+static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
+
+fn with<R>(use_it: impl FnOnce(&mut Registry) -> R) -> R {
+    let mut guard: MutexGuard<'_, Option<Registry>> = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    use_it(guard.get_or_insert_default())
+}
+
+impl Registry {
+    /// The module of a container, loaded.
+    fn module(&mut self, driver: &Driver, container: usize) -> Result<Handle, Status> {
+        let found = self.containers.get_mut(&container).ok_or(Status::INVALID_VALUE)?;
+        if let Some(module) = found.module {
+            return Ok(module);
+        }
+        let mut module = 0;
+        of_driver((driver.cuModuleLoadData)(&mut module, found.image))?;
+        found.module = Some(Handle(module));
+        Ok(Handle(module))
+    }
+
+    fn address(
+        &mut self,
+        driver: &Driver,
+        member: &Member,
+        missing: Status,
+    ) -> Result<(usize, usize), Status> {
+        let module = self.module(driver, member.container)?;
+        let (mut address, mut bytes) = (0, 0);
+        match (driver.cuModuleGetGlobal_v2)(&mut address, &mut bytes, module, member.name.as_ptr()) {
+            0 => Ok((address, bytes)),
+            status if status == Status::NOT_FOUND.0 => Err(missing),
+            status => Err(Status(status)),
+        }
+    }
+}
+
+/// The driver's function of a kernel: of a registered host stub, or a handle of the driver as it is.
+pub(crate) fn function(stub: Handle) -> Result<Handle, Status> {
+    if stub.is_null() {
+        return Err(Status::INVALID_DEVICE_FUNCTION);
+    }
+    let driver = context()?;
+    with(|registry| {
+        if let Some(function) = registry.functions.get(&stub.0) {
+            return Ok(*function);
+        }
+        let Some(member) = registry.kernels.get(&stub.0).cloned() else {
+            // A `cudaKernel_t` or `cudaFunction_t`: the driver knows whether it is one.
+            return Ok(stub);
+        };
+        let module = registry.module(driver, member.container)?;
+        let mut function = 0;
+        match (driver.cuModuleGetFunction)(&mut function, module, member.name.as_ptr()) {
+            0 => {}
+            status if status == Status::NOT_FOUND.0 => return Err(Status::INVALID_DEVICE_FUNCTION),
+            status => return Err(Status(status)),
+        }
+        registry.functions.insert(stub.0, Handle(function));
+        Ok(Handle(function))
+    })
+}
+
+/// The name of a registered kernel.
+pub(crate) fn name(stub: Handle) -> Option<CString> {
+    with(|registry| registry.kernels.get(&stub.0).map(|member| member.name.clone()))
+}
+
+/// Address and size of the variable of a host shadow.
+pub(crate) fn variable(shadow: Handle) -> Result<(usize, usize), Status> {
+    let driver = context()?;
+    with(|registry| {
+        let member = registry.variables.get(&shadow.0).cloned().ok_or(Status::INVALID_SYMBOL)?;
+        registry.address(driver, &member, Status::INVALID_SYMBOL)
+    })
+}
+
+/// Forgets what was loaded, as its context is gone.
+pub(crate) fn unload() {
+    with(|registry| {
+        registry.functions.clear();
+        // The order does not matter: each is only forgotten.
+        #[allow(clippy::iter_over_hash_type, reason = "each entry is treated alike")]
+        for container in registry.containers.values_mut() {
+            container.module = None;
+        }
+    });
+}
+
+/// Registers a container. What it returns names it in the other registrations.
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterFatBinary(image: Handle) -> Handle {
+    with(|registry| {
+        // Numbers that no pointer has, 16 apart, as programs may align them.
+        registry.next += 16;
+        registry.containers.insert(registry.next, Container { image, module: None });
+        Handle(registry.next)
+    })
+}
+
+/// All of a container is registered: managed variables get their places.
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterFatBinaryEnd(_container: Handle) {
+    let _later = place_managed();
+}
+
+/// Managed variables get their places; whether some did.
+#[unsafe(no_mangle)]
+extern "C" fn __cudaInitModule(_container: Handle) -> std::ffi::c_char {
+    std::ffi::c_char::from(place_managed().is_ok())
+}
+
+/// Gives the host the addresses of managed variables that it has not got yet.
+fn place_managed() -> Result<(), Status> {
+    let waiting = with(|registry| std::mem::take(&mut registry.managed));
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let driver = context()?;
+    for (pointer, member) in waiting {
+        let (address, _) = with(|registry| registry.address(driver, &member, Status::INVALID_SYMBOL))?;
+        Out::<usize>::at(pointer.0).set(address)?;
+    }
+    Ok(())
+}
+
+/// Takes back a container and all that it registered.
+#[unsafe(no_mangle)]
+extern "C" fn __cudaUnregisterFatBinary(container: Handle) {
+    // The driver may be gone already, as the process ends; its module goes with it.
+    with(|registry| {
+        registry.containers.remove(&container.0);
+        let gone: Vec<usize> =
+            registry.kernels.iter().filter(|(_, m)| m.container == container.0).map(|(k, _)| *k).collect();
+        for kernel in gone {
+            registry.kernels.remove(&kernel);
+            registry.functions.remove(&kernel);
+        }
+        registry.variables.retain(|_, member| member.container != container.0);
+    });
+}
+
+/// Registers a kernel under the address of its host stub.
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterFunction(
+    container: Handle,
+    stub: Handle,
+    _stub_name: Handle,
+    name: Text,
+    _thread_limit: c_int,
+    _thread: Handle,
+    _block: Handle,
+    _block_size: Handle,
+    _grid_size: Handle,
+    _warp_size: Handle,
+) {
+    if let Ok(name) = name.get() {
+        with(|registry| registry.kernels.insert(stub.0, Member { container: container.0, name }));
+    }
+}
+
+/// Registers a variable under the address of its host shadow.
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterVar(
+    container: Handle,
+    shadow: Handle,
+    _address: Handle,
+    name: Text,
+    _external: c_int,
+    _bytes: usize,
+    _constant: c_int,
+    _global: c_int,
+) {
+    if let Ok(name) = name.get() {
+        with(|registry| registry.variables.insert(shadow.0, Member { container: container.0, name }));
+    }
+}
+
+/// Registers a managed variable: `pointer` is where the host finds its address.
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterManagedVar(
+    container: Handle,
+    pointer: Handle,
+    _address: Handle,
+    name: Text,
+    _external: c_int,
+    _bytes: usize,
+    _constant: c_int,
+    _global: c_int,
+) {
+    if let Ok(name) = name.get() {
+        let member = Member { container: container.0, name };
+        with(|registry| {
+            registry.variables.insert(pointer.0, member.clone());
+            registry.managed.push((Pointer(pointer.0), member));
+        });
+    }
+}
+
+/// Registers a variable of the host that kernels name: they cannot.
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterHostVar(_container: Handle, _name: Handle, _shadow: Handle, _bytes: usize) {}
+
+/// Registers the table of a unified binary: nothing is read from it.
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterUnifiedTable(_container: Handle, _table: Handle) -> c_uint {
+    0
+}
