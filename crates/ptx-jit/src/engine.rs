@@ -107,7 +107,7 @@ pub(crate) fn place(
         entry,
         function: kernel.id().0,
         entries,
-        waits: waits(function),
+        waits: machine::waits(function),
         longest,
         blocks: function.blocks.len(),
         made,
@@ -154,24 +154,6 @@ fn translate(
         module.verify().map_err(Error::new)?;
     }
     Ok((module, plan, emitted))
-}
-
-/// By block: whether the loop with that header looks at what others write and writes nothing itself.
-fn waits(function: &ptx::ir::Function) -> Vec<bool> {
-    use crate::plan::Machine;
-    use ptx::isa::Op;
-    let mut waits = vec![false; function.blocks.len()];
-    for (at, block) in function.blocks.iter().enumerate() {
-        for to in block.term.successors() {
-            let header = to.0 as usize;
-            if header <= at {
-                let body = function.blocks[header..=at].iter().flat_map(|b| &b.insts);
-                let watches = body.clone().any(|inst| machine::Native.watches(inst));
-                waits[header] = watches && !body.clone().any(|inst| inst.op == Op::St);
-            }
-        }
-    }
-    waits
 }
 
 impl Compiled {

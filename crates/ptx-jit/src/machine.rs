@@ -2,13 +2,14 @@
 
 use crate::llvm::Cpu;
 use crate::plan::Machine;
-use ptx::ir::{Inst, Src};
-use ptx::isa::{Class, Mods, Op, RowId, Sem, Space, Sreg};
+use ptx::ir::{Function, Inst, Src};
+use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg};
 
 /// Whether an instruction of this row with these modifiers has native code on a processor of that level; makes no code.
 pub fn native(row: RowId, mods: &Mods, cpu: Cpu) -> bool {
     match row.row().op {
-        Op::Ld | Op::LdNc | Op::Ldu | Op::St => mods.sem() == Sem::Weak,
+        Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Membar | Op::Fence => true,
+        Op::Atom | Op::Red => crate::emit::atomic::is_native(mods),
         Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::Activemask => true,
         Op::Bra | Op::BrxIdx | Op::Ret | Op::Exit => true,
         Op::Cvta | Op::CvtaTo => mods.space() != Space::Generic,
@@ -75,8 +76,56 @@ impl Machine for Native {
     fn watches(&self, inst: &Inst) -> bool {
         match inst.op {
             Op::Ld | Op::LdNc | Op::Ldu => inst.mods.sem() != Sem::Weak,
-            Op::Atom | Op::Red | Op::Nanosleep => true,
+            Op::Atom | Op::Red => !progresses(inst),
+            Op::Nanosleep => true,
             _ => false,
         }
     }
+}
+
+/// Whether an atomic operation moves on whenever it is executed: a sum, unless of nothing, which is a way to read.
+fn progresses(inst: &Inst) -> bool {
+    let sums = matches!(inst.mods.atom_op(), Some(AtomOp::Add | AtomOp::Inc | AtomOp::Dec));
+    sums && !matches!(inst.srcs.get(1), Some(Src::Imm(0)))
+}
+
+/// By block: whether the loop with that header looks at what others write and writes nothing itself.
+pub(crate) fn waits(function: &Function) -> Vec<bool> {
+    let mut waits = vec![false; function.blocks.len()];
+    for (header, end) in back_edges(function) {
+        let body = function.blocks[header..=end].iter().flat_map(|b| &b.insts);
+        let watches = body.clone().any(|inst| Native.watches(inst));
+        let writes = |inst: &Inst| match inst.op {
+            Op::St => true,
+            Op::Atom | Op::Red => progresses(inst),
+            _ => false,
+        };
+        waits[header] = watches && !body.clone().any(writes);
+    }
+    waits
+}
+
+/// By block: whether it belongs to such a loop.
+pub(crate) fn waiting_blocks(function: &Function) -> Vec<bool> {
+    let waits = waits(function);
+    let mut all = vec![false; function.blocks.len()];
+    for (header, end) in back_edges(function) {
+        if waits[header] {
+            all[header..=end].fill(true);
+        }
+    }
+    all
+}
+
+/// Loops as ranges of blocks.
+fn back_edges(function: &Function) -> Vec<(usize, usize)> {
+    let mut edges = Vec::new();
+    for (at, block) in function.blocks.iter().enumerate() {
+        for to in block.term.successors() {
+            if to.0 as usize <= at {
+                edges.push((to.0 as usize, at));
+            }
+        }
+    }
+    edges
 }

@@ -180,3 +180,212 @@ fn accesses_that_are_checked_together_fault_like_single_ones() {
     }
     assert!(faults > 15, "{faults} launches came to the faults that they are to come to");
 }
+
+/// Where the lanes of the atomic tests point, as code that makes `%rd8` of the base `%rd9`, and which of them take part.
+const PLACES: [&str; 5] = [
+    "mov.u64 %rd8, %rd9;",
+    "mul.wide.u32 %rd10, %r2, 8; add.u64 %rd8, %rd9, %rd10;",
+    "mul.lo.u32 %r20, %r2, 5; and.b32 %r20, %r20, 7; mul.wide.u32 %rd10, %r20, 8; add.u64 %rd8, %rd9, %rd10;",
+    // One address that only shows when it runs.
+    "and.b32 %r20, %r30, 0; mul.wide.u32 %rd10, %r20, 8; add.u64 %rd8, %rd9, %rd10; add.u64 %rd8, %rd8, 16;",
+    "and.b32 %r20, %r30, 56; cvt.u64.u32 %rd10, %r20; add.u64 %rd8, %rd9, %rd10;",
+];
+const LANES: [(&str, &str); 4] = [
+    ("", ""),
+    ("", "@%p7 "),
+    ("setp.gt.u32 %p8, %r2, 18; @%p8 bra X; ", ""),
+    ("setp.eq.u32 %p8, %r30, 3; @%p8 bra X; ", "@!%p7 "),
+];
+
+#[test]
+fn atomic_operations_leave_the_same_memory_and_give_the_same_old_values() {
+    let forms = [
+        "add.u32",
+        "add.s32",
+        "min.u32",
+        "max.u32",
+        "min.s32",
+        "max.s32",
+        "and.b32",
+        "or.b32",
+        "xor.b32",
+        "exch.b32",
+        "inc.u32",
+        "dec.u32",
+        "cas.b32",
+        "add.f32",
+        "add.u64",
+        "min.u64",
+        "max.s64",
+        "and.b64",
+        "or.b64",
+        "xor.b64",
+        "exch.b64",
+        "cas.b64",
+        "add.f64",
+        "add.noftz.f16x2",
+    ];
+    for (number, form) in forms.into_iter().enumerate() {
+        let wide = form.ends_with("64");
+        let (value, old, store) =
+            if wide { ("%rd12", "%rd14", "st.global.u64") } else { ("%r31", "%r33", "st.global.u32") };
+        let third = match form.starts_with("cas") {
+            true if wide => ", %rd13",
+            true => ", %r32",
+            false => "",
+        };
+        let mut body = String::new();
+        // Values with NaN, subnormals and small numbers among them; compared with themselves now and then.
+        let start = "ld.global.u32 %r30, [%rd5]; ld.global.u32 %r31, [%rd6]; and.b32 %r32, %r31, 3; cvt.u64.u32 %rd12, %r31; \
+                     cvt.u64.u32 %rd13, %r32; shl.b64 %rd15, %rd12, 32; or.b64 %rd12, %rd12, %rd15; and.b32 %r21, %r30, 1; \
+                     setp.eq.u32 %p7, %r21, 1; mul.wide.u32 %rd16, %r5, 8; add.u64 %rd16, %rd3, %rd16; mov.u64 %rd14, 5; mov.u32 %r33, 5;";
+        for space in ["global", "shared"] {
+            // Each form in half of the places of each memory, each place with every operation.
+            let odd = usize::from(space == "shared");
+            for (at, place) in PLACES.iter().enumerate().filter(|(at, _)| (at + number) % 2 == odd) {
+                let (lanes, guard) = LANES[(at + form.len()) % 4];
+                let base = if space == "global" {
+                    "add.u64 %rd9, %rd2, 256;".to_owned()
+                } else {
+                    "mov.u64 %rd9, shared; mul.wide.u32 %rd17, %r2, 8; add.u64 %rd18, %rd9, %rd17; \
+                     st.shared.u32 [%rd18], %r31; st.shared.u32 [%rd18+4], %r30; bar.sync 0;"
+                        .to_owned()
+                };
+                let orders: &[&str] = if matches!(form, "add.u32" | "cas.b64") {
+                    &[".relaxed.gpu", ".acq_rel.gpu", ""]
+                } else {
+                    &[""]
+                };
+                for ordered in orders {
+                    let red = !form.starts_with("exch") && !form.starts_with("cas");
+                    let atom = format!("{guard}atom{ordered}.{space}.{form} {old}, [%rd8], {value}{third};");
+                    let red = match (red, *ordered) {
+                        (true, "" | ".relaxed.gpu") => {
+                            format!("{guard}red{ordered}.{space}.{form} [%rd8+8], {value};")
+                        }
+                        _ => String::new(),
+                    };
+                    body.clear();
+                    body.push_str(&format!(
+                        "{start} {base} {lanes}{place} {atom} {red} {store} [%rd16], {old}; X: bar.warp.sync -1; \
+                         mov.u64 %rd9, shared; mul.wide.u32 %rd17, %r2, 8; add.u64 %rd18, %rd9, %rd17; ld.shared.u64 %rd19, [%rd18]; \
+                         ld.global.u64 %rd20, [%rd16]; mad.lo.u64 %rd20, %rd19, 3, %rd20; st.global.u64 [%rd16], %rd20; ret;"
+                    ));
+                    let mut small = odd_floats();
+                    small.iter_mut().step_by(5).for_each(|value| *value %= 4);
+                    let buffers = [(0..256).map(|i: u32| i * 11 % 64).collect(), small, vec![0; 256]];
+                    let case = Case { buffers, grid: 1, ..case(&body) };
+                    case.agree().unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn atomic_operations_fault_where_they_are_not_allowed() {
+    let bodies = [
+        "red.global.add.u32 [%rd5+768], 1; ret;",
+        "mul.wide.u32 %rd8, %r2, 100; add.u64 %rd8, %rd1, %rd8; red.global.add.u32 [%rd8], 1; ret;",
+        "atom.global.add.u32 %r6, [%rd5+2], 1; ret;",
+        "mov.u64 %rd8, shared; red.shared.add.u64 [%rd8+4096], 1; ret;",
+        "mov.u64 %rd8, table; cvta.const.u64 %rd8, %rd8; red.add.u32 [%rd8], 1; ret;",
+        "ld.global.u32 %r6, [%rd5]; cvt.u64.u32 %rd8, %r6; atom.shared.exch.b32 %r7, [%rd8], 1; ret;",
+    ];
+    for body in bodies {
+        assert!(case(body).agree().is_err(), "{body}");
+    }
+}
+
+#[test]
+fn loads_and_stores_that_are_ordered_are_the_same() {
+    let body = "ld.volatile.global.u32 %r6, [%rd5]; ld.relaxed.gpu.global.u32 %r7, [%rd6]; ld.acquire.sys.global.u32 %r8, [%rd1+8]; \
+                add.u32 %r6, %r6, %r7; membar.gl; fence.acq_rel.gpu; fence.sc.cta; st.release.gpu.global.u32 [%rd7], %r6; \
+                st.volatile.global.u32 [%rd3], %r8; add.u64 %rd8, %rd7, 512; st.relaxed.cta.global.u32 [%rd8], %r8; ret;";
+    case(body).agree().unwrap();
+}
+
+#[test]
+fn addresses_that_are_computed_in_each_lane_reach_what_they_mean() {
+    // A number from memory in `%r6`; the address of an element in `%rd8`, in many ways.
+    let ways = [
+        "mul.wide.u32 %rd8, %r6, 4; add.u64 %rd8, %rd2, %rd8;",
+        "mul.wide.s32 %rd8, %r6, 4; add.u64 %rd8, %rd8, %rd2;",
+        "mad.wide.u32 %rd8, %r6, 4, %rd2;",
+        "cvt.u64.u32 %rd8, %r6; shl.b64 %rd8, %rd8, 2; add.s64 %rd8, %rd2, %rd8;",
+        "cvt.s64.s32 %rd8, %r6; mul.lo.s64 %rd8, %rd8, 4; add.s64 %rd8, %rd8, %rd2; add.s64 %rd8, %rd8, 8; sub.s64 %rd8, %rd8, 8;",
+        "cvt.s64.s32 %rd8, %r6; shl.b64 %rd8, %rd8, 3; add.s64 %rd8, %rd2, %rd8;",
+        "cvt.u64.u32 %rd8, %r6; mul.lo.s64 %rd8, %rd8, 12; add.s64 %rd8, %rd2, %rd8;",
+        "mul.wide.u32 %rd8, %r6, 16; add.u64 %rd8, %rd2, %rd8; mov.b64 %rd9, %rd8; mov.b64 %rd8, %rd9;",
+        "ld.global.u8 %rd8, [%rd5]; shl.b64 %rd8, %rd8, 2; add.s64 %rd8, %rd2, %rd8;",
+        "ld.global.s16 %rd8, [%rd5]; and.b64 %rd8, %rd8, 63; shl.b64 %rd8, %rd8, 2; add.s64 %rd8, %rd2, %rd8;",
+        "mul.wide.u32 %rd8, %r6, -4; add.u64 %rd8, %rd2, %rd8;",
+        "mul.wide.s32 %rd8, %r6, -4; sub.u64 %rd8, %rd2, %rd8;",
+    ];
+    let uses = [
+        "ld.global.u32 %r7, [%rd8]; st.global.u32 [%rd7], %r7; ret;",
+        "setp.gt.u32 %p1, %r2, 37; @%p1 bra X; ld.global.u32 %r7, [%rd8+4]; st.global.u32 [%rd7], %r7; X: ret;",
+        "@!%p2 ld.global.u8 %r7, [%rd8]; @!%p2 ld.global.s16 %r8, [%rd8+2]; add.u32 %r7, %r7, %r8; st.global.u32 [%rd7], %r7; ret;",
+        "ld.global.v2.u32 {%r7, %r8}, [%rd8]; sub.u32 %r7, %r7, %r8; st.global.u32 [%rd7], %r7; ret;",
+        "st.global.u32 [%rd8], %r5; ret;",
+        "sub.u64 %rd8, %rd8, %rd2; mov.u64 %rd9, shared; add.u64 %rd8, %rd8, %rd9; st.shared.u32 [%rd8], %r5; bar.warp.sync -1; \
+         ld.shared.u32 %r7, [%rd8]; st.global.u32 [%rd7], %r7; ret;",
+        "cvta.global.u64 %rd8, %rd8; ld.u32 %r7, [%rd8]; st.global.u32 [%rd7], %r7; ret;",
+    ];
+    // Small numbers, also such that lead astray here and there, or are negative.
+    let numbers: [fn(u32) -> u32; 4] = [
+        |i| i * 7 % 64,
+        |i| i * 7 % 64 & !1,
+        |i| if i == 77 { 4000 } else { i % 50 },
+        |i| if i == 90 { -3i32 as u32 } else { i % 9 },
+    ];
+    let (mut well, mut faults) = (0, 0);
+    for (at, way) in ways.iter().enumerate() {
+        for (number, then) in uses.iter().enumerate() {
+            let f = numbers[(at + number) % numbers.len()];
+            let body = format!(
+                "ld.global.u32 %r6, [%rd5]; setp.gt.u32 %p2, %r6, 40; mov.u32 %r7, 1; mov.u32 %r8, 2; {way} {then}"
+            );
+            let filled = (0..256).map(f).collect();
+            let buffers = [filled, (0..256).map(|i: u32| i * 0x0101_0307).collect(), vec![0; 256]];
+            match (Case { buffers, ..case(&body) }).agree() {
+                Ok(_) => well += 1,
+                Err(_) => faults += 1,
+            }
+        }
+    }
+    assert!(well > 40 && faults > 8, "{well} went well, {faults} did not");
+}
+
+#[test]
+fn bytes_and_halves_that_lie_apart_are_gathered() {
+    let bodies = [
+        "ld.global.u8 %r6, [%rd5]; ld.global.s8 %r7, [%rd5+3]; add.u32 %r6, %r6, %r7; st.global.u32 [%rd7], %r6; ret;",
+        "ld.global.u16 %r6, [%rd5+2]; ld.global.s16 %r7, [%rd5]; add.u32 %r6, %r6, %r7; st.global.u32 [%rd7], %r6; ret;",
+        "setp.gt.u32 %p1, %r2, 40; @%p1 bra X; ld.global.u8 %r6, [%rd5+1]; st.global.u32 [%rd7], %r6; st.global.u8 [%rd7+1], %r5; X: ret;",
+        "ld.global.u8 %r6, [%rd5+512]; ld.global.u8 %r7, [%rd5+515]; st.global.u8 [%rd7+2], %r7; ret;",
+        "shl.b64 %rd8, %rd4, 1; add.u64 %rd8, %rd1, %rd8; setp.gt.u32 %p1, %r5, 100; @%p1 bra X; ld.global.u32 %r6, [%rd8]; \
+         ld.global.u32 %r7, [%rd8+4]; sub.u32 %r6, %r6, %r7; st.global.u32 [%rd7], %r6; X: ret;",
+        "sub.u32 %r6, 127, %r5; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd8, %rd1, %rd8; ld.global.u32 %r7, [%rd8]; st.global.u32 [%rd7], %r7; ret;",
+    ];
+    for body in bodies {
+        for block in [[64, 1, 1], [16, 4, 1], [8, 8, 1]] {
+            let body = body.replace("%rd4, 1", "%rd4, 1");
+            (Case { block, ..case(&body) }).agree().ok();
+        }
+    }
+}
+
+#[test]
+fn shuffles_take_from_lanes_that_are_computed() {
+    let modes = ["up", "down", "bfly", "idx"];
+    for mode in modes {
+        let body = format!(
+            "ld.global.u32 %r6, [%rd5]; ld.global.u32 %r7, [%rd6]; shfl.sync.{mode}.b32 %r8|%p1, %r6, %r7, 6175, -1; \
+             selp.u32 %r9, %r8, 7, %p1; and.b32 %r10, %r2, 3; shfl.sync.{mode}.b32 %r11, %r9, %r10, 31, -1; \
+             setp.gt.u32 %p2, %r2, 50; @%p2 bra X; and.b32 %r12, %r7, 15; activemask.b32 %r14; shfl.sync.{mode}.b32 %r13, %r11, %r12, 31, %r14; \
+             add.u32 %r11, %r11, %r13; X: st.global.u32 [%rd7], %r11; ret;"
+        );
+        case(&body).agree().unwrap();
+    }
+}

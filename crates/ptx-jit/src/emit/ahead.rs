@@ -151,6 +151,7 @@ impl Emit<'_> {
         let write = match inst.op {
             O::Ld | O::LdNc | O::Ldu => false,
             O::St => true,
+            O::Atom | O::Red => return !self.is_guarded(inst) && super::atomic::is_native(&inst.mods),
             _ => return false,
         };
         let Some(access) = self.access(inst, write) else { return false };
@@ -176,8 +177,8 @@ impl Emit<'_> {
 
     /// Puts an access into its group; `None` if it is to be checked on its own.
     fn join(&mut self, groups: &mut Vec<Group>, site: Site, inst: &Inst, op: &Op) -> Option<()> {
-        let write = inst.op == O::St;
-        let mut access = self.access(inst, write)?;
+        let write = !matches!(inst.op, O::Ld | O::LdNc | O::Ldu);
+        let mut access = self.access_of(inst, write)?;
         if write && access.space == Space::Const || access.space == Space::Param {
             return None;
         }
@@ -219,13 +220,13 @@ impl Emit<'_> {
                 }
             }
             // Elsewhere lanes may well be in several allocations.
-            Addresses::Each(_) => {
+            Addresses::Spread(_) | Addresses::Each(_) => {
                 if !matches!(access.space, Space::Shared | Space::Local) {
                     return None;
                 }
             }
         }
-        if let Some(Class::Uniform(_)) = op.defs.first().map(|def| self.class(*def))
+        if let (false, Some(Class::Uniform(_))) = (write, op.defs.first().map(|def| self.class(*def)))
             && !matches!(addresses, Addresses::Same(_))
         {
             return None;

@@ -27,6 +27,8 @@ impl Emit<'_> {
         let done = match inst.op {
             O::Ld | O::LdNc | O::Ldu => self.ld(site, inst, op),
             O::St => self.st(site, inst, op),
+            O::Atom | O::Red => self.atomic(site, inst, op),
+            O::Membar | O::Fence if inst.guard.is_none() => self.fence(inst),
             O::ShflSync => self.shfl(inst, op),
             O::VoteSync => self.vote(inst, op),
             O::BarWarpSync => true,
@@ -42,6 +44,7 @@ impl Emit<'_> {
             self.fallback(site, inst, op);
         }
         self.note_origin(inst, op);
+        self.note_spread(inst, op);
     }
 
     /// Follows generic addresses of shared and local memory through sums and copies.

@@ -5,9 +5,10 @@
 //! interpreter's step, which finds another allocation or the fault.
 
 use super::inst::Lanes;
+use super::spread::Spread;
 use super::{Emit, LANES, Origin, Rep};
 use crate::frame::{Frame, Window};
-use crate::llvm::{Block, IntPred, Likely, Value};
+use crate::llvm::{Block, IntPred, Likely, Ordering, Value};
 use crate::lower::Operand;
 use crate::plan::{Class, Kind, Name, Op, Pattern, Site};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
@@ -54,15 +55,23 @@ pub(super) enum Addresses {
     Same(Value),
     /// Bases and what the lanes add.
     Pattern(Vec<Value>, Pattern),
+    /// A scalar plus scaled numbers of 32 bits.
+    Spread(Spread),
     /// Anything.
     Each(Vec<Value>),
 }
 
 impl Emit<'_> {
     pub(super) fn access(&self, inst: &Inst, write: bool) -> Option<Access> {
-        if inst.mods.sem() != Sem::Weak {
-            return None;
+        match (inst.mods.sem(), write) {
+            (Sem::Weak | Sem::Volatile | Sem::Relaxed, _) | (Sem::Acquire, false) | (Sem::Release, true) => {}
+            (Sem::Acquire | Sem::Release | Sem::AcqRel | Sem::Sc, _) => return None,
         }
+        self.access_of(inst, write)
+    }
+
+    /// What an instruction reads or writes, however it is ordered.
+    pub(super) fn access_of(&self, inst: &Inst, write: bool) -> Option<Access> {
         let ty = inst.mods.ty();
         if ty.kind() == TyKind::Opaque || ty.bits() < 8 || ty.bits() > 64 {
             return None;
@@ -150,6 +159,11 @@ impl Emit<'_> {
                 }
                 Addresses::Pattern(bases, *pattern)
             }
+            Class::Varying if !narrow && self.spreads.contains_key(&name) => {
+                let spread = self.spreads[&name].clone();
+                let base = shift(self, spread.base);
+                Addresses::Spread(Spread { base, ..spread })
+            }
             Class::Pattern(_) | Class::Varying => {
                 let mut chunks = Vec::new();
                 for c in 0..self.chunks() {
@@ -162,6 +176,15 @@ impl Emit<'_> {
     }
 
     pub(super) fn ld(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
+        let done = self.loaded(site, inst, op);
+        // What comes after in the program must not be read before. The machine keeps the order of loads.
+        if done && inst.mods.sem() == Sem::Acquire {
+            self.b.fence(Ordering::Acquire);
+        }
+        done
+    }
+
+    fn loaded(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
         let Some(mut access) = self.access(inst, false) else { return false };
         if op.defs.len() != access.count as usize {
             return false;
@@ -256,6 +279,9 @@ impl Emit<'_> {
             let Some(operands) = self.values(inst, op, c, next) else { return false };
             values.push(operands.into_iter().map(|value| self.narrow(value, access)).collect());
         }
+        if inst.mods.sem() == Sem::Release {
+            self.b.fence(Ordering::Release);
+        }
         if self.foreseen {
             let Some(places) = self.placed(access, &addresses) else { return false };
             self.store_places(access, &places, op, &values);
@@ -289,7 +315,7 @@ impl Emit<'_> {
     }
 
     /// A register's value as an element of memory.
-    fn narrow(&self, value: Value, access: Access) -> Value {
+    pub(super) fn narrow(&self, value: Value, access: Access) -> Value {
         let ty = self.b.like(value.ty(), self.int(access.bits));
         let have = value.ty().element_bits();
         if have > access.bits {
@@ -322,7 +348,14 @@ impl Emit<'_> {
     }
 
     /// Renews the window of the site, and leaves the access to the interpreter.
-    fn slow(&mut self, site: Site, inst: &Inst, op: &Op, access: Access, addresses: &Addresses) -> Vec<Rep> {
+    pub(super) fn slow(
+        &mut self,
+        site: Site,
+        inst: &Inst,
+        op: &Op,
+        access: Access,
+        addresses: &Addresses,
+    ) -> Vec<Rep> {
         let mask = self.scalar(op.uses[0]);
         let reach = Reach {
             site,
@@ -348,7 +381,7 @@ impl Emit<'_> {
                 let low = i64::from(pattern.lanes.iter().min().copied().unwrap_or(0));
                 self.b.add(bases[0], self.c64((low + reach.lo) as u64))
             }
-            Addresses::Pattern(..) | Addresses::Each(_) => {
+            Addresses::Pattern(..) | Addresses::Spread(_) | Addresses::Each(_) => {
                 let chunks = self.each(addresses);
                 let lane = self.lowest(mask);
                 let place = self.scratch.expect("made at the start");
@@ -372,9 +405,10 @@ impl Emit<'_> {
     }
 
     /// Addresses of any shape as vectors.
-    fn each(&mut self, addresses: &Addresses) -> Vec<Value> {
+    pub(super) fn each(&mut self, addresses: &Addresses) -> Vec<Value> {
         match addresses {
             Addresses::Each(chunks) => chunks.clone(),
+            Addresses::Spread(spread) => self.widened(spread),
             Addresses::Pattern(bases, pattern) => {
                 (0..self.chunks()).map(|c| self.expand(bases, pattern, c)).collect()
             }
@@ -420,7 +454,7 @@ impl Emit<'_> {
                     (lanes.iter().min().copied().unwrap_or(0), lanes.iter().max().copied().unwrap_or(0));
                 (high - low) as u32 + own
             }
-            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Each(_) => own,
+            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Spread(_) | Addresses::Each(_) => own,
         }
     }
 
@@ -479,7 +513,10 @@ impl Emit<'_> {
                 }
                 all
             }
-            Addresses::Pattern(..) | Addresses::Each(_) => {
+            Addresses::Spread(spread) if spread.scale.is_multiple_of(align) => {
+                Some(self.spread_fits(reach, spread, (start, limit), (!whole).then_some(mask)))
+            }
+            Addresses::Pattern(..) | Addresses::Spread(_) | Addresses::Each(_) => {
                 let mut bad = None;
                 for (c, chunk) in self.each(addresses).into_iter().enumerate() {
                     let splat = |value| self.b.splat(value, self.width);
@@ -539,7 +576,7 @@ impl Emit<'_> {
     }
 
     /// Whether all accesses fit their bounds, and the addresses of the process.
-    fn places(
+    pub(super) fn places(
         &mut self,
         site: Site,
         access: Access,
@@ -581,6 +618,9 @@ impl Emit<'_> {
             Addresses::Same(address) => Addresses::Same(scalar(address)),
             Addresses::Pattern(bases, pattern) => {
                 Addresses::Pattern(bases.iter().map(scalar).collect(), pattern.clone())
+            }
+            Addresses::Spread(spread) => {
+                Addresses::Spread(Spread { base: scalar(&spread.base), ..spread.clone() })
             }
             Addresses::Each(chunks) => {
                 let origin = self.b.splat(origin, self.width);

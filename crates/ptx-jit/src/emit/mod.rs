@@ -7,11 +7,13 @@
 //! own (others wait in the same frame) are never written; inactive lanes hold anything but poison.
 
 mod ahead;
+pub(crate) mod atomic;
 mod exit;
 mod fallback;
 mod inst;
 pub(crate) mod memory;
 mod nan;
+mod spread;
 mod sync;
 mod transfer;
 mod value;
@@ -114,8 +116,12 @@ struct Emit<'a> {
     windows: HashMap<(Site, u32), u32>,
     /// Generic addresses of which it is known where they were made.
     origins: HashMap<Name, Origin>,
+    /// 64-bit values of which it is known how they are made up.
+    spreads: HashMap<Name, spread::Spread>,
     /// Whether the access that is emitted was checked where its node began.
     foreseen: bool,
+    /// By block: whether it belongs to a loop that may only be waiting.
+    waits: Vec<bool>,
     /// How instructions are lowered.
     lowerings: HashMap<Site, Option<Rc<Lowering>>>,
     /// By name: whether it may hold any NaN.
@@ -159,7 +165,9 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         scratch: None,
         windows: HashMap::new(),
         origins: HashMap::new(),
+        spreads: HashMap::new(),
         foreseen: false,
+        waits: crate::machine::waiting_blocks(job.function),
         lowerings: HashMap::new(),
         loose: Vec::new(),
         head,
@@ -243,7 +251,7 @@ impl Emit<'_> {
             self.reps[zero.0 as usize] = Some(Rep::Scalar(value));
         }
         // A place for values that go through memory; its block must dominate all.
-        let place = self.b.alloca(self.b.vec(self.int(64), 64), 64);
+        let place = self.b.alloca(self.b.vec(self.int(64), 128), 64);
         self.scratch = Some(place);
     }
 

@@ -2,7 +2,7 @@
 
 use super::inst::Lanes;
 use super::{Emit, LANES, Rep};
-use crate::llvm::{IntPred, Value};
+use crate::llvm::{Cpu, IntPred, Value};
 use crate::lower::Operand;
 use crate::plan::{Name, Op, Site};
 use ptx::ir::{Dst, Inst, Src};
@@ -175,8 +175,12 @@ impl Emit<'_> {
         let ty = self.b.vec(self.int(32), self.width);
         let splat = |emit: &Self, value: u64| emit.b.const_splat(ty, value);
         let place = self.scratch.expect("made at the start");
-        for (at, own) in own.iter().enumerate() {
-            self.b.store(*own, self.b.offset(place, at as u64 * u64::from(self.width) * 4), 4);
+        // With 16 lanes to a chunk one instruction takes from both.
+        let pair = (self.env.cpu == Cpu::Avx512 && own.len() == 2).then(|| (own[0], own[1]));
+        if pair.is_none() {
+            for (at, own) in own.iter().enumerate() {
+                self.b.store(*own, self.b.offset(place, at as u64 * u64::from(self.width) * 4), 4);
+            }
         }
         let (mut taken, mut valid) = (Vec::new(), Vec::new());
         for (at, own) in own.iter().enumerate() {
@@ -212,10 +216,14 @@ impl Emit<'_> {
             };
             let source = self.b.select(ok, source, lane);
             let source = self.b.and(source, low);
-            let offsets = self.b.shl(source, splat(self, 2));
-            let places = self.b.gep(place, offsets);
-            let all = self.b.ones(self.bits_type());
-            let from = self.b.gather(places, 4, all, *own);
+            let from = if let Some((low, high)) = pair {
+                self.b.intrinsic("llvm.x86.avx512.vpermi2var.d.512", &[], &[low, source, high])
+            } else {
+                let offsets = self.b.shl(source, splat(self, 2));
+                let places = self.b.gep(place, offsets);
+                let all = self.b.ones(self.bits_type());
+                self.b.gather(places, 4, all, *own)
+            };
             let value = if self.full {
                 from
             } else {

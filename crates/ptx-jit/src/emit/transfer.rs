@@ -52,11 +52,16 @@ impl Emit<'_> {
                         (0..count).map(value).collect()
                     } else if lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * step) {
                         self.run(base, c, access, op)
+                    } else if access.count == 1
+                        && access.bits < 32
+                        && lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * 4)
+                    {
+                        vec![self.parts_of_words(base, c, access, op)]
                     } else {
                         let added: Vec<u64> = lanes.iter().map(|l| i64::from(*l) as u64).collect();
                         let added = self.b.const_ints(self.int(64), &added);
                         let chunk = self.b.add(self.b.splat(base, self.width), added);
-                        self.gathered(chunk, c, access, op)
+                        self.gathered(self.b.int_to_ptr(chunk), c, access, op)
                     };
                     for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
                         list.push(self.extend(value, access, *def));
@@ -64,10 +69,11 @@ impl Emit<'_> {
                 }
                 all.into_iter().map(Rep::Chunks).collect()
             }
-            Addresses::Each(chunks) => {
+            Addresses::Spread(_) | Addresses::Each(_) => {
                 let mut all: Vec<Vec<Value>> = vec![Vec::new(); count];
-                for (c, chunk) in chunks.iter().enumerate() {
-                    let loaded = self.gathered(*chunk, c as u32, access, op);
+                for c in 0..self.chunks() {
+                    let pointers = self.pointers(places, c);
+                    let loaded = self.gathered(pointers, c, access, op);
                     for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
                         list.push(self.extend(value, access, *def));
                     }
@@ -105,14 +111,41 @@ impl Emit<'_> {
         (0..access.count).map(pick).collect()
     }
 
-    fn gathered(&self, chunk: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
+    /// Bytes or halves that lie four bytes apart: parts of the aligned words around them, which are in the same pages.
+    fn parts_of_words(&self, base: Value, c: u32, access: Access, op: &Op) -> Value {
+        let ty = self.b.vec(self.int(32), self.width);
+        let aligned = self.b.and(base, self.c64(!3));
+        let pointer = self.b.int_to_ptr(aligned);
+        let words = if self.whole(op) {
+            self.b.load(ty, pointer, 4)
+        } else {
+            let bits = self.mask_chunk(self.scalar(op.uses[0]), c);
+            self.b.masked_load(pointer, 4, bits, self.b.zero(ty))
+        };
+        let more = self.b.and(base, self.c64(3));
+        let more = self.b.trunc(self.b.shl(more, self.c64(3)), self.int(32));
+        let parts = self.b.lshr(words, self.b.splat(more, self.width));
+        self.b.trunc(parts, self.b.vec(self.int(access.bits), self.width))
+    }
+
+    /// The pointers of a chunk, where lanes have one each.
+    fn pointers(&self, places: &Addresses, c: u32) -> Value {
+        match places {
+            Addresses::Spread(spread) => self.spread_pointers(spread, c),
+            Addresses::Each(chunks) => self.b.int_to_ptr(chunks[c as usize]),
+            Addresses::Same(_) | Addresses::Pattern(..) => {
+                unreachable!("ptxvm bug: places of lanes together")
+            }
+        }
+    }
+
+    fn gathered(&self, pointers: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
         let ty = self.b.vec(self.int(access.bits), self.width);
         let lanes = if self.whole(op) {
             self.b.ones(self.bits_type())
         } else {
             self.mask_chunk(self.scalar(op.uses[0]), c)
         };
-        let pointers = self.b.int_to_ptr(chunk);
         let load = |at: u32| {
             let offset = self.c64(u64::from(at * access.bits / 8));
             let pointers = if at == 0 { pointers } else { self.b.gep(pointers, offset) };
@@ -169,13 +202,14 @@ impl Emit<'_> {
                         let added: Vec<u64> = lanes.iter().map(|l| i64::from(*l) as u64).collect();
                         let added = self.b.const_ints(self.int(64), &added);
                         let chunk = self.b.add(self.b.splat(base, self.width), added);
-                        self.scattered(chunk, c, access, op, &values[c as usize]);
+                        self.scattered(self.b.int_to_ptr(chunk), c, access, op, &values[c as usize]);
                     }
                 }
             }
-            Addresses::Each(chunks) => {
-                for (c, chunk) in chunks.iter().enumerate() {
-                    self.scattered(*chunk, c as u32, access, op, &values[c]);
+            Addresses::Spread(_) | Addresses::Each(_) => {
+                for c in 0..self.chunks() {
+                    let pointers = self.pointers(places, c);
+                    self.scattered(pointers, c, access, op, &values[c as usize]);
                 }
             }
         }
@@ -202,13 +236,12 @@ impl Emit<'_> {
         }
     }
 
-    fn scattered(&self, chunk: Value, c: u32, access: Access, op: &Op, values: &[Value]) {
+    fn scattered(&self, pointers: Value, c: u32, access: Access, op: &Op, values: &[Value]) {
         let lanes = if self.whole(op) {
             self.b.ones(self.bits_type())
         } else {
             self.mask_chunk(self.scalar(op.uses[0]), c)
         };
-        let pointers = self.b.int_to_ptr(chunk);
         for (at, value) in values.iter().enumerate() {
             let offset = self.c64(at as u64 * u64::from(access.bits / 8));
             let pointers = if at == 0 { pointers } else { self.b.gep(pointers, offset) };

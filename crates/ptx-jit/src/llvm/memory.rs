@@ -175,6 +175,12 @@ impl Builder<'_> {
         Value(call!(LLVMBuildGEP2(self.raw, self.int(8).0, pointer.0, &mut offset, 1, NAMELESS)))
     }
 
+    /// Pointers moved by so many elements of a type, signed.
+    pub(crate) fn gep_of(&self, element: Type, pointer: Value, index: Value) -> Value {
+        let mut index = index.0;
+        Value(call!(LLVMBuildGEP2(self.raw, element.0, pointer.0, &mut index, 1, NAMELESS)))
+    }
+
     /// A pointer moved by a constant number of bytes.
     pub(crate) fn offset(&self, pointer: Value, bytes: u64) -> Value {
         if bytes == 0 {

@@ -130,13 +130,9 @@ impl Lower<'_, '_> {
     }
 
     fn reciprocal_root(&self, a: Value) -> Value {
-        let b = self.b;
-        let zero = b.zero(a.ty());
-        let root = b.intrinsic("llvm.sqrt", &[a.ty()], &[self.size(a)]);
-        let inverse = b.fdiv(self.one(a), root);
-        let at_zero = b.fdiv(self.one(a), a);
-        let below = b.select(b.fcmp(FloatPred::Oeq, a, zero), at_zero, self.constant(a, 0x7fff_ffff));
-        b.select(b.fcmp(FloatPred::Ogt, a, zero), inverse, below)
+        // The root of a zero keeps its sign, and that of what is below is a NaN.
+        let root = self.b.intrinsic("llvm.sqrt", &[a.ty()], &[a]);
+        self.b.fdiv(self.one(a), root)
     }
 
     fn power_of_two(&self, a: Value) -> Value {

@@ -264,6 +264,27 @@ impl Lower<'_, '_> {
         b.select(b.fcmp(FloatPred::Uno, result, result), nan, result)
     }
 
+    /// What an atomic addition makes of two numbers given as bits.
+    pub(crate) fn atomic_sum(&self, old: Value, more: Value, ftz: bool) -> Value {
+        let b = self.b;
+        let single = old.ty().element_bits() == 32;
+        let number = b.like(old.ty(), if single { b.f32() } else { b.f64() });
+        let (x, y) = (b.bitcast(old, number), b.bitcast(more, number));
+        let sum = if !single {
+            self.number_or_nan_f64(b.fadd(x, y), &[x, y])
+        } else if ftz {
+            self.canonical_number(self.flushed(b.fadd(self.flushed(x), self.flushed(y))))
+        } else {
+            self.canonical_number(b.fadd(x, y))
+        };
+        b.bitcast(sum, old.ty())
+    }
+
+    fn canonical_number(&self, number: Value) -> Value {
+        let bits = self.b.bitcast(number, self.b.like(number.ty(), self.b.int(32)));
+        self.canonical_f32(bits)
+    }
+
     /// a * b + c, rounded once to nearest.
     pub(super) fn fused(&self, v: &[Value]) -> Value {
         let b = self.b;

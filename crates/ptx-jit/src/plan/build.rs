@@ -159,6 +159,7 @@ pub(super) fn build(
         classes: Vec::new(),
         entries: found,
         zeros: Vec::new(),
+        needed: Vec::new(),
     };
     link(&mut plan);
     Some(plan)

@@ -351,6 +351,8 @@ pub struct Plan {
     pub entries: Vec<Entry>,
     /// Values that are zero.
     pub zeros: Vec<Name>,
+    /// By name: whether anything reads it.
+    pub needed: Vec<bool>,
 }
 
 /// What the plan is made for.

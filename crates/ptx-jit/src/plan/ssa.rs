@@ -253,6 +253,7 @@ fn sweep(plan: &mut Plan, function: &Function, machine: &impl Machine) {
         node.phis.retain(|phi| needed[phi.def.0 as usize]);
         node.ops.retain(|op| needed_itself(op) || op.defs.iter().any(|d| needed[d.0 as usize]));
     }
+    plan.needed = needed;
     for entry in &mut plan.entries {
         let node = &plan.nodes[entry.node.0 as usize];
         let load = |op: &Op| match op.kind {

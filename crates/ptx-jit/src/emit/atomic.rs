@@ -1,0 +1,531 @@
+//! `atom`, `red` and fences.
+//!
+//! Lanes act one after another in ascending order, each on its own place. Shared memory belongs to the CTA's one OS thread, so that its
+//! updates are plain; elsewhere they are atomic. Where all lanes have one address and nobody asks for the old value, they are one
+//! update by their sum (or what the operation is).
+//!
+//! Invariant: a loop that may only be waiting for others ([`machine::waits`](crate::machine::waits)) has no native atomics, so that the
+//! interpreter's step tells the scheduler whether it changed anything.
+
+use super::inst::Lanes;
+use super::memory::{Access, Addresses};
+use super::spread::Spread;
+use super::{Emit, LANES, Rep};
+use crate::llvm::{AtomicOp, IntPred, Likely, Ordering, Value};
+use crate::lower::{Lower, Operand};
+use crate::plan::{Name, Op, Site};
+use ptx::ir::{Inst, Src};
+use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty, Word};
+
+/// Where the lanes' addresses, operands and old values are put.
+const ADDRESSES: u64 = 0;
+const SECOND: u64 = 256;
+const THIRD: u64 = 512;
+const OLD: u64 = 768;
+
+/// What is done at one place.
+#[derive(Clone, Copy)]
+struct Update {
+    op: AtomOp,
+    ty: Ty,
+    /// Whether the memory is this thread's alone.
+    own: bool,
+    /// Whether subnormals are flushed.
+    ftz: bool,
+}
+
+/// An operand by lane: the same for all, or in the scratch area from there.
+#[derive(Clone, Copy)]
+enum ByLane {
+    Same(Value),
+    Stored(u64),
+}
+
+/// Whether the operation is an atomic one that has native code.
+pub(crate) fn is_native(mods: &ptx::isa::Mods) -> bool {
+    let Some(op) = mods.atom_op() else { return false };
+    let ty = mods.ty();
+    let number = ty == Ty::F32 || ty == Ty::F64;
+    let sized = matches!(ty.bits(), 32 | 64) && ty != Ty::F16x2;
+    // Which memory a generic address leads to decides whether a sum is flushed.
+    let known = ty != Ty::F32 || mods.space() != Space::Generic;
+    sized
+        && !mods.has(Word::Noftz)
+        && mods.vec() == 1
+        && (!number || op == AtomOp::Exch || op == AtomOp::Add && known)
+}
+
+impl Emit<'_> {
+    pub(super) fn atomic(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
+        if !is_native(&inst.mods) || self.waits[site.block as usize] {
+            return false;
+        }
+        let Some(mut access) = self.access_of(inst, true) else { return false };
+        let mut next = 1;
+        let Some(addresses) = self.addresses(inst, op, &mut next, &mut access) else { return false };
+        if !matches!(access.space, Space::Shared | Space::Global | Space::Generic) {
+            return false;
+        }
+        let (Some(kind), ty) = (inst.mods.atom_op(), inst.mods.ty()) else { return false };
+        let bits = |name: &Name| self.scalar_type(self.kind(*name)).element_bits();
+        if op.defs.first().is_some_and(|def| bits(def) != ty.bits()) {
+            return false;
+        }
+        let own = access.space == Space::Shared;
+        let update = Update { op: kind, ty, own, ftz: !own };
+        let mut operands = Vec::new();
+        for src in inst.srcs.iter().skip(1).filter(|src| **src != Src::Absent) {
+            let Some(values) = self.operand_of(src, op, &mut next, inst, access) else { return false };
+            operands.push(values);
+        }
+        if operands.len() != if kind == AtomOp::Cas { 2 } else { 1 } {
+            return false;
+        }
+        if self.foreseen {
+            let Some(places) = self.placed(access, &addresses) else { return false };
+            let old = self.updates(update, &places, &operands, inst.mods.sem(), op);
+            self.give(op, old);
+            return true;
+        }
+        let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
+        let (fast, slow) = self.fork(fits);
+        self.b.position_at_end(fast);
+        let old = self.updates(update, &places, &operands, inst.mods.sem(), op);
+        let fast_end = self.b.current_block();
+        let done = self.b.append_block(self.function, "updated");
+        self.b.br(done);
+        self.b.position_at_end(slow);
+        let stepped = self.slow(site, inst, op, access, &addresses);
+        let slow_end = self.b.current_block();
+        self.b.br(done);
+        self.b.position_at_end(done);
+        if let (Some(old), Some(Rep::Chunks(stepped))) = (old, stepped.first()) {
+            let merged = old.iter().zip(stepped).map(|(a, b)| {
+                let phi = self.b.phi(a.ty());
+                self.b.add_incoming(phi, *a, fast_end);
+                self.b.add_incoming(phi, *b, slow_end);
+                phi
+            });
+            let merged = merged.collect();
+            self.give(op, Some(merged));
+        } else {
+            self.give(op, None);
+        }
+        true
+    }
+
+    /// Defines the old values; nobody reads them if there are none.
+    fn give(&mut self, op: &Op, old: Option<Vec<Value>>) {
+        if let Some(def) = op.defs.first() {
+            let zero = self.b.zero(self.b.vec(self.scalar_type(self.kind(*def)), self.width));
+            let old = old.unwrap_or_else(|| vec![zero; self.chunks() as usize]);
+            self.reps[def.0 as usize] = Some(Rep::Chunks(old));
+        }
+    }
+
+    /// An operand behind the address: one value for all lanes, or a vector for each chunk.
+    fn operand_of(
+        &mut self,
+        src: &Src,
+        op: &Op,
+        next: &mut usize,
+        inst: &Inst,
+        access: Access,
+    ) -> Option<Rep> {
+        let at = *next;
+        let uniform = match src {
+            Src::Imm(_) => true,
+            Src::Reg(_) => op.uses.get(at).is_some_and(|name| self.is_scalar(*name)),
+            _ => false,
+        };
+        if uniform {
+            let value = match self.operand(src, op, next, Lanes::First(0), inst)? {
+                Operand::Value(value) => value,
+                Operand::Imm(bits) => self.c64(bits),
+                Operand::Absent => return None,
+            };
+            return Some(Rep::Scalar(self.narrow(value, access)));
+        }
+        let mut chunks = Vec::new();
+        for c in 0..self.chunks() {
+            *next = at;
+            let Operand::Value(value) = self.operand(src, op, next, Lanes::Chunk(c), inst)? else {
+                return None;
+            };
+            chunks.push(self.narrow(value, access));
+        }
+        Some(Rep::Chunks(chunks))
+    }
+
+    /// Carries the updates out; the old values, if they are wanted.
+    fn updates(
+        &mut self,
+        update: Update,
+        places: &Addresses,
+        operands: &[Rep],
+        sem: Sem,
+        op: &Op,
+    ) -> Option<Vec<Value>> {
+        match sem {
+            Sem::Release | Sem::AcqRel => self.b.fence(Ordering::Release),
+            Sem::Sc => self.b.fence(Ordering::SequentiallyConsistent),
+            Sem::Weak | Sem::Volatile | Sem::Relaxed | Sem::Acquire => {}
+        }
+        let (mask, whole) = (self.scalar(op.uses[0]), self.whole(op));
+        let wanted = op.defs.iter().any(|def| self.job.plan.needed[def.0 as usize]);
+        let sums = !wanted && sum(update).is_some();
+        let old = match places {
+            Addresses::Same(place) if sums => {
+                self.summed(update, *place, &operands[0], mask, whole);
+                None
+            }
+            Addresses::Spread(_) | Addresses::Each(_) if sums => {
+                let done = self.b.append_block(self.function, "done");
+                let (one, several) = (
+                    self.b.append_block(self.function, "one"),
+                    self.b.append_block(self.function, "several"),
+                );
+                let (same, place) = self.is_one(places, mask, whole);
+                self.b.cond_br(same, one, several, Likely::Unknown);
+                self.b.position_at_end(one);
+                self.summed(update, place, &operands[0], mask, whole);
+                self.b.br(done);
+                self.b.position_at_end(several);
+                self.each_lane(update, places, operands, mask, whole, false);
+                self.b.br(done);
+                self.b.position_at_end(done);
+                None
+            }
+            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Spread(_) | Addresses::Each(_) => {
+                self.each_lane(update, places, operands, mask, whole, wanted)
+            }
+        };
+        match sem {
+            Sem::Acquire | Sem::AcqRel => self.b.fence(Ordering::Acquire),
+            Sem::Sc => self.b.fence(Ordering::SequentiallyConsistent),
+            Sem::Weak | Sem::Volatile | Sem::Relaxed | Sem::Release => {}
+        }
+        old
+    }
+
+    /// Whether all running lanes have one address, and that address.
+    fn is_one(&mut self, places: &Addresses, mask: Value, whole: bool) -> (Value, Value) {
+        let chunks = match places {
+            Addresses::Spread(spread) => spread.index.clone(),
+            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Each(_) => self.each(places),
+        };
+        let chunks = chunks.as_slice();
+        let place = if whole {
+            self.b.extract(chunks[0], 0)
+        } else {
+            let lane = self.lowest(mask);
+            self.lane_of(chunks, lane)
+        };
+        let mut differ = None;
+        for (c, chunk) in chunks.iter().enumerate() {
+            let mut other = self.b.icmp(IntPred::Ne, *chunk, self.b.splat(place, self.width));
+            if !whole {
+                let lanes = self.mask_chunk(mask, c as u32);
+                other = self.b.and(other, lanes);
+            }
+            differ = Some(match differ {
+                None => other,
+                Some(others) => self.b.or(others, other),
+            });
+        }
+        let differ = self.any(differ.expect("there are chunks"));
+        let same = self.b.not(differ);
+        let place = match places {
+            Addresses::Spread(spread) => self.one_of(spread, place),
+            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Each(_) => place,
+        };
+        if whole {
+            return (same, place);
+        }
+        let some = self.b.icmp(IntPred::Ne, mask, self.c32(0));
+        (self.b.and(same, some), place)
+    }
+
+    /// One update by all running lanes' operands together.
+    fn summed(&mut self, update: Update, place: Value, operand: &Rep, mask: Value, whole: bool) {
+        let Some((name, idle)) = sum(update) else { return };
+        let ty = self.int(update.ty.bits());
+        let add = update.op == AtomOp::Add;
+        let total = match operand {
+            Rep::Scalar(value) if add => {
+                let count = self.b.intrinsic("llvm.ctpop", &[self.int(32)], &[mask]);
+                let count = self.b.zext(count, self.int(64));
+                let count = if ty == self.int(32) { self.b.trunc(count, ty) } else { count };
+                self.b.mul(count, *value)
+            }
+            Rep::Scalar(value) => *value,
+            Rep::Bases(chunks) | Rep::Chunks(chunks) => {
+                let mut all = None;
+                for (c, chunk) in chunks.iter().enumerate() {
+                    let mut chunk = *chunk;
+                    if !whole {
+                        let lanes = self.mask_chunk(mask, c as u32);
+                        chunk = self.b.select(lanes, chunk, self.b.const_int(chunk.ty(), idle));
+                    }
+                    let part = self.b.intrinsic(name, &[chunk.ty()], &[chunk]);
+                    all = Some(match all {
+                        None => part,
+                        Some(others) => self.combined(update, others, part, None),
+                    });
+                }
+                all.expect("there are chunks")
+            }
+        };
+        // Nobody runs: nothing is done. An operand that is the same for all would not be idle.
+        let place = self.b.int_to_ptr(place);
+        let place = if whole {
+            place
+        } else {
+            let some = self.b.icmp(IntPred::Ne, mask, self.c32(0));
+            self.b.select(some, place, self.scratch.expect("made at the start"))
+        };
+        self.update(update, place, total, None);
+    }
+
+    /// The lanes' updates, one after another.
+    fn each_lane(
+        &mut self,
+        update: Update,
+        places: &Addresses,
+        operands: &[Rep],
+        mask: Value,
+        whole: bool,
+        wanted: bool,
+    ) -> Option<Vec<Value>> {
+        let bytes = u64::from(update.ty.bits() / 8);
+        let address = match places {
+            Addresses::Same(place) => ByLane::Same(*place),
+            Addresses::Spread(spread) => {
+                self.put(ADDRESSES, &spread.index);
+                ByLane::Stored(ADDRESSES)
+            }
+            Addresses::Pattern(..) | Addresses::Each(_) => {
+                let chunks = self.each(places);
+                self.put(ADDRESSES, &chunks);
+                ByLane::Stored(ADDRESSES)
+            }
+        };
+        let put = |emit: &mut Self, at: u64, operand: Option<&Rep>| match operand {
+            None => None,
+            Some(Rep::Scalar(value)) => Some(ByLane::Same(*value)),
+            Some(Rep::Bases(chunks) | Rep::Chunks(chunks)) => {
+                emit.put(at, chunks);
+                Some(ByLane::Stored(at))
+            }
+        };
+        let second = put(self, SECOND, operands.first())?;
+        let third = put(self, THIRD, operands.get(1));
+        let ty = self.int(update.ty.bits());
+        let lane = |emit: &mut Self, lane: Value| {
+            let place = match places {
+                Addresses::Spread(spread) => {
+                    let index = emit.take(address, emit.int(32), lane);
+                    emit.one_of(spread, index)
+                }
+                Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Each(_) => {
+                    emit.take(address, emit.int(64), lane)
+                }
+            };
+            let place = emit.b.int_to_ptr(place);
+            let second = emit.take(second, ty, lane);
+            let third = third.map(|third| emit.take(third, ty, lane));
+            let old = emit.update(update, place, second, third);
+            if wanted {
+                let at = emit.b.mul(lane, emit.c64(bytes));
+                let to = emit.b.gep(emit.area(OLD), at);
+                emit.b.store(old, to, bytes as u32);
+            }
+        };
+        let from = self.b.current_block();
+        let (turn, done) =
+            (self.b.append_block(self.function, "lane"), self.b.append_block(self.function, "lanes"));
+        if whole {
+            const STEP: u64 = 4;
+            self.b.br(turn);
+            self.b.position_at_end(turn);
+            let first = self.b.phi(self.int(64));
+            self.b.add_incoming(first, self.c64(0), from);
+            for more in 0..STEP {
+                let at = if more == 0 { first } else { self.b.add(first, self.c64(more)) };
+                lane(self, at);
+            }
+            let next = self.b.add(first, self.c64(STEP));
+            self.b.add_incoming(first, next, self.b.current_block());
+            let more = self.b.icmp(IntPred::Ult, next, self.c64(LANES.into()));
+            self.b.cond_br(more, turn, done, Likely::Yes);
+        } else {
+            let none = self.b.icmp(IntPred::Eq, mask, self.c32(0));
+            self.b.cond_br(none, done, turn, Likely::No);
+            self.b.position_at_end(turn);
+            let left = self.b.phi(self.int(32));
+            self.b.add_incoming(left, mask, from);
+            let at = self.lowest(left);
+            let at = self.b.zext(at, self.int(64));
+            lane(self, at);
+            let less = self.b.sub(left, self.c32(1));
+            let next = self.b.and(left, less);
+            self.b.add_incoming(left, next, self.b.current_block());
+            let none = self.b.icmp(IntPred::Eq, next, self.c32(0));
+            self.b.cond_br(none, done, turn, Likely::Unknown);
+        }
+        self.b.position_at_end(done);
+        if !wanted {
+            return None;
+        }
+        let vector = self.b.vec(ty, self.width);
+        let chunk = |c: u32| {
+            let at = u64::from(c * self.width) * bytes;
+            self.b.load(vector, self.b.offset(self.area(OLD), at), bytes as u32)
+        };
+        Some((0..self.chunks()).map(chunk).collect())
+    }
+
+    /// The value of a spread with that index.
+    fn one_of(&self, spread: &Spread, index: Value) -> Value {
+        let long = self.int(64);
+        let wide = if spread.signed { self.b.sext(index, long) } else { self.b.zext(index, long) };
+        let steps = self.b.mul(wide, self.c64(spread.scale));
+        self.b.add(steps, spread.base)
+    }
+
+    fn area(&self, at: u64) -> Value {
+        self.b.offset(self.scratch.expect("made at the start"), at)
+    }
+
+    /// Puts a value's chunks into the scratch area.
+    fn put(&self, at: u64, chunks: &[Value]) {
+        for (c, chunk) in chunks.iter().enumerate() {
+            let bytes = chunk.ty().element_bits() / 8;
+            let more = c as u64 * u64::from(self.width * bytes);
+            self.b.store(*chunk, self.area(at + more), bytes);
+        }
+    }
+
+    /// A lane's operand.
+    fn take(&self, operand: ByLane, ty: crate::llvm::Type, lane: Value) -> Value {
+        match operand {
+            ByLane::Same(value) => value,
+            ByLane::Stored(at) => {
+                let bytes = ty.element_bits() / 8;
+                let offset = self.b.mul(lane, self.c64(bytes.into()));
+                self.b.load(ty, self.b.gep(self.area(at), offset), bytes)
+            }
+        }
+    }
+
+    /// One lane's update; the old value.
+    fn update(&mut self, update: Update, place: Value, b: Value, c: Option<Value>) -> Value {
+        let (ty, bytes) = (self.int(update.ty.bits()), update.ty.bits() / 8);
+        if update.own {
+            let old = self.b.load(ty, place, bytes);
+            let new = self.combined(update, old, b, c);
+            self.b.store(new, place, bytes);
+            return old;
+        }
+        if let (AtomOp::Cas, Some(c)) = (update.op, c) {
+            return self.b.cmpxchg(place, b, c, Ordering::Monotonic).0;
+        }
+        if let Some(op) = machine_op(update) {
+            return self.b.atomicrmw(op, place, b, Ordering::Monotonic);
+        }
+        let first = self.b.load_atomic(ty, place, bytes, Ordering::Monotonic);
+        let from = self.b.current_block();
+        let (again, done) =
+            (self.b.append_block(self.function, "again"), self.b.append_block(self.function, "replaced"));
+        self.b.br(again);
+        self.b.position_at_end(again);
+        let old = self.b.phi(ty);
+        self.b.add_incoming(old, first, from);
+        let new = self.combined(update, old, b, c);
+        let (found, stored) = self.b.cmpxchg(place, old, new, Ordering::Monotonic);
+        self.b.add_incoming(old, found, self.b.current_block());
+        self.b.cond_br(stored, done, again, Likely::Yes);
+        self.b.position_at_end(done);
+        old
+    }
+
+    /// What the operation makes of the old value.
+    fn combined(&self, update: Update, old: Value, b: Value, c: Option<Value>) -> Value {
+        let signed = matches!(update.ty, Ty::S32 | Ty::S64);
+        let pick = |name: &str| self.b.intrinsic(name, &[old.ty()], &[old, b]);
+        let compare = |pred| self.b.icmp(pred, old, b);
+        let (zero, one) = (self.b.zero(old.ty()), self.b.const_int(old.ty(), 1));
+        match update.op {
+            AtomOp::And => self.b.and(old, b),
+            AtomOp::Or => self.b.or(old, b),
+            AtomOp::Xor => self.b.xor(old, b),
+            AtomOp::Exch => b,
+            AtomOp::Add if matches!(update.ty, Ty::F32 | Ty::F64) => {
+                let l = Lower { b: &self.b, env: self.env, lanes: 1, carry_in: None, carry_out: None };
+                l.atomic_sum(old, b, update.ftz)
+            }
+            AtomOp::Add => self.b.add(old, b),
+            AtomOp::Min => pick(if signed { "llvm.smin" } else { "llvm.umin" }),
+            AtomOp::Max => pick(if signed { "llvm.smax" } else { "llvm.umax" }),
+            AtomOp::Inc => {
+                let more = self.b.add(old, one);
+                self.b.select(compare(IntPred::Uge), zero, more)
+            }
+            AtomOp::Dec => {
+                let less = self.b.sub(old, one);
+                let none = self.b.icmp(IntPred::Eq, old, zero);
+                let over = self.b.or(none, compare(IntPred::Ugt));
+                self.b.select(over, b, less)
+            }
+            AtomOp::Cas => match c {
+                Some(c) => self.b.select(compare(IntPred::Eq), c, old),
+                None => old,
+            },
+        }
+    }
+
+    /// `membar` and `fence`.
+    pub(super) fn fence(&mut self, inst: &Inst) -> bool {
+        let weaker = inst.op == O::Fence && inst.mods.sem() == Sem::AcqRel;
+        self.b.fence(if weaker { Ordering::AcquireRelease } else { Ordering::SequentiallyConsistent });
+        true
+    }
+}
+
+/// The reduction of vectors that is as good as updates one after another, and the operand that changes nothing.
+fn sum(update: Update) -> Option<(&'static str, u64)> {
+    if matches!(update.ty, Ty::F32 | Ty::F64) {
+        return None;
+    }
+    let bits = update.ty.bits();
+    let all = u64::MAX >> (64 - bits);
+    let top = 1 << (bits - 1);
+    Some(match (update.op, matches!(update.ty, Ty::S32 | Ty::S64)) {
+        (AtomOp::Add, _) => ("llvm.vector.reduce.add", 0),
+        (AtomOp::And, _) => ("llvm.vector.reduce.and", all),
+        (AtomOp::Or, _) => ("llvm.vector.reduce.or", 0),
+        (AtomOp::Min, false) => ("llvm.vector.reduce.umin", all),
+        (AtomOp::Max, false) => ("llvm.vector.reduce.umax", 0),
+        (AtomOp::Min, true) => ("llvm.vector.reduce.smin", all ^ top),
+        (AtomOp::Max, true) => ("llvm.vector.reduce.smax", top),
+        (AtomOp::Xor | AtomOp::Exch | AtomOp::Cas | AtomOp::Inc | AtomOp::Dec, _) => return None,
+    })
+}
+
+/// The machine's atomic operation, where there is one.
+fn machine_op(update: Update) -> Option<AtomicOp> {
+    let number = matches!(update.ty, Ty::F32 | Ty::F64);
+    let signed = matches!(update.ty, Ty::S32 | Ty::S64);
+    Some(match update.op {
+        AtomOp::Exch => AtomicOp::Xchg,
+        AtomOp::Add if !number => AtomicOp::Add,
+        AtomOp::And => AtomicOp::And,
+        AtomOp::Or => AtomicOp::Or,
+        AtomOp::Xor => AtomicOp::Xor,
+        AtomOp::Min if signed => AtomicOp::Min,
+        AtomOp::Max if signed => AtomicOp::Max,
+        AtomOp::Min => AtomicOp::Umin,
+        AtomOp::Max => AtomicOp::Umax,
+        AtomOp::Add | AtomOp::Inc | AtomOp::Dec | AtomOp::Cas => return None,
+    })
+}
