@@ -222,11 +222,18 @@ impl LoadedModule {
         self.variables.get(var.0 as usize).copied().flatten()
     }
 
+    /// The type of the texture, sampler or surface variable of that name.
+    pub fn opaque_named(&self, name: &str) -> Option<ptx::isa::Ty> {
+        let mut all = self.program.variables.iter().filter(|variable| variable.ty.kind() == TyKind::Opaque);
+        all.find(|variable| variable.name == name).map(|variable| variable.ty)
+    }
+
     /// The address and size of the `.global` or `.const` variable of that name.
     pub fn variable_named(&self, name: &str) -> Option<(u64, u64)> {
         let mut all = self.program.variables.iter().zip(&self.variables);
         all.find_map(|(variable, address)| {
-            let address = address.filter(|_| variable.name == name)?;
+            let address =
+                address.filter(|_| variable.name == name && variable.ty.kind() != TyKind::Opaque)?;
             Some((address, variable.bytes))
         })
     }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: it is made by the first `cuInit` and lives as long as the process.
 
+use crate::array::{CudaArray, Mipmap};
 use crate::context::{Context, Primary};
 use crate::event::Event;
 use crate::function::Function;
@@ -12,6 +13,8 @@ use crate::module::Module;
 use crate::pool::Pool;
 use crate::status::Status;
 use crate::stream::Queue;
+use crate::texref::Reference;
+use crate::texture::Objects;
 use ptxvm::{Engine, Error, ErrorKind, Launch, Vm};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -28,6 +31,14 @@ pub(crate) struct Driver {
     pub(crate) modules: Handles<Module>,
     /// `CUfunction`, `CUkernel`
     pub(crate) functions: Handles<Function>,
+    /// `CUarray`
+    pub(crate) arrays: Handles<CudaArray>,
+    /// `CUmipmappedArray`
+    pub(crate) mipmaps: Handles<Mipmap>,
+    /// `CUtexref`, `CUsurfref`
+    pub(crate) references: Handles<Reference>,
+    /// `CUtexObject`, `CUsurfObject`
+    pub(crate) objects: Objects,
     /// `CUlinkState`
     pub(crate) links: Handles<Link>,
     /// `CUstream`
@@ -160,6 +171,10 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
             contexts: Handles::default(),
             modules: Handles::default(),
             functions: Handles::default(),
+            arrays: Handles::default(),
+            mipmaps: Handles::default(),
+            references: Handles::default(),
+            objects: Objects::default(),
             links: Handles::default(),
             streams: Handles::default(),
             events: Handles::default(),

@@ -86,6 +86,11 @@ impl Function {
         self.resources.get_or_init(|| self.kernel.resources())
     }
 
+    /// The module, or library, that it is of.
+    pub(crate) fn module(&self) -> Handle {
+        self.module
+    }
+
     /// Limits of its device.
     pub(crate) fn limits(&self) -> Limits {
         Limits::of(self.capability)

@@ -75,10 +75,12 @@ impl<T> Handles<T> {
         table.remove(&handle).ok_or(Status::InvalidHandle)
     }
 
-    /// Forgets those that `gone` says, in no order.
+    /// Forgets those that `gone` says.
     pub(crate) fn remove_if(&self, gone: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let mut table = self.by_handle.write().unwrap_or_else(PoisonError::into_inner);
-        let handles: Vec<Handle> = table.iter().filter(|(_, t)| gone(t)).map(|(handle, _)| *handle).collect();
+        let mut handles: Vec<Handle> =
+            table.iter().filter(|(_, t)| gone(t)).map(|(handle, _)| *handle).collect();
+        handles.sort_unstable();
         handles.iter().filter_map(|handle| table.remove(handle)).collect()
     }
 }

@@ -9,9 +9,11 @@
 //! What it does not do: it answers no undocumented table and no check of the vendor.
 #![allow(non_snake_case, reason = "entry points have the names of the driver API")]
 
+mod array;
 mod attributes;
 mod context;
 mod copy;
+mod copy_box;
 mod driver;
 mod entry;
 mod event;
@@ -33,3 +35,5 @@ mod refused;
 mod status;
 mod stream;
 mod symbols;
+mod texref;
+mod texture;

@@ -115,10 +115,8 @@ fn add(driver: &Driver, context: Arc<Context>, loaded: ptxvm::Module) -> Handle 
 
 /// Forgets a module and its functions. Memory of its variables goes when its launches have ended.
 fn unload(driver: &Driver, handle: Handle) -> Answer {
-    let module = driver.modules.remove(handle)?;
-    for function in module.functions().values() {
-        let _forgotten = driver.functions.remove(*function);
-    }
+    driver.modules.remove(handle)?;
+    driver.functions.remove_if(|function| function.module() == handle);
     Ok(())
 }
 

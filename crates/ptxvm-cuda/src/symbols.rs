@@ -6,7 +6,6 @@ mod names;
 #[cfg(test)]
 mod tests;
 
-use crate::driver::driver;
 use crate::entry::{Entry, entries};
 use crate::ffi::{Out, Pointer, Text};
 use crate::log;
@@ -32,6 +31,10 @@ pub(crate) const TABLES: &[&[Entry]] = &[
     crate::memory::ENTRIES,
     crate::pool::ENTRIES,
     crate::copy::ENTRIES,
+    crate::copy_box::ENTRIES,
+    crate::array::ENTRIES,
+    crate::texture::ENTRIES,
+    crate::texref::ENTRIES,
     crate::stream::ENTRIES,
     crate::event::ENTRIES,
     crate::refused::ENTRIES,
@@ -70,7 +73,7 @@ pub(crate) fn find_version(name: &str, version: u32, per_thread: bool) -> Found 
 }
 
 fn address(name: Text, out: Out<Pointer>, version: c_int, flags: u64, status: Out<c_int>) -> Answer {
-    driver()?;
+    // Also before `cuInit`: programs look that up as well.
     let name = name.get()?;
     out.check()?;
     let version = u32::try_from(version).map_err(|_| Status::InvalidValue)?;

@@ -12,7 +12,7 @@ use ptx::check::Unresolved;
 use ptx::check::module::FuncId;
 use ptx::diag::{Code, Diagnostic};
 use ptx::ir::{ParamPlace, RegClass};
-use ptx::isa::Space;
+use ptx::isa::{Space, Ty};
 use ptx_exec::bind;
 use ptx_exec::launch::{LaunchConfig, LaunchError, LoadError, LoadedModule};
 use std::sync::Arc;
@@ -113,6 +113,15 @@ impl Module {
     /// The address and size of a `.global` or `.const` variable.
     pub fn global(&self, name: &str) -> Option<(u64, u64)> {
         self.loaded.variable_named(name)
+    }
+
+    /// Whether the texture or surface variable of that name is a surface; `None` where there is none, or a sampler.
+    pub fn opaque_is_surface(&self, name: &str) -> Option<bool> {
+        match self.loaded.opaque_named(name)? {
+            Ty::Texref => Some(false),
+            Ty::Surfref => Some(true),
+            _ => None,
+        }
     }
 
     /// Binds a texture, sampler or surface to the module-scope variable of that name, for the launches that follow. What was bound before is

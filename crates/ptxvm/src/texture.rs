@@ -54,6 +54,37 @@ impl Array {
         Ok(Self { image, _device: Arc::clone(device) })
     }
 
+    /// Texels of device memory by address: rows of a 1d or 2d image, `pitch` bytes apart. Accesses after the memory is freed trap.
+    pub(crate) fn at(
+        device: &Arc<Device>,
+        address: u64,
+        shape: Shape,
+        format: Format,
+        pitch: u64,
+    ) -> Result<Self, Error> {
+        let image = Image::linear(&device.memory, address, shape, format, pitch)?;
+        Ok(Self { image, _device: Arc::clone(device) })
+    }
+
+    /// The same texels in another format of the same size, and only so many levels from the first one on.
+    ///
+    /// # Errors
+    /// Of the caller, where there are no such levels or the format has another size.
+    pub fn view(&self, format: Format, first: u32, levels: u32) -> Result<Self, Error> {
+        Ok(Self { image: self.image.view(format, first, levels)?, _device: Arc::clone(&self._device) })
+    }
+
+    /// The device address of row `y` of a plane of a level, for [`Vm::read`](crate::Vm::read) and [`Vm::write`](crate::Vm::write). Planes are slices of a 3d array, else layers,
+    /// in each its faces.
+    pub fn row(&self, level: u32, plane: u64, y: u64) -> Option<u64> {
+        self.image.row(level, plane, y)
+    }
+
+    /// Extent of a level in texels, and how many planes it has.
+    pub fn extent(&self, level: u32) -> Option<([u32; 3], u64)> {
+        self.image.extent(level)
+    }
+
     /// Its geometry and extent.
     pub fn shape(&self) -> &Shape {
         self.image.shape()

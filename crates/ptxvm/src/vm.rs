@@ -227,6 +227,14 @@ impl Vm {
         Array::linear(&self.device, buffer, shape, format, pitch)
     }
 
+    /// Device memory by address, seen as texels: rows of a 1d or 2d image, `pitch` bytes apart. Accesses after it is freed trap.
+    ///
+    /// # Errors
+    /// Of the caller, where rows or pitch do not suit the format.
+    pub fn array_at(&self, address: u64, shape: Shape, format: Format, pitch: u64) -> Result<Array, Error> {
+        Array::at(&self.device, address, shape, format, pitch)
+    }
+
     /// A texture, sampler or surface with a handle of its own, for [`Arg::object`](crate::Arg::object); `name` stands in traps.
     ///
     /// # Errors

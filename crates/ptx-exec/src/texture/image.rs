@@ -140,6 +140,8 @@ pub struct Image {
     levels: Vec<Level>,
     /// The allocation, where the image has one of its own.
     owned: Option<u64>,
+    /// The image that this one is a view of.
+    whole: Option<Arc<Image>>,
 }
 
 impl std::fmt::Debug for Image {
@@ -173,7 +175,14 @@ impl Image {
         for level in &mut levels {
             level.start += address;
         }
-        Ok(Arc::new(Self { memory: Arc::clone(memory), shape, format, levels, owned: Some(address) }))
+        Ok(Arc::new(Self {
+            memory: Arc::clone(memory),
+            shape,
+            format,
+            levels,
+            owned: Some(address),
+            whole: None,
+        }))
     }
 
     /// An image of one or two dimensions that is memory at an address, rows `pitch` bytes apart. The host keeps the memory; an access after it is freed traps.
@@ -203,7 +212,56 @@ impl Image {
             )));
         }
         let level = Level { start: address, pitch, plane: pitch * rows, planes: 1, size: shape.size };
-        Ok(Arc::new(Self { memory: Arc::clone(memory), shape, format, levels: vec![level], owned: None }))
+        Ok(Arc::new(Self {
+            memory: Arc::clone(memory),
+            shape,
+            format,
+            levels: vec![level],
+            owned: None,
+            whole: None,
+        }))
+    }
+
+    /// The same texels read in another format of the same size, and only so many levels from the first one on.
+    ///
+    /// # Errors
+    /// [`ImageError::Shape`] where there are no such levels, or texels of the format have another size or alignment.
+    pub fn view(self: &Arc<Self>, format: Format, first: u32, levels: u32) -> Result<Arc<Self>, ImageError> {
+        let end = first.checked_add(levels).filter(|end| levels > 0 && *end <= self.shape.levels);
+        let Some(end) = end else {
+            return Err(ImageError::Shape(format!(
+                "{levels} levels from {first} on, of {}",
+                self.shape.levels
+            )));
+        };
+        if format.bytes() != self.format.bytes() || format.unit() != self.format.unit() {
+            return Err(ImageError::Shape(format!(
+                "texels of {} bytes seen as {format:?}",
+                self.format.bytes()
+            )));
+        }
+        let size = self.shape.size.map(|n| level_size(n, first));
+        let levels_seen = self.levels[first as usize..end as usize].to_vec();
+        Ok(Arc::new(Self {
+            memory: Arc::clone(&self.memory),
+            shape: Shape { size, levels, ..self.shape },
+            format,
+            levels: levels_seen,
+            owned: None,
+            whole: Some(Arc::clone(self)),
+        }))
+    }
+
+    /// The address of a row of a level: row `y` of plane `plane`, as [`Image`] counts planes.
+    pub fn row(&self, level: u32, plane: u64, y: u64) -> Option<u64> {
+        let level = self.levels.get(level as usize)?;
+        let inside = plane < level.planes && y < u64::from(level.size[1]);
+        inside.then(|| level.start + plane * level.plane + y * level.pitch)
+    }
+
+    /// Extent of a level in texels, and how many planes it has.
+    pub fn extent(&self, level: u32) -> Option<([u32; 3], u64)> {
+        self.levels.get(level as usize).map(|level| (level.size, level.planes))
     }
 
     /// The memory that it lies in.
@@ -223,7 +281,7 @@ impl Image {
 
     /// Whether it is memory that the host gave.
     pub fn is_linear(&self) -> bool {
-        self.owned.is_none()
+        self.whole.as_ref().map_or(self.owned.is_none(), |whole| whole.is_linear())
     }
 
     /// Extent of a level, the last one beyond.

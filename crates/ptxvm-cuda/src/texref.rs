@@ -1,0 +1,348 @@
+//! Texture and surface references: textures and surfaces that modules declare.
+//!
+//! Invariant: what a reference says when a launch is made is what the launch sees; a change binds the module's variable again.
+
+use crate::array::{CudaArray, Plain};
+use crate::context::current;
+use crate::driver::{Driver, driver, status_of};
+use crate::entry::entries;
+use crate::ffi::{In, Out, Text};
+use crate::handles::Handle;
+use crate::module::Module;
+use crate::status::{Answer, Status};
+use crate::texture::{AS_INTEGER, NORMALIZED, address_mode, filter_mode, linear, rows, seen};
+use ptxvm::{Array, Descriptor, Sampler};
+use std::ffi::{c_int, c_uint};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// A reference.
+pub(crate) struct Reference {
+    /// The variable that it is; `None` for one that a program made itself.
+    variable: Option<(Weak<Module>, String)>,
+    /// Whether it is a texture's.
+    texture: bool,
+    state: Mutex<State>,
+}
+
+/// What a reference binds.
+#[derive(Clone)]
+enum Source {
+    Nothing,
+    Array(Handle, Arc<CudaArray>),
+    Mipmap(Handle),
+    Linear(u64, usize),
+    Rows(u64, usize, usize, usize),
+}
+
+struct State {
+    format: (c_int, c_int),
+    address: [c_int; 3],
+    filter: c_int,
+    level_filter: c_int,
+    flags: c_uint,
+    anisotropy: c_uint,
+    source: Source,
+}
+
+impl Reference {
+    fn new(variable: Option<(Weak<Module>, String)>, texture: bool) -> Self {
+        let state = State {
+            format: (32, 1),
+            address: [1; 3],
+            filter: 0,
+            level_filter: 0,
+            flags: 0,
+            anisotropy: 0,
+            source: Source::Nothing,
+        };
+        Self { variable, texture, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and binds again.
+    fn change(&self, driver: &Driver, change: impl FnOnce(&mut State) -> Answer) -> Answer {
+        let mut state = self.state();
+        change(&mut state)?;
+        let Some((module, name)) = &self.variable else { return Ok(()) };
+        let module = module.upgrade().ok_or(Status::InvalidHandle)?;
+        let Some(descriptor) = self.descriptor(driver, &state)? else { return Ok(()) };
+        module.loaded.bind(name, &descriptor).map_err(|error| status_of(&error))
+    }
+
+    fn texels(driver: &Driver, state: &State) -> Result<Option<Array>, Status> {
+        let as_integer = state.flags & AS_INTEGER != 0;
+        let kind = (state.format.0, state.format.1 as c_uint);
+        Ok(Some(match &state.source {
+            Source::Nothing => return Ok(None),
+            Source::Array(_, array) => seen(&array.array, &array.description, (array.level, 1), as_integer)?,
+            Source::Mipmap(handle) => {
+                let mipmap = driver.mipmaps.get(*handle)?;
+                seen(&mipmap.array, &mipmap.description, (0, mipmap.array.shape().levels), as_integer)?
+            }
+            Source::Linear(address, bytes) => linear(driver, *address, kind, *bytes, as_integer)?,
+            Source::Rows(address, width, height, pitch) => {
+                rows(driver, *address, kind, (*width, *height, *pitch), as_integer)?
+            }
+        }))
+    }
+
+    fn descriptor(&self, driver: &Driver, state: &State) -> Result<Option<Descriptor>, Status> {
+        if !self.texture {
+            return match &state.source {
+                Source::Array(_, array) => Ok(Some(
+                    Descriptor::surface(&array.array, array.level).map_err(|error| status_of(&error))?,
+                )),
+                Source::Nothing | Source::Mipmap(_) | Source::Linear(..) | Source::Rows(..) => Ok(None),
+            };
+        }
+        let Some(texels) = Self::texels(driver, state)? else { return Ok(None) };
+        let [x, y, z] = state.address;
+        let sampler = Sampler {
+            filter: filter_mode(state.filter)?,
+            addr: [address_mode(x)?, address_mode(y)?, address_mode(z)?],
+            level_filter: filter_mode(state.level_filter)?,
+            ..Sampler::default()
+        };
+        Ok(Some(Descriptor::texture(&texels, Some(state.flags & NORMALIZED != 0), Some(sampler))))
+    }
+}
+
+fn reference(handle: Handle, texture: bool) -> Result<(&'static Driver, Arc<Reference>), Status> {
+    let driver = driver()?;
+    let reference = driver.references.get(handle)?;
+    if reference.texture == texture { Ok((driver, reference)) } else { Err(Status::InvalidHandle) }
+}
+
+/// The reference of a module's variable.
+fn of_module(out: Out<Handle>, module: Handle, name: Text, texture: bool) -> Answer {
+    let (driver, _) = current()?;
+    out.check()?;
+    let module = driver.modules.get(module)?;
+    let name = name.get()?;
+    if module.loaded.opaque_is_surface(&name) != Some(!texture) {
+        return Err(Status::NotFound);
+    }
+    let mut known = module.references.lock().unwrap_or_else(PoisonError::into_inner);
+    let make =
+        || driver.references.insert(Reference::new(Some((Arc::downgrade(&module), name.clone())), texture));
+    out.set(*known.entry(name.clone()).or_insert_with(make))
+}
+
+fn change(handle: Handle, with: impl FnOnce(&mut State) -> Answer) -> Answer {
+    let (driver, reference) = reference(handle, true)?;
+    reference.change(driver, with)
+}
+
+fn set_array(handle: Handle, array: Handle, texture: bool) -> Answer {
+    let (driver, reference) = reference(handle, texture)?;
+    let found = driver.arrays.get(array)?;
+    reference.change(driver, |state| {
+        state.format = (found.description.format, found.description.channels as c_int);
+        state.source = Source::Array(array, found);
+        Ok(())
+    })
+}
+
+fn get_array(out: Out<Handle>, handle: Handle, texture: bool) -> Answer {
+    out.check()?;
+    match &reference(handle, texture)?.1.state().source {
+        Source::Array(array, _) => out.set(*array),
+        Source::Nothing | Source::Mipmap(_) | Source::Linear(..) | Source::Rows(..) => {
+            Err(Status::InvalidValue)
+        }
+    }
+}
+
+fn dimension(number: c_int) -> Result<usize, Status> {
+    usize::try_from(number).ok().filter(|number| *number < 3).ok_or(Status::InvalidValue)
+}
+
+entries! { ENTRIES;
+    /// A texture that a module declares.
+    fn cuModuleGetTexRef(handle: Out<Handle>, module: Handle, name: Text) {
+        of_module(handle, module, name, true)
+    }
+
+    /// A surface that a module declares.
+    fn cuModuleGetSurfRef(handle: Out<Handle>, module: Handle, name: Text) {
+        of_module(handle, module, name, false)
+    }
+
+    /// Makes a texture reference of no module.
+    fn cuTexRefCreate(handle: Out<Handle>) {
+        let (driver, _) = current()?;
+        handle.check()?;
+        handle.set(driver.references.insert(Reference::new(None, true)))
+    }
+
+    /// Destroys a texture reference.
+    fn cuTexRefDestroy(handle: Handle) {
+        let (driver, _) = reference(handle, true)?;
+        driver.references.remove(handle).map(|_| ())
+    }
+
+    /// Reads from an array.
+    fn cuTexRefSetArray(handle: Handle, array: Handle, flags: c_uint) {
+        // `CU_TRSA_OVERRIDE_FORMAT` must be given.
+        if flags != 1 {
+            return Err(Status::InvalidValue);
+        }
+        set_array(handle, array, true)
+    }
+
+    /// Reads from an array with levels.
+    fn cuTexRefSetMipmappedArray(handle: Handle, mipmap: Handle, flags: c_uint) {
+        let (driver, reference) = reference(handle, true)?;
+        if flags != 1 {
+            return Err(Status::InvalidValue);
+        }
+        driver.mipmaps.get(mipmap)?;
+        reference.change(driver, |state| {
+            state.source = Source::Mipmap(mipmap);
+            Ok(())
+        })
+    }
+
+    /// Reads from linear memory.
+    fn cuTexRefSetAddress_v2(offset: Out<usize>, handle: Handle, address: u64, bytes: usize) {
+        offset.set_optional(0)?;
+        change(handle, |state| {
+            state.source = if address == 0 { Source::Nothing } else { Source::Linear(address, bytes) };
+            Ok(())
+        })
+    }
+
+    /// Reads from rows of memory.
+    fn cuTexRefSetAddress2D_v3(handle: Handle, description: In<Plain>, address: u64, pitch: usize) {
+        let Plain { width, height, format, channels } = description.get()?;
+        change(handle, |state| {
+            state.format = (format, channels as c_int);
+            state.source = Source::Rows(address, width, height, pitch);
+            Ok(())
+        })
+    }
+
+    /// The format of texels of memory.
+    fn cuTexRefSetFormat(handle: Handle, format: c_int, channels: c_int) {
+        crate::array::format(format, channels as c_uint, true)?;
+        change(handle, |state| {
+            state.format = (format, channels);
+            Ok(())
+        })
+    }
+
+    /// What is read outside.
+    fn cuTexRefSetAddressMode(handle: Handle, number: c_int, mode: c_int) {
+        address_mode(mode)?;
+        let number = dimension(number)?;
+        change(handle, |state| {
+            state.address[number] = mode;
+            Ok(())
+        })
+    }
+
+    /// How texels are filtered.
+    fn cuTexRefSetFilterMode(handle: Handle, mode: c_int) {
+        filter_mode(mode)?;
+        change(handle, |state| {
+            state.filter = mode;
+            Ok(())
+        })
+    }
+
+    /// How levels are filtered.
+    fn cuTexRefSetMipmapFilterMode(handle: Handle, mode: c_int) {
+        filter_mode(mode)?;
+        change(handle, |state| {
+            state.level_filter = mode;
+            Ok(())
+        })
+    }
+
+    /// Whether texels are read as integers, and coordinates are normalised.
+    fn cuTexRefSetFlags(handle: Handle, flags: c_uint) {
+        if flags & !(AS_INTEGER | NORMALIZED) != 0 {
+            return Err(Status::InvalidValue);
+        }
+        change(handle, |state| {
+            state.flags = flags;
+            Ok(())
+        })
+    }
+
+    /// Anisotropy: noted, as textures without levels have none.
+    fn cuTexRefSetMaxAnisotropy(handle: Handle, anisotropy: c_uint) {
+        change(handle, |state| {
+            state.anisotropy = anisotropy;
+            Ok(())
+        })
+    }
+
+    /// The array that is read.
+    fn cuTexRefGetArray(array: Out<Handle>, handle: Handle) {
+        get_array(array, handle, true)
+    }
+
+    /// The memory that is read.
+    fn cuTexRefGetAddress_v2(address: Out<u64>, handle: Handle) {
+        address.check()?;
+        match &reference(handle, true)?.1.state().source {
+            Source::Linear(at, _) | Source::Rows(at, ..) => address.set(*at),
+            Source::Nothing | Source::Array(..) | Source::Mipmap(_) => Err(Status::InvalidValue),
+        }
+    }
+
+    /// What is read outside.
+    fn cuTexRefGetAddressMode(mode: Out<c_int>, handle: Handle, number: c_int) {
+        mode.check()?;
+        mode.set(reference(handle, true)?.1.state().address[dimension(number)?])
+    }
+
+    /// How texels are filtered.
+    fn cuTexRefGetFilterMode(mode: Out<c_int>, handle: Handle) {
+        mode.check()?;
+        mode.set(reference(handle, true)?.1.state().filter)
+    }
+
+    /// Format and channels.
+    fn cuTexRefGetFormat(format: Out<c_int>, channels: Out<c_int>, handle: Handle) {
+        let (_, reference) = reference(handle, true)?;
+        let state = reference.state();
+        format.set_optional(state.format.0)?;
+        channels.set_optional(state.format.1)
+    }
+
+    /// Whether texels are read as integers, and coordinates are normalised.
+    fn cuTexRefGetFlags(flags: Out<c_uint>, handle: Handle) {
+        flags.check()?;
+        flags.set(reference(handle, true)?.1.state().flags)
+    }
+
+    /// Anisotropy.
+    fn cuTexRefGetMaxAnisotropy(anisotropy: Out<c_int>, handle: Handle) {
+        anisotropy.check()?;
+        anisotropy.set(reference(handle, true)?.1.state().anisotropy as c_int)
+    }
+
+    /// Makes a texture reference known to a function: the module's variable is.
+    fn cuParamSetTexRef(function: Handle, _unit: c_int, handle: Handle) {
+        let (driver, _) = reference(handle, true)?;
+        driver.functions.get(function).map(|_| ())
+    }
+
+    /// Reads and writes an array.
+    fn cuSurfRefSetArray(handle: Handle, array: Handle, flags: c_uint) {
+        if flags != 0 {
+            return Err(Status::InvalidValue);
+        }
+        set_array(handle, array, false)
+    }
+
+    /// The array that is read and written.
+    fn cuSurfRefGetArray(array: Out<Handle>, handle: Handle) {
+        get_array(array, handle, false)
+    }
+}
