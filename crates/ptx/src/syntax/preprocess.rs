@@ -16,10 +16,11 @@ use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// How deep the replacements of macros may nest.
 const MAX_DEPTH: usize = 64;
-/// How many bytes macros may add to a text; chosen, so that a short text cannot ask for much memory.
+/// How many bytes macros may add to a text beyond its own length; chosen, so that a short text cannot ask for much memory.
 const MAX_ADDED: usize = 4 << 20;
 
 /// A text after its preprocessor lines have been followed, and what was wrong with them.
@@ -42,6 +43,8 @@ pub(crate) fn preprocess(source: &str) -> Preprocessed<'_> {
         conditions: Vec::new(),
         diagnostics: Vec::new(),
         added: 0,
+        most: MAX_ADDED.saturating_add(source.len()),
+        overfull: false,
         depth: 0,
         closings: None,
     };
@@ -76,8 +79,8 @@ fn has_directives(source: &str) -> bool {
 
 /// What a name stands for.
 struct Macro {
-    /// Names of the parameters; `None` where it is no function.
-    parameters: Option<Vec<String>>,
+    /// Names of the parameters, each with its number; `None` where it is no function.
+    parameters: Option<HashMap<String, usize>>,
     /// Its text, without comments.
     body: Vec<Piece>,
 }
@@ -89,6 +92,14 @@ struct Piece {
     text: String,
     /// Whether something white stands before it.
     blank: bool,
+    /// The name of a macro in what replaces that macro: it is never replaced again.
+    inert: bool,
+}
+
+impl Piece {
+    fn new(kind: TokenKind, text: &str, blank: bool) -> Self {
+        Self { kind, text: text.to_owned(), blank, inert: false }
+    }
 }
 
 /// An open `#if`.
@@ -108,11 +119,14 @@ struct Condition {
 struct Preprocessor<'s> {
     source: &'s str,
     out: String,
-    macros: HashMap<String, Macro>,
+    macros: HashMap<String, Rc<Macro>>,
     conditions: Vec<Condition>,
     diagnostics: Vec<Diagnostic>,
-    /// Bytes that macros have added.
+    /// Bytes that macros have added, and how many they may.
     added: usize,
+    most: usize,
+    /// It has been said that they add too much.
+    overfull: bool,
     /// How deep the replacement at hand is.
     depth: usize,
     /// The `)` of each `(`, as numbers of tokens, once they are needed.
@@ -260,7 +274,7 @@ impl Preprocessor<'_> {
             match name {
                 Some((name, length)) => {
                     let value = u8::from(self.macros.contains_key(&name.text));
-                    result.push(Piece { kind: TokenKind::Integer, text: value.to_string(), blank: true });
+                    result.push(Piece::new(TokenKind::Integer, &value.to_string(), true));
                     at += length;
                 }
                 None => {
@@ -287,7 +301,11 @@ impl Preprocessor<'_> {
                 return;
             };
             let Some(names) = parameter_names(&body[1..close]) else {
-                self.refuse(span, "the parameters of a macro are names with commas between them", help);
+                self.refuse(
+                    span,
+                    "the parameters of a macro are different names with commas between them",
+                    help,
+                );
                 return;
             };
             (Some(names), &body[close + 1..])
@@ -298,12 +316,13 @@ impl Preprocessor<'_> {
             self.refuse(span, "`#` and `##` in macros are not supported", "run `cpp -P` over the text first");
             return;
         }
-        self.macros.insert(name.text.clone(), Macro { parameters, body: body.to_vec() });
+        let replaced = Macro { parameters, body: body.to_vec() };
+        self.macros.insert(name.text.clone(), Rc::new(replaced));
     }
 
     /// Replaces a name in the text; `at` is behind it. Gives where the text goes on.
     fn call(&mut self, tokens: &[Token], at: usize, name: &str) -> usize {
-        let mut written = vec![Piece { kind: TokenKind::Ident, text: name.to_owned(), blank: false }];
+        let mut written = vec![Piece::new(TokenKind::Ident, name, false)];
         let mut end = at;
         let mut newlines = 0;
         if self.macros.get(name).is_some_and(|m| m.parameters.is_some()) {
@@ -318,7 +337,7 @@ impl Preprocessor<'_> {
                 if token.kind.is_trivia() {
                     blank = true;
                 } else {
-                    written.push(Piece { kind: token.kind, text: text.to_owned(), blank });
+                    written.push(Piece::new(token.kind, text, blank));
                     blank = false;
                 }
             }
@@ -340,7 +359,7 @@ impl Preprocessor<'_> {
     /// The `)` of arguments that begin at `at`, behind nothing but blanks and comments.
     fn closing(&mut self, tokens: &[Token], at: usize) -> Option<usize> {
         let open = at + tokens[at..].iter().position(|token| !token.kind.is_trivia())?;
-        let closings = self.closings.get_or_insert_with(|| closings(tokens));
+        let closings = self.closings.get_or_insert_with(|| closings(tokens.iter().map(|token| token.kind)));
         closings.get(&open).copied()
     }
 
@@ -351,33 +370,37 @@ impl Preprocessor<'_> {
             return;
         }
         self.depth += 1;
+        let mut ends: Option<HashMap<usize, usize>> = None;
         let mut at = 0;
         while let Some(piece) = written.get(at) {
             at += 1;
-            let known = piece.kind == TokenKind::Ident && !busy.contains(&piece.text);
-            let Some(known) = self.macros.get(&piece.text).filter(|_| known) else {
+            let inert = piece.inert || busy.contains(&piece.text);
+            let known = piece.kind == TokenKind::Ident && !inert;
+            let Some(known) = self.macros.get(&piece.text).filter(|_| known).cloned() else {
                 self.added = self.added.saturating_add(piece.text.len() + 1);
-                result.push(piece.clone());
+                result.push(Piece { inert, ..piece.clone() });
                 continue;
             };
-            if self.added > MAX_ADDED {
+            if self.added > self.most {
                 self.too_much(span);
                 break;
             }
             let mut body = known.body.clone();
-            if let Some(parameters) = known.parameters.clone() {
-                let Some((arguments, length)) = arguments(&written[at..]) else {
+            if let Some(parameters) = &known.parameters {
+                let ends = ends.get_or_insert_with(|| closings(written.iter().map(|piece| piece.kind)));
+                let Some(close) = ends.get(&at).copied() else {
                     result.push(piece.clone());
                     continue;
                 };
+                let arguments = arguments(&written[at + 1..close]);
                 let none = parameters.is_empty() && arguments.iter().all(Vec::is_empty);
                 if arguments.len() != parameters.len() && !none {
                     let (wanted, have) = (parameters.len(), arguments.len());
                     let message = format!("the macro `{}` has {wanted} parameters, not {have}", piece.text);
                     self.refuse(span, &message, "");
                 }
-                at += length;
-                body = self.substitute(body, &parameters, &arguments, busy, span);
+                at = close + 1;
+                body = self.substitute(body, parameters, &arguments, busy, span);
             }
             if let Some(first) = body.first_mut() {
                 first.blank = piece.blank;
@@ -390,7 +413,7 @@ impl Preprocessor<'_> {
     }
 
     fn too_much(&mut self, span: Span) {
-        if self.diagnostics.iter().all(|d| d.code != Code::TooLarge) {
+        if !std::mem::replace(&mut self.overfull, true) {
             let message = "macros stand for too much text here";
             self.diagnostics.push(Diagnostic::new(Code::TooLarge, span, message).with_section("4.1"));
         }
@@ -400,7 +423,7 @@ impl Preprocessor<'_> {
     fn substitute(
         &mut self,
         body: Vec<Piece>,
-        parameters: &[String],
+        parameters: &HashMap<String, usize>,
         arguments: &[Vec<Piece>],
         busy: &mut Vec<String>,
         span: Span,
@@ -413,10 +436,10 @@ impl Preprocessor<'_> {
         }
         let mut result = Vec::with_capacity(body.len());
         for piece in body {
-            let parameter = parameters.iter().position(|p| *p == piece.text);
+            let parameter = parameters.get(&piece.text).copied();
             match parameter.filter(|_| piece.kind == TokenKind::Ident) {
                 None => result.push(piece),
-                Some(index) if self.added <= MAX_ADDED => {
+                Some(index) if self.added <= self.most => {
                     let argument = expanded.get(index).map_or(&[][..], Vec::as_slice);
                     let bytes: usize = argument.iter().map(|p| p.text.len() + 1).sum();
                     self.added = self.added.saturating_add(bytes);
@@ -434,11 +457,11 @@ impl Preprocessor<'_> {
 }
 
 /// The `)` of each `(`; a line of the preprocessor stands in no arguments.
-fn closings(tokens: &[Token]) -> HashMap<usize, usize> {
+fn closings(tokens: impl Iterator<Item = TokenKind>) -> HashMap<usize, usize> {
     let mut open = Vec::new();
     let mut closings = HashMap::new();
-    for (index, token) in tokens.iter().enumerate() {
-        match token.kind {
+    for (index, kind) in tokens.enumerate() {
+        match kind {
             TokenKind::LParen => open.push(index),
             TokenKind::RParen => {
                 if let Some(start) = open.pop() {
@@ -461,7 +484,7 @@ fn pieces(text: &str) -> Vec<Piece> {
         if token.kind.is_trivia() && token.kind != TokenKind::HashLine {
             blank = true;
         } else {
-            pieces.push(Piece { kind: token.kind, text: token.span.text(text).to_owned(), blank });
+            pieces.push(Piece::new(token.kind, token.span.text(text), blank));
             blank = false;
         }
     }
@@ -474,42 +497,40 @@ fn is_name(piece: &Piece) -> bool {
     piece.kind == TokenKind::Ident && first && !piece.text.contains('$')
 }
 
-/// The names between the parentheses of a macro.
-fn parameter_names(written: &[Piece]) -> Option<Vec<String>> {
+/// The names between the parentheses of a macro, each once.
+fn parameter_names(written: &[Piece]) -> Option<HashMap<String, usize>> {
+    let mut names = HashMap::new();
     if written.is_empty() {
-        return Some(Vec::new());
+        return Some(names);
     }
-    let mut names = Vec::new();
-    for part in written.split(|piece| piece.kind == TokenKind::Comma) {
+    for (number, part) in written.split(|piece| piece.kind == TokenKind::Comma).enumerate() {
         match part {
-            [name] if is_name(name) => names.push(name.text.clone()),
+            [name] if is_name(name) && names.insert(name.text.clone(), number).is_none() => {}
             _ => return None,
         }
     }
     Some(names)
 }
 
-/// The arguments of a macro, and how many pieces they are with their parentheses.
-fn arguments(written: &[Piece]) -> Option<(Vec<Vec<Piece>>, usize)> {
-    if written.first()?.kind != TokenKind::LParen {
-        return None;
-    }
-    let mut arguments = vec![Vec::new()];
+/// The arguments between the parentheses behind a macro's name; one without a piece where there is nothing.
+fn arguments(written: &[Piece]) -> Vec<Vec<Piece>> {
+    let mut arguments = Vec::new();
+    let mut argument = Vec::new();
     let mut open = 0usize;
-    for (index, piece) in written.iter().enumerate() {
+    for piece in written {
         match piece.kind {
             TokenKind::LParen => open += 1,
-            TokenKind::RParen => open -= 1,
+            TokenKind::RParen => open = open.saturating_sub(1),
+            TokenKind::Comma if open == 0 => {
+                arguments.push(std::mem::take(&mut argument));
+                continue;
+            }
             _ => {}
         }
-        match piece.kind {
-            TokenKind::LParen if open == 1 => {}
-            TokenKind::RParen if open == 0 => return Some((arguments, index + 1)),
-            TokenKind::Comma if open == 1 => arguments.push(Vec::new()),
-            _ => arguments.last_mut()?.push(piece.clone()),
-        }
+        argument.push(piece.clone());
     }
-    None
+    arguments.push(argument);
+    arguments
 }
 
 #[cfg(test)]
@@ -539,6 +560,7 @@ mod tests {
         assert_eq!(text("#define A (8*12) // twelve\nbar.sync 1, A;"), "bar.sync 1, (8*12);");
         assert_eq!(text("#define A B\n#define B 3\nA B %A .A A1"), "3 3 %A .A A1");
         assert_eq!(text("#define A A + 1\nA"), "A + 1");
+        assert_eq!(text("#define A A + 1\n#define F(x) x\nF(A)"), "A + 1");
         assert_eq!(text("#define A 1\n#undef A\nA \"A\" /* A */"), "A \"A\" /* A */");
         assert_eq!(preprocess("#define A x, \\\n y\nA").text, "#define A x, \\\n y\nx, y");
     }
@@ -581,5 +603,36 @@ mod tests {
         let result = preprocess(&source);
         assert!(result.diagnostics.iter().any(|d| d.code == Code::TooLarge));
         assert!(result.text.len() < 3 * MAX_ADDED);
+    }
+
+    #[test]
+    fn a_long_text_may_use_macros_in_proportion() {
+        let source = "#define N 32\n".to_owned() + &"N,".repeat(MAX_ADDED / 2);
+        assert_eq!(preprocess(&source).diagnostics, []);
+    }
+
+    /// Each of these would take hours if something were done again for each part.
+    #[test]
+    fn long_lines_take_linear_time() {
+        let many = |what: &str| what.repeat(1 << 16);
+        let refused = [
+            format!("#define F(x) x\n#if {}\n#endif", many("F( ")),
+            format!("#define F(x) x\n#if {}\n#endif", many("F(1) F( ")),
+            format!("#if {}1{}\n#endif", many("("), many(")")),
+            format!("#if {}1\n#endif", many("- ")),
+            format!("#if {}1\n#endif", many("1 ? 1 : ")),
+            many("#if 1\n"),
+            many("#endif\n"),
+        ];
+        for source in refused {
+            assert!(!preprocess(&source).diagnostics.is_empty(), "{}", &source[..40]);
+        }
+        let names: Vec<String> = (0..1 << 15).map(|i| format!("a{i}")).collect();
+        let source = format!("#define F({}) {}\nF({})", names.join(","), names.join(" "), names.join(","));
+        assert_eq!(preprocess(&source).diagnostics, []);
+        let nested = many("#if 1\n") + &many("#endif\n");
+        assert_eq!(preprocess(&nested).diagnostics, []);
+        let sum = format!("#if {}1\n#endif", many("1 + "));
+        assert_eq!(preprocess(&sum).diagnostics, []);
     }
 }
