@@ -1,4 +1,4 @@
-//! `ptxvm check`: every diagnostic of every file, on standard error.
+//! `ptxvm check`: every diagnostic of every file, on standard error; with `--link` also what is wrong between them.
 
 use crate::options::{CheckOptions, Format, gpu_name};
 use crate::{Exit, UsageError};
@@ -8,6 +8,7 @@ pub(crate) fn check(options: &CheckOptions) -> Result<Exit, UsageError> {
     let check_options =
         ptxvm::CheckOptions { gpu_name: gpu_name(options.gpu_name.as_deref())?, strict: options.strict };
     let mut exit = Exit::Done;
+    let mut sources = Vec::new();
     for file in &options.files {
         let (name, text) = match crate::read_source(file) {
             Ok(source) => source,
@@ -17,13 +18,26 @@ pub(crate) fn check(options: &CheckOptions) -> Result<Exit, UsageError> {
                 continue;
             }
         };
-        let checked = ptxvm::check(&name, &text, &check_options);
-        print_diagnostics(&checked, options.format);
-        if checked.module.is_none() && exit == Exit::Done {
-            exit = Exit::Rejected;
+        if options.link {
+            sources.push((name, text));
+        } else {
+            report(&ptxvm::check(&name, &text, &check_options), options.format, &mut exit);
         }
     }
+    // Without one of the files, what it defines would seem to be missing.
+    if options.link && exit == Exit::Done {
+        let texts: Vec<(&str, &str)> =
+            sources.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        report(&ptxvm::link(&texts, &check_options), options.format, &mut exit);
+    }
     Ok(exit)
+}
+
+fn report(checked: &ptxvm::Checked, format: Format, exit: &mut Exit) {
+    print_diagnostics(checked, format);
+    if checked.module.is_none() && *exit == Exit::Done {
+        *exit = Exit::Rejected;
+    }
 }
 
 /// Prints what checking found, on standard error: for people, or one JSON object a line.

@@ -111,6 +111,9 @@ pub(crate) struct CheckOptions {
     /// Turn warnings about what ptxas would reject into errors
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Check the files as one program, as `run --link` links them
+    #[arg(long)]
+    pub(crate) link: bool,
     /// How to print diagnostics
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: Format,
