@@ -1,6 +1,6 @@
 //! Linking: which definition counts, and what is said where modules do not fit together. PTX ISA §11.6.
 
-use ptx::check::module::{Linkage, Module, Operand, Statement};
+use ptx::check::module::{Linkage, LocalRole, Module, Operand, Statement};
 use ptx::check::{CheckOptions, Checked, link, unresolved};
 use ptx::diag::render::{Color, Source};
 
@@ -186,4 +186,22 @@ fn modules_must_fit_together() {
 fn mistakes_of_each_text_are_reported_with_its_name() {
     let shown = refused(&[".entry a() { ret; }", ".entry b() { rat; }"]);
     assert_shows(&shown, &["P0201", "--> 1.ptx:4:14"]);
+}
+
+#[test]
+fn registers_of_module_scope_stay_those_of_their_module() {
+    let texts = [1, 2].map(|n| {
+        format!(
+            ".version 2.3\n.target sm_20\n.address_size 64\n.reg .u32 m, n;\n.local .u32 l;\n\
+             .visible .func f{n} () {{ mov.u32 n, {n}; st.local.u32 [l], n; ret; }}"
+        )
+    });
+    let checked = link(&[("0.ptx", &texts[0]), ("1.ptx", &texts[1])], &CheckOptions::default());
+    let module = checked.module.expect("they fit together");
+    assert_eq!((module.registers.len(), module.locals.len()), (4, 2));
+    let bodies = || module.functions.iter().filter_map(|f| f.body.as_ref());
+    assert_eq!(bodies().map(|body| body.shared[0].1).collect::<Vec<_>>(), [1, 3]);
+    let roles: Vec<LocalRole> = bodies().map(|body| body.locals[0].role).collect();
+    assert_eq!(roles, [LocalRole::Shared(0), LocalRole::Shared(1)]);
+    assert_eq!(ptx::ir::verify::verify(&ptx::ir::lower(module)), []);
 }

@@ -16,7 +16,11 @@ fn check(files: [(&str, &str); 2]) -> Output {
 }
 
 fn ptxvm(args: &[&std::ffi::OsStr]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ptxvm")).env("PTXVM_CACHE_DIR", "").args(args).output().expect("the program starts")
+    Command::new(env!("CARGO_BIN_EXE_ptxvm"))
+        .env("PTXVM_CACHE_DIR", "")
+        .args(args)
+        .output()
+        .expect("the program starts")
 }
 
 fn written(files: [(&str, &str); 2]) -> [PathBuf; 2] {

@@ -373,7 +373,7 @@ impl BodyChecker<'_, '_> {
         }
         if have != space {
             self.atomic_space(site, have, span)?;
-            let named_by_generic = space == Space::Generic && role == LocalRole::Local;
+            let named_by_generic = space == Space::Generic && have == Space::Local;
             if !named_by_generic {
                 return self.wrong_space(span, have, space);
             }
@@ -410,7 +410,8 @@ impl BodyChecker<'_, '_> {
             | LocalRole::Input(_)
             | LocalRole::Return(_)
             | LocalRole::CallParam
-            | LocalRole::Local => None,
+            | LocalRole::Local
+            | LocalRole::Shared(_) => None,
         };
         if let Some(error) = error {
             self.checker.report.push(

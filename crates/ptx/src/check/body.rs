@@ -5,7 +5,7 @@
 
 use super::checker::Checker;
 use super::constexpr;
-use super::declare::{MOST_EXPANDED, Place};
+use super::declare::{MOST_EXPANDED, Place, new_local, new_register};
 use super::inst::Written;
 use super::module::{
     AddressBase, Body, FuncId, FunctionKind, LabelId, LocalId, LocalRole, LocalVar, Param, ProtoId, Register,
@@ -79,6 +79,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         if self.checker.report.errors() == 0 {
             super::suspicion::unused_results(&self.body, &mut self.checker.report);
         }
+        self.order_shared();
         (self.signature, self.body)
     }
 
@@ -232,8 +233,8 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         let text = name.text(self.checker.text);
         match self.checker.scopes.find(text) {
             Some(Found::Entity(Entity::Broken, _)) => None,
-            Some(Found::Entity(Entity::ModuleRegister(index), _)) => self.module_register(index, name.span),
-            Some(Found::Entity(Entity::ModuleLocal(index), _)) => self.module_local(index, name.span),
+            Some(Found::Entity(Entity::ModuleRegister(index), _)) => self.module_register(index),
+            Some(Found::Entity(Entity::ModuleLocal(index), _)) => self.module_local(index),
             Some(Found::Entity(entity, _)) => Some(entity),
             Some(Found::Member(family, depth)) => {
                 let id = RegisterId(self.body.registers.len() as u32);
@@ -265,46 +266,58 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         }
     }
 
-    /// A register of module scope becomes one of the body. In a kernel nothing can tell the difference; a device function
-    /// would have to share it with its callers.
-    fn module_register(&mut self, index: u32, span: Span) -> Option<Entity> {
+    /// A register of module scope becomes one of the body.
+    fn module_register(&mut self, index: u32) -> Option<Entity> {
         if let Some(id) = self.module_registers.get(&index) {
             return Some(Entity::Register(*id));
         }
-        self.shared_with_callers(span)?;
-        let scoped = self.checker.module_scope.get(index as usize)?;
-        let id = new_register(&mut self.body.registers, &scoped.name, &scoped.shape);
+        let register = self.checker.registers.get(index as usize)?.clone();
+        let id = RegisterId(self.body.registers.len() as u32);
+        self.body.registers.push(register);
+        self.body.shared.push((id, index));
         self.module_registers.insert(index, id);
         Some(Entity::Register(id))
     }
 
-    fn module_local(&mut self, index: u32, span: Span) -> Option<Entity> {
+    fn module_local(&mut self, index: u32) -> Option<Entity> {
         if let Some(id) = self.module_locals.get(&index) {
             return Some(Entity::Local(*id));
         }
-        self.shared_with_callers(span)?;
-        let scoped = self.checker.module_scope.get(index as usize)?;
-        let id =
-            new_local(&mut self.body.locals, &scoped.name, &scoped.shape, Space::Local, LocalRole::Local);
+        let local = self.checker.locals.get(index as usize)?.clone();
+        let id = LocalId(self.body.locals.len() as u32);
+        self.body.locals.push(local);
         self.module_locals.insert(index, id);
         Some(Entity::Local(id))
     }
 
-    fn shared_with_callers(&mut self, span: Span) -> Option<()> {
-        if self.kind == FunctionKind::Entry {
-            return Some(());
+    /// Numbers what is of module scope last.
+    fn order_shared(&mut self) {
+        if self.module_registers.is_empty() && self.module_locals.is_empty() {
+            return;
         }
-        let name = span.text(self.checker.text);
-        self.checker.report.push(
-            Diagnostic::new(
-                Code::NotImplemented,
-                span,
-                format!("`{name}` is declared at module scope and used in a device function, which ptxvm does not implement"),
-            )
-            .with_help("declare it in the function, or pass it as a parameter")
-            .with_section("5.1.1"),
-        );
-        None
+        let shared: HashSet<RegisterId> = self.body.shared.iter().map(|(id, _)| *id).collect();
+        let last = |id: u32| shared.contains(&RegisterId(id));
+        let registers = moved(&mut self.body.registers, last);
+        let roles: Vec<LocalRole> = self.body.locals.iter().map(|local| local.role).collect();
+        let last = |id: u32| matches!(roles.get(id as usize), Some(LocalRole::Shared(_)));
+        let locals = moved(&mut self.body.locals, last);
+        let register = |id: RegisterId| RegisterId(registers.get(id.0 as usize).copied().unwrap_or(id.0));
+        let local = |id: LocalId| LocalId(locals.get(id.0 as usize).copied().unwrap_or(id.0));
+        self.body.shared.iter_mut().for_each(|(id, _)| *id = register(*id));
+        for statement in &mut self.body.statements {
+            let Statement::Inst(inst) = statement else { continue };
+            inst.operands.iter_mut().for_each(|operand| operand.renumber(&register, &local));
+            if let Some(guard) = &mut inst.guard {
+                guard.register = register(guard.register);
+            }
+        }
+        for param in self.signature.params.iter_mut().chain(&mut self.signature.returns) {
+            match &mut param.storage {
+                Some(Storage::Register(id)) => *id = register(*id),
+                Some(Storage::Local(id)) => *id = local(*id),
+                None => {}
+            }
+        }
     }
 
     /// The register of an entity, if it is one.
@@ -498,31 +511,20 @@ fn find_label(checker: &mut Checker<'_>, text: &str, span: Span) -> Option<Label
     None
 }
 
-fn new_register(registers: &mut Vec<Register>, name: &str, shape: &Shape) -> RegisterId {
-    let id = RegisterId(registers.len() as u32);
-    registers.push(Register { name: name.to_owned(), ty: shape.ty, vector: shape.vector });
-    id
-}
-
-fn new_local(
-    locals: &mut Vec<LocalVar>,
-    name: &str,
-    shape: &Shape,
-    space: Space,
-    role: LocalRole,
-) -> LocalId {
-    let id = LocalId(locals.len() as u32);
-    locals.push(LocalVar {
-        name: name.to_owned(),
-        space,
-        role,
-        ty: shape.ty,
-        bytes: shape.bytes,
-        align: shape.align,
-        dims: shape.dims.clone(),
-        vector: shape.vector,
-    });
-    id
+/// Moves what is to be last to the end of a list, and gives the new number of each.
+fn moved<T>(list: &mut Vec<T>, last: impl Fn(u32) -> bool) -> Vec<u32> {
+    let first = (0..list.len() as u32).filter(|id| !last(*id)).count() as u32;
+    let (mut front, mut back) = (0, first);
+    let number = |id: u32| {
+        let next = if last(id) { &mut back } else { &mut front };
+        *next += 1;
+        *next - 1
+    };
+    let numbers: Vec<u32> = (0..list.len() as u32).map(number).collect();
+    let mut numbered: Vec<(u32, T)> = numbers.iter().copied().zip(list.drain(..)).collect();
+    numbered.sort_by_key(|(number, _)| *number);
+    list.extend(numbered.into_iter().map(|(_, item)| item));
+    numbers
 }
 
 /// How many names a suggestion is sought among, and how many suggestions a module gets; so that a module full of

@@ -5,7 +5,7 @@
 
 use super::CheckOptions;
 use super::header::Header;
-use super::module::{Function, Module, Signature, Source, Variable};
+use super::module::{Function, LocalVar, Module, Register, Section, Signature, Source, Variable};
 use super::recursion::{self, CallEdge};
 use super::report::Report;
 use super::scope::{Entity, Scopes};
@@ -34,8 +34,9 @@ pub(super) struct Checker<'a> {
     pub(super) prototypes: Vec<Signature>,
     /// Bytes of each constant bank so far.
     pub(super) const_bytes: [u64; 11],
-    /// Registers and local variables of module scope (PTX before 3.0), by name.
-    pub(super) module_scope: Vec<super::declare::ModuleScoped>,
+    /// Registers and local variables of module scope (PTX before 3.0).
+    pub(super) registers: Vec<Register>,
+    pub(super) locals: Vec<LocalVar>,
     /// Bytes of all initialisers so far.
     pub(super) initial_bytes: usize,
     /// Names and labels that `name<N>` has stood for so far, registers aside.
@@ -44,8 +45,9 @@ pub(super) struct Checker<'a> {
     pub(super) calls: Vec<CallEdge>,
     /// Texture identifiers that `.tex` variables take.
     pub(super) texture_ids: u32,
-    /// Whether there is DWARF data.
-    pub(super) has_dwarf: bool,
+    /// DWARF data.
+    pub(super) sections: Vec<Section>,
+    pub(super) dwarf: Vec<String>,
     /// Names that have been reported as missing in this function.
     pub(super) undeclared: HashSet<String>,
     /// How many suggestions have been sought.
@@ -69,12 +71,14 @@ impl<'a> Checker<'a> {
             functions: Vec::new(),
             prototypes: Vec::new(),
             const_bytes: [0; 11],
-            module_scope: Vec::new(),
+            registers: Vec::new(),
+            locals: Vec::new(),
             initial_bytes: 0,
             expanded: 0,
             calls: Vec::new(),
             texture_ids: 0,
-            has_dwarf: false,
+            sections: Vec::new(),
+            dwarf: Vec::new(),
             undeclared: HashSet::new(),
             suggestions: 0,
             selected: HashMap::default(),
@@ -99,6 +103,10 @@ impl<'a> Checker<'a> {
             variables: self.variables,
             functions: self.functions,
             prototypes: self.prototypes,
+            registers: self.registers,
+            locals: self.locals,
+            sections: self.sections,
+            dwarf: self.dwarf,
         };
         (Some(module), diagnostics)
     }
@@ -223,11 +231,13 @@ impl<'a> Checker<'a> {
 
     fn end_of_module(&mut self) {
         self.missing_files();
-        if !self.has_stack() {
+        // With registers or local variables of module scope the ABI is off, and with it the stack.
+        if !self.has_stack() || !self.registers.is_empty() || !self.locals.is_empty() {
             recursion::report(self.functions.len(), &self.calls, &mut self.report);
         }
         if let Some(span) = self.header.debug
-            && !self.has_dwarf
+            && self.sections.is_empty()
+            && self.dwarf.is_empty()
             && self.report.errors() == 0
         {
             self.report.push(
@@ -243,13 +253,13 @@ impl<'a> Checker<'a> {
     }
 
     fn section(&mut self, section: &tree::Section) {
-        self.has_dwarf = true;
         self.needs(section.span, "`.section`", Version::new(2, 0), 10, "11.5.2");
-        super::debug::section(self, section);
+        let section = super::debug::section(self, section);
+        self.sections.push(section);
     }
 
     fn dwarf_line(&mut self, span: Span) {
-        self.has_dwarf = true;
+        self.dwarf.push(span.text(self.text).trim_end().to_owned());
         self.needs(span, "`@@DWARF`", Version::new(1, 2), 10, "11.5.1");
         if span.text(self.text).starts_with("@@dwarf") {
             let text = "`@@dwarf` in lower case is only in a heading of the manual";

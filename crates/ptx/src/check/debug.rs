@@ -1,11 +1,11 @@
 //! Debugging directives and pragmas: `.file`, `.loc`, `.section`, `.pragma`. PTX ISA §11.4.7, §11.5.
 //!
-//! Invariant: a checked `.loc` names a file that exists. The data of sections is checked and not kept: line tables come
+//! Invariant: a checked `.loc` names a file that exists. The data of sections is checked and kept, and not read: line tables come
 //! from `.loc`.
 
 use super::checker::Checker;
 use super::constexpr::{self, Value};
-use super::module::Loc;
+use super::module::{self, Loc, Section, SectionValue};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::Version;
@@ -98,10 +98,12 @@ impl Checker<'_> {
 }
 
 /// Checks the data of a section.
-pub(super) fn section(checker: &mut Checker<'_>, section: &tree::Section) {
+pub(super) fn section(checker: &mut Checker<'_>, section: &tree::Section) -> Section {
+    let mut lines: Vec<module::SectionLine> = Vec::new();
     for line in &section.lines {
         match line {
             SectionLine::Label(name) => {
+                lines.push(module::SectionLine::Label(name.text(checker.text).to_owned()));
                 if !checker.at_least(Version::new(7, 0)) {
                     checker.report.push(
                         Diagnostic::new(
@@ -117,28 +119,59 @@ pub(super) fn section(checker: &mut Checker<'_>, section: &tree::Section) {
                 if ty.value.bits() == 16 {
                     checker.needs(ty.span, "`.b16` in a section", Version::new(6, 0), 10, "11.5.2");
                 }
-                for value in values {
-                    section_value(checker, ty.value.bits(), value);
+                let kept = values.iter().map(|value| section_value(checker, ty.value.bits(), value));
+                match lines.last_mut() {
+                    Some(module::SectionLine::Data(before, list)) if *before == ty.value => list.extend(kept),
+                    Some(_) | None => lines.push(module::SectionLine::Data(ty.value, kept.collect())),
                 }
             }
         }
     }
+    Section { name: section.name.text(checker.text).to_owned(), lines }
 }
 
-fn section_value(checker: &mut Checker<'_>, width: u32, value: &Expr) {
+/// A value; after an error it does not matter which.
+fn section_value(checker: &mut Checker<'_>, width: u32, value: &Expr) -> SectionValue {
+    let address = SectionValue::Address(written(value, checker.text).into());
     let sum = matches!(value.kind, ExprKind::Binary { .. });
     if names_section(value) {
         if sum {
             checker.needs(value.span, SUM, Version::new(3, 2), 10, "11.5.2");
         }
-        return;
+        return address;
     }
     match constexpr::evaluate(value, checker.text, &mut checker.report) {
         Some(Value::Const(number)) if !number.fits(width) => out_of_range(checker, value.span, width),
+        Some(Value::Const(number)) => {
+            let bits = number.bits().unwrap_or(0);
+            return SectionValue::Number(bits & (u64::MAX >> (64 - width.clamp(1, 64))));
+        }
         Some(Value::Symbol(_)) if sum => {
             checker.needs(value.span, SUM, Version::new(3, 2), 10, "11.5.2");
         }
-        Some(Value::Const(_) | Value::Symbol(_)) | None => {}
+        Some(Value::Symbol(_)) | None => {}
+    }
+    address
+}
+
+/// An address without blanks and comments.
+fn written(value: &Expr, text: &str) -> String {
+    match &value.kind {
+        ExprKind::Paren(inner) => format!("({})", written(inner, text)),
+        ExprKind::Unary { op, operand } => format!("{}{}", op.symbol(), written(operand, text)),
+        ExprKind::Binary { op, left, right } => {
+            format!("{}{}{}", written(left, text), op.symbol(), written(right, text))
+        }
+        ExprKind::Section(_)
+        | ExprKind::Name(_)
+        | ExprKind::Integer { .. }
+        | ExprKind::Double(_)
+        | ExprKind::Single(_)
+        | ExprKind::WarpSz
+        | ExprKind::Generic(_)
+        | ExprKind::Mask { .. }
+        | ExprKind::Ternary { .. }
+        | ExprKind::Error => value.span.text(text).to_owned(),
     }
 }
 

@@ -6,22 +6,13 @@
 use super::checker::Checker;
 use super::constexpr;
 use super::init;
-use super::module::{FuncId, Linkage, LocalId, RegisterId, VarId, Variable};
+use super::module::{FuncId, Linkage, LocalId, LocalRole, LocalVar, Register, RegisterId, VarId, Variable};
 use super::scope::{Entity, Family};
 use super::shape::{LARGEST_VARIABLE, Shape, Unsized, describe};
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Space, Ty, TyKind, Version};
 use crate::syntax::tree::{self, Declarator, Specifiers};
-
-/// A `.reg` or `.local` variable of module scope, which each body that names it takes in. PTX ISA §5.1.1, §5.1.5.
-#[derive(Clone, Debug)]
-pub(super) struct ModuleScoped {
-    /// Name.
-    pub(super) name: String,
-    /// Type and size.
-    pub(super) shape: Shape,
-}
 
 /// Where a declaration stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +95,7 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// `.reg` and `.local` at module scope: legal without an ABI, before PTX 3.0.
+    /// `.reg` and `.local` at module scope: legal without an ABI, before PTX 3.0. PTX ISA §5.1.1, §5.1.5.
     fn module_scoped(&mut self, variable: &tree::Variable) {
         let specifiers = &variable.specifiers;
         let space = specifiers.space.value;
@@ -119,16 +110,20 @@ impl<'a> Checker<'a> {
             let shape = self.shape(specifiers, declarator, Place::Module, Unsized::No);
             self.no_initializer(space, declarator);
             let count = self.member_count(declarator, space);
+            let fits =
+                |shape: &Shape| space == Space::Reg || self.fits_thread(space, shape, declarator.name.span);
+            let shape = shape.filter(fits);
             let (Some(shape), Some(members)) = (shape, self.member_names(declarator, count)) else {
                 self.declare_one(declarator, Entity::Broken);
                 continue;
             };
             for (name, entity_name) in members {
-                let index = self.module_scope.len() as u32;
-                self.module_scope.push(ModuleScoped { name, shape: shape.clone() });
-                let register = space == Space::Reg;
-                let entity =
-                    if register { Entity::ModuleRegister(index) } else { Entity::ModuleLocal(index) };
+                let entity = if space == Space::Reg {
+                    Entity::ModuleRegister(new_register(&mut self.registers, &name, &shape).0)
+                } else {
+                    let role = LocalRole::Shared(self.locals.len() as u32);
+                    Entity::ModuleLocal(new_local(&mut self.locals, &name, &shape, Space::Local, role).0)
+                };
                 match entity_name {
                     None => self.declare_one(declarator, entity),
                     Some(text) => self.declare_member(declarator, text, entity),
@@ -610,4 +605,33 @@ impl<'a> Checker<'a> {
             }
         }
     }
+}
+
+/// Adds a register.
+pub(super) fn new_register(registers: &mut Vec<Register>, name: &str, shape: &Shape) -> RegisterId {
+    let id = RegisterId(registers.len() as u32);
+    registers.push(Register { name: name.to_owned(), ty: shape.ty, vector: shape.vector });
+    id
+}
+
+/// Adds a `.local` or `.param` variable.
+pub(super) fn new_local(
+    locals: &mut Vec<LocalVar>,
+    name: &str,
+    shape: &Shape,
+    space: Space,
+    role: LocalRole,
+) -> LocalId {
+    let id = LocalId(locals.len() as u32);
+    locals.push(LocalVar {
+        name: name.to_owned(),
+        space,
+        role,
+        ty: shape.ty,
+        bytes: shape.bytes,
+        align: shape.align,
+        dims: shape.dims.clone(),
+        vector: shape.vector,
+    });
+    id
 }

@@ -154,6 +154,41 @@ pub struct Module {
     pub functions: Vec<Function>,
     /// `.callprototype`s of all bodies.
     pub prototypes: Vec<Signature>,
+    /// Registers of module scope (PTX before 3.0): each thread has one of each, which all functions share.
+    pub registers: Vec<Register>,
+    /// `.local` variables of module scope (PTX before 3.0), likewise.
+    pub locals: Vec<LocalVar>,
+    /// `.section`s, in order. PTX ISA §11.5.2.
+    pub sections: Vec<Section>,
+    /// Lines `@@DWARF …` as written, in order. PTX ISA §11.5.1.
+    pub dwarf: Vec<String>,
+}
+
+/// A `.section`: data for a debugger, which nothing here reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Its name, with its dots.
+    pub name: String,
+    /// What it holds; neighbouring data of one width are one line.
+    pub lines: Vec<SectionLine>,
+}
+
+/// A part of a [`Section`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SectionLine {
+    /// `name:`
+    Label(String),
+    /// `.b8`, `.b16`, `.b32` or `.b64` with values.
+    Data(Ty, Vec<SectionValue>),
+}
+
+/// A value in a [`Section`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SectionValue {
+    /// Bits of the data's width.
+    Number(u64),
+    /// What stands for an address, as written but for blanks: a section, a label, a function, or one of these and a number.
+    Address(Box<str>),
 }
 
 /// How a symbol is seen by other modules. PTX ISA §11.6.
@@ -326,9 +361,11 @@ pub struct Function {
 /// The body of a function: names resolved, scopes flattened.
 #[derive(Debug, Default)]
 pub struct Body {
-    /// Registers (parameterised names expanded), formal `.reg` parameters included.
+    /// Registers (parameterised names expanded), formal `.reg` parameters included, then those of module scope that the body names.
     pub registers: Vec<Register>,
-    /// `.local` and `.param` variables, formal `.param` parameters included.
+    /// The registers of module scope among them, with their numbers in [`Module::registers`].
+    pub shared: Vec<(RegisterId, u32)>,
+    /// `.local` and `.param` variables, formal `.param` parameters included, then variables of module scope that the body names.
     pub locals: Vec<LocalVar>,
     /// Label names, by id, with their places.
     pub labels: Vec<(String, Span)>,
@@ -379,6 +416,8 @@ pub struct LocalVar {
 pub enum LocalRole {
     /// `.local`
     Local,
+    /// `.local` of module scope: the number in [`Module::locals`].
+    Shared(u32),
     /// Input parameter of a kernel: the index.
     KernelParam(u32),
     /// Input parameter of a device function: the index.
@@ -487,6 +526,49 @@ pub enum Operand {
         /// The word after the dot (`b0`, `h1`, `b3210`, `h10`); empty if none.
         selector: String,
     },
+}
+
+impl Operand {
+    /// Gives registers and local variables other numbers.
+    pub(super) fn renumber(
+        &mut self,
+        register: &impl Fn(RegisterId) -> RegisterId,
+        local: &impl Fn(LocalId) -> LocalId,
+    ) {
+        let base = |base: &mut AddressBase| match base {
+            AddressBase::Register(id) => *id = register(*id),
+            AddressBase::Local(id) => *id = local(*id),
+            AddressBase::Absolute | AddressBase::Var(_) | AddressBase::Func(_) => {}
+        };
+        match self {
+            Operand::Register(id) | Operand::Element(id, _) | Operand::Not(id) => *id = register(*id),
+            Operand::ParamVar(id) => *id = local(*id),
+            Operand::Vector(list) | Operand::AddressList(list) | Operand::Args(list) => {
+                list.iter_mut().for_each(|operand| operand.renumber(register, local));
+            }
+            Operand::Pair(d, p) => {
+                d.renumber(register, local);
+                p.renumber(register, local);
+            }
+            Operand::Address(address) => {
+                base(&mut address.base);
+                if let Some(index) = &mut address.index {
+                    *index = register(*index);
+                }
+            }
+            Operand::SymbolAddress(of, _) | Operand::Opaque(of) => base(of),
+            Operand::Video { value, .. } => value.renumber(register, local),
+            Operand::Absent
+            | Operand::Sink
+            | Operand::Sreg(..)
+            | Operand::Imm(_)
+            | Operand::Label(_)
+            | Operand::BranchTargets(_)
+            | Operand::Function(_)
+            | Operand::CallTargets(_)
+            | Operand::Prototype(_) => {}
+        }
+    }
 }
 
 /// `[base + offset]`.

@@ -128,7 +128,10 @@ impl BodyChecker<'_, '_> {
                             return None;
                         }
                     }
-                    LocalRole::Local | LocalRole::KernelParam(_) | LocalRole::Input(_) => {}
+                    LocalRole::Local
+                    | LocalRole::Shared(_)
+                    | LocalRole::KernelParam(_)
+                    | LocalRole::Input(_) => {}
                 }
                 Some(AddressBase::Local(id))
             }
@@ -232,7 +235,9 @@ impl BodyChecker<'_, '_> {
                 let local = self.local(id);
                 // A parameter whose address is taken lies in the stack frame.
                 let space = match local.role {
-                    LocalRole::Local | LocalRole::Input(_) | LocalRole::Return(_) => Space::Local,
+                    LocalRole::Local | LocalRole::Shared(_) | LocalRole::Input(_) | LocalRole::Return(_) => {
+                        Space::Local
+                    }
                     LocalRole::KernelParam(_) | LocalRole::CallParam => Space::Param,
                 };
                 (AddressBase::Local(id), space)

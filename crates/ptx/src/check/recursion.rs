@@ -34,7 +34,9 @@ pub(super) fn report(functions: usize, edges: &[CallEdge], report: &mut Report) 
                     edge.span,
                     "this call is recursive, and there is no stack",
                 )
-                .with_help("recursion needs PTX 2.0 and sm_20")
+                .with_help(
+                    "recursion needs PTX 2.0, sm_20, and no registers or `.local` variables of module scope",
+                )
                 .with_section("7.1.1"),
             );
         }

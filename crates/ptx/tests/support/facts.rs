@@ -49,6 +49,8 @@ pub(crate) fn facts(module: &Module) -> Vec<String> {
     let mut facts = vec![
         format!("{:?} {:?} {:?} {:?}", module.version, module.target, module.address_size, module.files),
         anonymous(&format!("{:?}", module.prototypes)),
+        format!("{:?} {:?}", module.registers, module.locals),
+        format!("{:?} {:?}", module.sections, module.dwarf),
     ];
     for variable in &module.variables {
         let name = if variable.owner.is_none() { variable.name.as_str() } else { "" };

@@ -5,8 +5,8 @@
 use super::shift as shifted;
 use super::symbols::{Place, Resolved};
 use crate::check::module::{
-    Address, AddressBase, Body, FuncId, Function, Module, Operand, ProtoId, Signature, Source, Statement,
-    Symbol, VarId, Variable,
+    Address, AddressBase, Body, FuncId, Function, LocalRole, LocalVar, Module, Operand, ProtoId, Signature,
+    Source, Statement, Symbol, VarId, Variable,
 };
 use std::sync::Arc;
 
@@ -61,9 +61,14 @@ pub(super) fn merge(modules: Vec<Module>, resolved: &Resolved, source: Arc<Sourc
         variables: Vec::new(),
         functions: Vec::new(),
         prototypes: Vec::new(),
+        registers: Vec::new(),
+        locals: Vec::new(),
+        sections: Vec::new(),
+        dwarf: Vec::new(),
     };
     for (index, module) in std::iter::once(first).chain(modules).enumerate() {
         let Some(numbers) = numbers.get(index) else { continue };
+        let (registers, locals) = (linked.registers.len() as u32, linked.locals.len() as u32);
         for (id, mut variable) in module.variables.into_iter().enumerate() {
             let place = Place::Var(index, VarId(id as u32));
             if !resolved.contains_key(&place) && numbers.variables.get(id).is_some_and(Option::is_some) {
@@ -74,12 +79,30 @@ pub(super) fn merge(modules: Vec<Module>, resolved: &Resolved, source: Arc<Sourc
         for (id, mut function) in module.functions.into_iter().enumerate() {
             if !resolved.contains_key(&Place::Func(index, FuncId(id as u32))) {
                 numbers.function(&mut function);
+                if let Some(body) = &mut function.body {
+                    body.shared.iter_mut().for_each(|(_, number)| *number += registers);
+                    body.locals.iter_mut().for_each(|local| renumber(local, locals));
+                }
                 linked.functions.push(function);
             }
         }
         linked.prototypes.extend(module.prototypes);
+        linked.sections.extend(module.sections);
+        linked.dwarf.extend(module.dwarf);
+        linked.registers.extend(module.registers);
+        linked.locals.extend(module.locals.into_iter().map(|mut local| {
+            renumber(&mut local, locals);
+            local
+        }));
     }
     Some(linked)
+}
+
+/// What a module declares for all its bodies stands behind what others declare.
+fn renumber(local: &mut LocalVar, before: u32) {
+    if let LocalRole::Shared(number) = &mut local.role {
+        *number += before;
+    }
 }
 
 /// Numbers everything that is kept, in the order of the texts, then what others stand for.

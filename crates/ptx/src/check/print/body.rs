@@ -5,7 +5,7 @@
 use super::{Printer, literal};
 use crate::check::module::{
     Address, AddressBase, Body, FuncId, Function, FunctionKind, Guard, Inst, LabelId, LocalId, LocalRole,
-    Operand, Param, RegisterId, Signature, Statement, Storage, VarId,
+    LocalVar, Operand, Param, RegisterId, Signature, Statement, Storage, VarId,
 };
 use crate::isa::form::{self, Kind, OperandForm, TypeOf};
 use crate::isa::{Op, Slot, Sreg, Ty, Version};
@@ -59,9 +59,22 @@ impl<'m> Printer<'m> {
         let mut namer = Namer { globals: &self.globals, taken: HashSet::new(), numbers: HashMap::new() };
         let owned = self.owned.get(&id).map_or(&[][..], Vec::as_slice);
         let owned = owned.iter().filter_map(|id| Some((*id, self.module.variables.get(id.0 as usize)?)));
+        // What is of module scope has its name there.
+        let own = body.registers.len() - body.shared.len();
+        let registers = body.registers.iter().enumerate();
+        let local = |namer: &mut Namer<'_, 'm>, local: &'m LocalVar| match local.role {
+            LocalRole::Shared(_) => local.name.clone(),
+            LocalRole::Local
+            | LocalRole::KernelParam(_)
+            | LocalRole::Input(_)
+            | LocalRole::Return(_)
+            | LocalRole::CallParam => namer.name(&local.name),
+        };
         Names {
-            registers: body.registers.iter().map(|r| namer.name(&r.name)).collect(),
-            locals: body.locals.iter().map(|l| namer.name(&l.name)).collect(),
+            registers: registers
+                .map(|(id, r)| if id < own { namer.name(&r.name) } else { r.name.clone() })
+                .collect(),
+            locals: body.locals.iter().map(|l| local(&mut namer, l)).collect(),
             labels: body.labels.iter().map(|(name, _)| namer.name(name)).collect(),
             owned: owned.map(|(id, v)| (id, namer.name(&v.name))).collect(),
             prototypes: (0..prototypes).map(|_| namer.name("prototype")).collect(),
@@ -128,7 +141,8 @@ impl<'m> Printer<'m> {
         let formals = function.signature.returns.iter().chain(&function.signature.params);
         let formal_registers =
             formals.filter(|param| matches!(param.storage, Some(Storage::Register(_)))).count();
-        let own = body.registers.iter().zip(&names.registers).skip(formal_registers);
+        let own = body.registers.len() - body.shared.len();
+        let own = body.registers.iter().zip(&names.registers).take(own).skip(formal_registers);
         let mut before = None;
         for (register, name) in own {
             let kind = Some((register.ty, register.vector));
@@ -143,16 +157,13 @@ impl<'m> Printer<'m> {
         }
         self.out.push_str(if before.is_some() { ";\n" } else { "" });
         for (local, name) in body.locals.iter().zip(&names.locals) {
-            let formal = match local.role {
+            let elsewhere = match local.role {
                 LocalRole::KernelParam(_) => !inside,
-                LocalRole::Input(_) | LocalRole::Return(_) => true,
+                LocalRole::Input(_) | LocalRole::Return(_) | LocalRole::Shared(_) => true,
                 LocalRole::Local | LocalRole::CallParam => false,
             };
-            if !formal {
-                let _ = write!(self.out, ".{}", local.space.name());
-                self.shape(local.ty, local.vector, local.align);
-                self.declarator(name, &local.dims);
-                self.out.push_str(";\n");
+            if !elsewhere {
+                self.local(local, name);
             }
         }
         for (id, name) in &names.owned {

@@ -3,7 +3,7 @@
 //! Invariant: the text checks without an error, and gives the same module but for places, for the names of what a body
 //! declares (blocks are flattened, so names that hide others get a number), and for the order in which labels are numbered.
 //! Variables, functions, registers and prototypes keep their numbers. What a [`Module`] does not keep is not printed: comments,
-//! the data of sections, pragmas.
+//! pragmas.
 //!
 //! Numbers are kept by printing definitions in the order of the text that the module was read from, each after declarations of
 //! what has a lower number or is named in it. So this is for modules that were checked, not for those that were linked.
@@ -12,8 +12,8 @@ mod body;
 mod init;
 
 use super::module::{
-    AddressBase, AddressSize, Body, FuncId, Function, FunctionKind, Linkage, Module, Operand, Param,
-    Performance, Signature, Statement, Symbol, VarId, Variable,
+    AddressBase, AddressSize, Body, FuncId, Function, FunctionKind, Linkage, LocalVar, Module, Operand,
+    Param, Performance, SectionLine, SectionValue, Signature, Statement, Symbol, VarId, Variable,
 };
 use crate::isa::{Space, Ty, TyKind, Version};
 use std::collections::{HashMap, HashSet};
@@ -31,9 +31,12 @@ pub fn print(module: &Module) -> String {
             }
         }
     }
+    globals.extend(module.registers.iter().map(|register| register.name.as_str()));
+    globals.extend(module.locals.iter().map(|local| local.name.as_str()));
     let mut printer = Printer { module, owned, globals, out: String::new(), vars: 0, funcs: 0, protos: 0 };
     printer.header();
     printer.definitions();
+    printer.debugging();
     let text = printer.out;
     crate::syntax::format::format(&text).unwrap_or(text)
 }
@@ -85,12 +88,49 @@ impl<'m> Printer<'m> {
         for (index, name) in files {
             let _ = writeln!(self.out, ".file {index} \"{name}\"");
         }
-        if target.debug {
-            // `debug` asks for DWARF data, which a module does not keep.
-            let section = *version >= Version::new(2, 0);
-            self.out.push_str(if section { ".section .debug_info {}\n" } else { "@@DWARF\n" });
+        for register in &self.module.registers {
+            self.out.push_str(".reg");
+            self.shape(register.ty, register.vector, 0);
+            let _ = writeln!(self.out, " {};", register.name);
+        }
+        for local in &self.module.locals {
+            self.local(local, &local.name);
         }
         self.out.push('\n');
+    }
+
+    /// What only debuggers read.
+    fn debugging(&mut self) {
+        for line in &self.module.dwarf {
+            let _ = writeln!(self.out, "{line}");
+        }
+        for section in &self.module.sections {
+            let _ = writeln!(self.out, ".section {} {{", section.name);
+            for line in &section.lines {
+                match line {
+                    SectionLine::Label(name) => {
+                        let _ = writeln!(self.out, "{name}:");
+                    }
+                    SectionLine::Data(ty, values) => self.section_data(*ty, values),
+                }
+            }
+            self.out.push_str("}\n");
+        }
+    }
+
+    fn section_data(&mut self, ty: Ty, values: &[SectionValue]) {
+        const ON_A_LINE: usize = 16;
+        for values in values.chunks(ON_A_LINE) {
+            let _ = write!(self.out, ".{} ", ty.name());
+            for (index, value) in values.iter().enumerate() {
+                let comma = if index > 0 { ", " } else { "" };
+                let _ = match value {
+                    SectionValue::Number(bits) => write!(self.out, "{comma}{bits}"),
+                    SectionValue::Address(text) => write!(self.out, "{comma}{text}"),
+                };
+            }
+            self.out.push('\n');
+        }
     }
 
     /// Everything, in the order of the text.
@@ -199,6 +239,14 @@ impl<'m> Printer<'m> {
         self.shape(ty, variable.vector, align);
         self.declarator(name, &variable.dims);
         self.initializer(variable);
+        self.out.push_str(";\n");
+    }
+
+    /// A declaration of a `.local` or `.param` variable.
+    fn local(&mut self, local: &LocalVar, name: &str) {
+        let _ = write!(self.out, ".{}", local.space.name());
+        self.shape(local.ty, local.vector, local.align);
+        self.declarator(name, &local.dims);
         self.out.push_str(";\n");
     }
 

@@ -5,7 +5,7 @@
 
 use super::Target;
 use super::operand::Lowering;
-use crate::check::module::{self, Body, Loc, LocalId, Operand, Param, Signature};
+use crate::check::module::{self, Body, FuncId, Loc, LocalId, Operand, Param, Signature};
 use crate::ir::{ArgPlace, BlockId, Call, Callee, Inst, RegClass};
 use crate::isa::Space;
 use crate::isa::form::Kind;
@@ -47,10 +47,21 @@ impl Lowering<'_> {
                 allowed: allowed.map(|list| list.iter().map(|f| self.context.aliases.resolve(*f)).collect()),
             },
         };
+        let (mut args, mut rets) =
+            (self.places(&signature.params, args), self.places(&signature.returns, rets));
+        // What the machine implements under a name knows nothing of the module's registers.
+        let defined = |func: FuncId| {
+            self.context.module.functions.get(func.0 as usize).is_some_and(|f| f.body.is_some())
+        };
+        if direct.is_none_or(defined) {
+            let shared = || self.layout.shared.iter().flatten().map(|reg| ArgPlace::Reg(*reg));
+            args.extend(shared());
+            rets.extend(shared());
+        }
         Call {
             callee,
-            args: self.places(&signature.params, args),
-            rets: self.places(&signature.returns, rets),
+            args,
+            rets,
             next,
             inst: Inst {
                 op: inst.row.row().op,

@@ -5,9 +5,12 @@
 //! What it does not do: `.param` variables of different calls never share a place, though they could.
 
 use super::Context;
-use crate::check::module::{self, Body, FunctionKind, LocalId, LocalRole, Param, RegisterId, Storage};
+use crate::check::module::{
+    self, Body, FunctionKind, LocalId, LocalRole, Module, Param, RegisterId, Storage,
+};
 use crate::ir::{ArgPlace, Base, Function, ParamPlace, ParamSlot, Reg, RegClass, RegCounts};
 use crate::isa::{Space, Ty};
+use std::collections::{BTreeSet, HashMap};
 
 /// The places of one function.
 pub(super) struct Layout {
@@ -21,8 +24,13 @@ pub(super) struct Layout {
     pub(super) frame_bytes: u64,
     /// Alignment of the frame.
     pub(super) frame_align: u32,
-    /// Registers for the elements of each register variable, numbered in the order of declaration.
+    /// Registers for the elements of each register variable, numbered in the order of declaration; behind those of the body those
+    /// of module scope that it does not name.
     registers: Vec<Vec<Reg>>,
+    /// Names of the latter.
+    unnamed: Vec<String>,
+    /// The registers for what [`Shared::registers`] lists.
+    pub(super) shared: Vec<Vec<Reg>>,
     /// Place and size of each local variable.
     locals: Vec<(Place, u64)>,
 }
@@ -34,6 +42,31 @@ enum Place {
     Frame(u64),
     /// Offset in the kernel's parameter buffer.
     Kernel(u64),
+    /// Address in local memory.
+    Local(u64),
+}
+
+/// What functions share because it is of module scope.
+pub(super) struct Shared {
+    /// The registers that device functions name, as numbers of [`Module::registers`].
+    registers: Vec<u32>,
+    /// The address of each of [`Module::locals`].
+    locals: Vec<u64>,
+    /// Bytes of these, and their alignment.
+    bytes: u64,
+    align: u32,
+}
+
+impl Shared {
+    pub(super) fn new(module: &Module) -> Self {
+        let functions = module.functions.iter().filter(|f| f.kind == FunctionKind::Func);
+        let named = functions.filter_map(|f| f.body.as_ref()).flat_map(|body| &body.shared);
+        let registers: BTreeSet<u32> = named.map(|(_, number)| *number).collect();
+        let mut buffer = Buffer::new();
+        let locals = module.locals.iter().map(|local| buffer.place(local.bytes, local.align)).collect();
+        let Buffer { bytes, align } = buffer;
+        Self { registers: registers.into_iter().collect(), locals, bytes, align }
+    }
 }
 
 /// A buffer that is filled front to back.
@@ -93,10 +126,18 @@ impl Layout {
             param_bytes: 0,
             frame_bytes: 0,
             frame_align: 1,
-            registers: function.body.as_ref().map_or(Vec::new(), number_registers),
+            registers: Vec::new(),
+            unnamed: Vec::new(),
+            shared: Vec::new(),
             locals: Vec::new(),
         };
+        if let Some(body) = &function.body {
+            layout.number_registers(context, body);
+        }
         let (mut frame, mut kernel) = (Buffer::new(), Buffer::new());
+        if function.kind == FunctionKind::Entry {
+            frame.place(context.shared.bytes, context.shared.align);
+        }
         let mut params = |layout: &mut Self, params: &[Param]| {
             let mut slots = Vec::new();
             for param in params {
@@ -110,7 +151,18 @@ impl Layout {
         layout.returns = params(&mut layout, &function.signature.returns);
         if let Some(body) = &function.body {
             let formals = function.signature.params.iter().chain(&function.signature.returns);
-            layout.place_locals(body, formals, &mut frame, &mut kernel);
+            layout.place_locals(&context.shared, body, formals, &mut frame, &mut kernel);
+            if function.kind == FunctionKind::Func {
+                let bytes = |reg: &Reg| reg.class.bits().div_ceil(8);
+                let slot = |reg: &Reg| ParamSlot {
+                    place: ParamPlace::Reg(*reg),
+                    bytes: bytes(reg),
+                    align: bytes(reg),
+                };
+                let slots: Vec<ParamSlot> = layout.shared.iter().flatten().map(slot).collect();
+                layout.params.extend(&slots);
+                layout.returns.extend(slots);
+            }
         }
         layout.param_bytes = kernel.bytes;
         layout.frame_bytes = frame.bytes;
@@ -153,6 +205,7 @@ impl Layout {
     /// Places the variables of a body: formals where their slots are, the others behind them.
     fn place_locals<'p>(
         &mut self,
+        shared: &Shared,
         body: &Body,
         formals: impl Iterator<Item = &'p Param>,
         frame: &mut Buffer,
@@ -180,6 +233,10 @@ impl Layout {
                 LocalRole::KernelParam(_) => {
                     (Place::Kernel(kernel.place(local.bytes, local.align)), local.bytes)
                 }
+                LocalRole::Shared(number) => {
+                    let address = shared.locals.get(number as usize).copied().unwrap_or_default();
+                    (Place::Local(address), local.bytes)
+                }
                 LocalRole::Local | LocalRole::Input(_) | LocalRole::Return(_) | LocalRole::CallParam => {
                     (Place::Frame(frame.place(local.bytes, local.align)), local.bytes)
                 }
@@ -205,6 +262,7 @@ impl Layout {
         match self.locals.get(local.0 as usize) {
             Some((Place::Kernel(offset), _)) => (Base::KernelParam, i64::from(clamp(*offset)), Space::Param),
             Some((Place::Frame(offset), _)) => (Base::Frame, i64::from(clamp(*offset)), Space::Local),
+            Some((Place::Local(address), _)) => (Base::Absolute, i64::from(clamp(*address)), Space::Local),
             None => (Base::Frame, 0, Space::Local),
         }
     }
@@ -218,7 +276,8 @@ impl Layout {
             Some((Place::Kernel(offset), bytes)) => {
                 ArgPlace::KernelParam { offset: clamp(*offset), bytes: clamp(*bytes) }
             }
-            None => ArgPlace::None,
+            // Only `.param` variables are arguments.
+            Some((Place::Local(_), _)) | None => ArgPlace::None,
         }
     }
 
@@ -272,19 +331,36 @@ impl Layout {
         for (names, count) in function.reg_names.iter_mut().zip(counts) {
             *names = vec![String::new(); count as usize];
         }
-        for (variable, regs) in body.registers.iter().zip(&self.registers) {
+        let names = body.registers.iter().map(|variable| &variable.name).chain(&self.unnamed);
+        for (name, regs) in names.zip(&self.registers) {
             for (element, reg) in regs.iter().enumerate() {
                 let Some(reg) = new(*reg) else { continue };
                 let suffix = if regs.len() == 1 { "" } else { [".x", ".y", ".z", ".w"][element % 4] };
-                function.reg_names[reg.class as usize][reg.index as usize] =
-                    format!("{}{suffix}", variable.name);
+                function.reg_names[reg.class as usize][reg.index as usize] = format!("{name}{suffix}");
             }
         }
     }
+
+    /// Numbers the elements of all register variables, class by class.
+    fn number_registers(&mut self, context: &Context<'_>, body: &Body) {
+        let own: HashMap<u32, RegisterId> = body.shared.iter().map(|(id, number)| (*number, *id)).collect();
+        let shared = &context.shared.registers;
+        let unnamed = shared.iter().filter(|number| !own.contains_key(number));
+        let unnamed: Vec<&module::Register> =
+            unnamed.filter_map(|number| context.module.registers.get(*number as usize)).collect();
+        self.registers = numbered(body.registers.iter().chain(unnamed.iter().copied()));
+        self.unnamed = unnamed.iter().map(|register| register.name.clone()).collect();
+        let mut rest = self.registers.iter().skip(body.registers.len());
+        let regs = |number: &u32| match own.get(number) {
+            Some(id) => self.registers.get(id.0 as usize).cloned(),
+            None => rest.next().cloned(),
+        };
+        self.shared = shared.iter().filter_map(regs).collect();
+    }
 }
 
-/// Numbers the elements of all register variables, class by class.
-fn number_registers(body: &Body) -> Vec<Vec<Reg>> {
+/// Registers for the elements of register variables, numbered class by class.
+fn numbered<'m>(variables: impl Iterator<Item = &'m module::Register>) -> Vec<Vec<Reg>> {
     let mut next = [0u32; 4];
     let number = |variable: &module::Register| {
         let (class, parts) = RegClass::of(variable.ty);
@@ -296,5 +372,5 @@ fn number_registers(body: &Body) -> Vec<Vec<Reg>> {
         };
         (0..elements).map(element).collect()
     };
-    body.registers.iter().map(number).collect()
+    variables.map(number).collect()
 }

@@ -15,6 +15,9 @@
 //! * **Flushing.** On `sm_1x`, single-precision arithmetic flushes subnormals: `.ftz` is added to the modifiers.
 //! * **`mad.f32` without rounding** is `mad.rn.f32` on `sm_20` and newer (§9.7.3.7); on `sm_1x` it stays without.
 //! * **Falling off the end** of a body is `ret` (A126). Unreachable blocks are dropped.
+//! * **Registers of module scope** (PTX before 3.0), where device functions name any: every device function takes them all as its
+//!   last parameters and gives them back as its last results, and every function has one of each. **`.local` variables of module
+//!   scope** lie at the bottom of local memory, below what else is in the frame of a kernel, at the same addresses in all kernels.
 //! * **`.alias`** names are replaced by what they stand for in calls, addresses and initialisers.
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -37,7 +40,8 @@ pub fn lower(mut module: Module) -> Program {
             }
         }
     }
-    let context = Context { module: &module, aliases, variadic_bytes };
+    let shared = layout::Shared::new(&module);
+    let context = Context { module: &module, aliases, variadic_bytes, shared };
     let functions = module.functions.iter().map(|function| lower_function(&context, function)).collect();
     Program {
         source: module.source,
@@ -56,6 +60,8 @@ struct Context<'m> {
     aliases: Aliases,
     /// Bytes of the largest argument for an unsized parameter.
     variadic_bytes: u64,
+    /// What is of module scope.
+    shared: layout::Shared,
 }
 
 /// What each function name stands for.
