@@ -1,9 +1,10 @@
-//! Development tasks of the workspace: `cargo xtask ci | tidy | coverage | testsuite | prove | bench`.
+//! Development tasks of the workspace: `cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients`.
 //!
 //! Invariant: `ci` is what the continuous integration runs, with the same commands that a contributor types.
 
 mod bench;
 mod ci;
+mod clients;
 mod coverage;
 mod prove;
 mod testsuite;
@@ -23,14 +24,16 @@ fn main() -> ExitCode {
         "testsuite" => testsuite::testsuite(&rest),
         "prove" => prove::prove(&rest),
         "bench" => bench::bench(&rest),
-        _ => Err("usage: cargo xtask ci | tidy | coverage | testsuite | prove | bench\n\
+        "clients" => clients::clients(&rest),
+        _ => Err("usage: cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients\n\
              \n\
              ci       format, clippy, docs, tidy and the tests, as the continuous integration runs them\n\
              tidy     rules of the house that no other tool checks\n\
              coverage rows of the inventory that the tests cover, by family; --missing lists the others\n\
              testsuite the instruction vectors, with the number of value cases; --rows shows each row, --exhaustive adds all 8- and 16-bit operands\n\
              prove    the approximate instructions over every operand, against the manual's bounds (takes long; use --release)\n\
-             bench    native code made from PTX beside C++ with OpenMP: ratios, compile times, overheads (use --release; needs g++)"
+             bench    native code made from PTX beside C++ with OpenMP: ratios, compile times, overheads (use --release; needs g++)\n\
+             clients  programs that know nothing of ptxvm, from their registries, under ptxvm exec (needs the network, python3 and clang)"
             .to_owned()),
     };
     match done {

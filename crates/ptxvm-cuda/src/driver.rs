@@ -43,6 +43,12 @@ pub(crate) struct Driver {
     pub(crate) links: Handles<Link>,
     /// `CUstream`
     pub(crate) streams: Handles<Queue>,
+    /// `CUgraph`
+    pub(crate) graphs: Handles<crate::graph::Graph>,
+    /// `CUgraphNode`: their graphs know them
+    pub(crate) graph_nodes: Handles<()>,
+    /// `CUgraphExec`
+    pub(crate) executables: Handles<crate::graph::Executable>,
     /// `CUevent`
     pub(crate) events: Handles<Event>,
     /// `CUmemoryPool`
@@ -132,6 +138,15 @@ fn engine(text: &str) -> Option<Engine> {
     }
 }
 
+/// `1` or `0`.
+fn switch(text: &str) -> Option<bool> {
+    match text {
+        "1" | "on" | "yes" => Some(true),
+        "0" | "off" | "no" => Some(false),
+        _ => None,
+    }
+}
+
 /// `12.9`, `12090` or `13`.
 fn version(text: &str) -> Option<i32> {
     if let Some((major, minor)) = text.split_once('.') {
@@ -162,6 +177,9 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
         let cache = ptxvm::CodeCache::from_environment();
         let vm = Vm::with(ptxvm::Options { cache, ..ptxvm::Options::default() });
         let vm = vm.map_err(|error| status_of(&error))?;
+        if read("PTXVM_HOST_POINTERS", switch).unwrap_or(false) {
+            crate::ffi::reach_host(&vm);
+        }
         let pools = Handles::default();
         let default_pool = pools.insert(Pool::new(0));
         let memory_total = memory_total(vm.memory_usage().1);
@@ -178,6 +196,9 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
             links: Handles::default(),
             streams: Handles::default(),
             events: Handles::default(),
+            graphs: Handles::default(),
+            graph_nodes: Handles::default(),
+            executables: Handles::default(),
             pools,
             blocks: Blocks::default(),
             primary: Mutex::default(),

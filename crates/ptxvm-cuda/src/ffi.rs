@@ -87,6 +87,13 @@ impl Out<c_char> {
 #[repr(transparent)]
 pub(crate) struct In<T>(*const T);
 
+impl<T> From<Out<T>> for In<T> {
+    /// A place that has a value already.
+    fn from(place: Out<T>) -> Self {
+        Self(place.0.cast_const())
+    }
+}
+
 impl<T: Copy> In<T> {
     /// No pointer.
     pub(crate) const NULL: Self = Self(std::ptr::null());

@@ -12,7 +12,7 @@ use crate::handles::Handle;
 use crate::log;
 use crate::occupancy;
 use crate::status::{Answer, Status};
-use crate::stream::queue;
+use crate::stream::{When, queue};
 use ptxvm::{ErrorKind, FaultKind, Launch, Trap};
 use std::ffi::{c_int, c_uint};
 use std::io::Write as _;
@@ -45,15 +45,19 @@ pub(crate) fn status_of_trap(trap: &Trap) -> Status {
 
 /// Grid and CTAs of a launch.
 #[derive(Clone, Copy)]
-struct Size {
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared: u32,
-    cooperative: bool,
+pub(crate) struct Size {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) cooperative: bool,
 }
 
 /// The parameter buffer, from either form.
-fn parameters(function: &Function, params: In<Pointer>, extra: In<Pointer>) -> Result<Vec<u8>, Status> {
+pub(crate) fn parameters(
+    function: &Function,
+    params: In<Pointer>,
+    extra: In<Pointer>,
+) -> Result<Vec<u8>, Status> {
     let slots = function.kernel.params();
     let mut buffer = vec![0; function.kernel.param_bytes()];
     if !params.is_null() {
@@ -98,7 +102,7 @@ fn used_bytes(slots: &[ptxvm::ParamLayout]) -> usize {
 }
 
 /// Prepares a launch, and puts it into a stream.
-fn launch(
+pub(crate) fn launch(
     function: Handle,
     size: Size,
     (stream, default): (Handle, DefaultStream),
@@ -131,8 +135,13 @@ fn launch(
         }
     }
     let context = Arc::clone(&queue.context);
-    queue.submit(move || run(driver, &context, &function, &launch));
-    Ok(())
+    // Who hands over memory of the host looks at it without waiting.
+    let when = if driver.vm.reaches_host() { When::Now } else { When::InTurn };
+    let result = queue.perform(when, move || run(driver, &context, &function, &launch));
+    if let Err(status) = result {
+        queue.context.strike(status);
+    }
+    result
 }
 
 /// Runs a kernel when its turn has come.

@@ -19,6 +19,7 @@ mod entry;
 mod event;
 mod ffi;
 mod function;
+mod graph;
 mod handles;
 mod image;
 mod init;

@@ -58,3 +58,9 @@ pub(crate) fn refused(what: &str) {
         say(&format!("ptxvm: {what} is not supported"));
     }
 }
+
+/// Says what would help, once.
+pub(crate) fn hint(text: &str) {
+    static SAID: std::sync::Once = std::sync::Once::new();
+    SAID.call_once(|| say(&format!("ptxvm: {text}")));
+}

@@ -9,6 +9,7 @@ use crate::driver::{Driver, status_of};
 use crate::entry::entries;
 use crate::ffi::{HostBytes, In, Out, Pointer, adopt};
 use crate::handles::Handle;
+use crate::log;
 use crate::status::{Answer, Status};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
@@ -167,7 +168,15 @@ fn pointer_attribute(driver: &Driver, data: Pointer, attribute: c_int, address: 
         .as_ref()
         .map(|(start, block)| *start..start + block.bytes)
         .or_else(|| driver.vm.allocation_at(address));
-    let Some(range) = range else { return Some(Err(Status::InvalidValue)) };
+    let Some(range) = range else {
+        // `CU_POINTER_ATTRIBUTE_DEVICE_POINTER` of memory of the host: what a kernel is to work on.
+        if attribute == 3 && address >= 1 << 16 {
+            log::hint(
+                "kernels reach memory of the host only under `ptxvm exec --host-pointers` (PTXVM_HOST_POINTERS=1)",
+            );
+        }
+        return Some(Err(Status::InvalidValue));
+    };
     let kind = block.as_ref().map_or(Kind::Device, |(_, block)| block.kind);
     let flag = |value: bool| data.place::<c_uint>().set(value.into());
     Some(match attribute {

@@ -114,20 +114,13 @@ refused! {
     cuGetProcAddress_v2_ptsz
     cuGraphAddBatchMemOpNode
     cuGraphAddChildGraphNode
-    cuGraphAddDependencies
     cuGraphAddDependencies_v2
-    cuGraphAddEmptyNode
     cuGraphAddEventRecordNode
     cuGraphAddEventWaitNode
     cuGraphAddExternalSemaphoresSignalNode
     cuGraphAddExternalSemaphoresWaitNode
-    cuGraphAddHostNode
-    cuGraphAddKernelNode
-    cuGraphAddKernelNode_v2
     cuGraphAddMemAllocNode
     cuGraphAddMemFreeNode
-    cuGraphAddMemcpyNode
-    cuGraphAddMemsetNode
     cuGraphAddNode
     cuGraphAddNode_v2
     cuGraphAddNode_v3
@@ -136,9 +129,7 @@ refused! {
     cuGraphChildGraphNodeGetGraph
     cuGraphClone
     cuGraphConditionalHandleCreate
-    cuGraphCreate
     cuGraphDebugDotPrint
-    cuGraphDestroy
     cuGraphDestroyNode
     cuGraphEventRecordNodeGetEvent
     cuGraphEventRecordNodeSetEvent
@@ -146,18 +137,12 @@ refused! {
     cuGraphEventWaitNodeSetEvent
     cuGraphExecBatchMemOpNodeSetParams
     cuGraphExecChildGraphNodeSetParams
-    cuGraphExecDestroy
     cuGraphExecEventRecordNodeSetEvent
     cuGraphExecEventWaitNodeSetEvent
     cuGraphExecExternalSemaphoresSignalNodeSetParams
     cuGraphExecExternalSemaphoresWaitNodeSetParams
     cuGraphExecGetFlags
     cuGraphExecGetId
-    cuGraphExecHostNodeSetParams
-    cuGraphExecKernelNodeSetParams
-    cuGraphExecKernelNodeSetParams_v2
-    cuGraphExecMemcpyNodeSetParams
-    cuGraphExecMemsetNodeSetParams
     cuGraphExecNodeSetParams
     cuGraphExecUpdate
     cuGraphExecUpdate_v2
@@ -168,15 +153,11 @@ refused! {
     cuGraphGetEdges
     cuGraphGetEdges_v2
     cuGraphGetId
-    cuGraphGetNodes
     cuGraphGetRootNodes
     cuGraphHostNodeGetParams
     cuGraphHostNodeSetParams
-    cuGraphInstantiate
-    cuGraphInstantiateWithFlags
     cuGraphInstantiateWithParams
     cuGraphInstantiateWithParams_ptsz
-    cuGraphInstantiate_v2
     cuGraphKernelNodeCopyAttributes
     cuGraphKernelNodeGetAttribute
     cuGraphKernelNodeGetParams
@@ -184,8 +165,6 @@ refused! {
     cuGraphKernelNodeSetAttribute
     cuGraphKernelNodeSetParams
     cuGraphKernelNodeSetParams_v2
-    cuGraphLaunch
-    cuGraphLaunch_ptsz
     cuGraphMemAllocNodeGetParams
     cuGraphMemFreeNodeGetParams
     cuGraphMemcpyNodeGetParams
@@ -210,8 +189,6 @@ refused! {
     cuGraphRemoveDependencies
     cuGraphRemoveDependencies_v2
     cuGraphRetainUserObject
-    cuGraphUpload
-    cuGraphUpload_ptsz
     cuGraphicsEGLRegisterImage
     cuGraphicsGLRegisterBuffer
     cuGraphicsGLRegisterImage

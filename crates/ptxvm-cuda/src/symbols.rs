@@ -27,6 +27,7 @@ pub(crate) const TABLES: &[&[Entry]] = &[
     crate::link::ENTRIES,
     crate::function::ENTRIES,
     crate::occupancy::ENTRIES,
+    crate::graph::ENTRIES,
     crate::launch::ENTRIES,
     crate::memory::ENTRIES,
     crate::pool::ENTRIES,

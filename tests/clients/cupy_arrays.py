@@ -1,0 +1,25 @@
+"""CuPy on our runtime library: arrays, element-wise kernels, reductions, raw kernels, streams."""
+import numpy as np
+import cupy as cp
+
+rng = np.random.default_rng(0)
+x, y = rng.random((300, 200), np.float32), rng.random((300, 200), np.float32)
+a, b = cp.asarray(x), cp.asarray(y)
+np.testing.assert_array_equal(cp.asnumpy(a), x)
+np.testing.assert_allclose(cp.asnumpy(a + b * 2), x + y * 2, rtol=1e-6)
+np.testing.assert_allclose(cp.asnumpy(cp.exp(a).sum(axis=1)), np.exp(x).sum(1), rtol=1e-5)
+np.testing.assert_array_equal(cp.asnumpy(a.T[::2].copy()), x.T[::2])
+np.testing.assert_allclose(float(a.mean()), x.mean(), rtol=1e-5)
+np.testing.assert_array_equal(cp.asnumpy(cp.arange(1000)[::-1]), np.arange(1000)[::-1])
+kernel = cp.RawKernel(r"""
+extern "C" __global__ void axpy(float* y, const float* x, float a, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] += a * x[i];
+}""", "axpy")
+out = cp.zeros(1000, np.float32)
+source = cp.arange(1000, dtype=np.float32)
+with cp.cuda.Stream():
+    kernel((8,), (128,), (out, source, np.float32(3), np.int32(1000)))
+    cp.cuda.get_current_stream().synchronize()
+np.testing.assert_array_equal(cp.asnumpy(out), np.arange(1000, dtype=np.float32) * 3)
+print("CuPy works on", cp.cuda.runtime.getDeviceProperties(0)["name"].decode())
