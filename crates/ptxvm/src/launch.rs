@@ -60,6 +60,18 @@ impl Launch {
         self
     }
 
+    /// Stopped with a trap after that time.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Stopped with a trap after that many warp instructions.
+    pub fn max_steps(mut self, steps: u64) -> Self {
+        self.max_steps = Some(steps);
+        self
+    }
+
     /// With that engine.
     pub fn engine(mut self, engine: Engine) -> Self {
         self.engine = engine;

@@ -1,9 +1,10 @@
 //! Order and concurrency of streams.
 
-use crate::{StreamKind, Vm};
+use crate::{FaultKind, Kernel, Launch, StreamKind, Vm};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 fn noting(list: &Arc<Mutex<Vec<u32>>>, value: u32) -> impl FnOnce() + Send + 'static {
     let list = Arc::clone(list);
@@ -120,4 +121,35 @@ fn many_threads_submit_to_many_streams() {
     });
     group.synchronize();
     assert_eq!(count.load(Ordering::Relaxed), 8 * (200 + 29 + 19));
+}
+
+/// A kernel that runs until it is stopped.
+fn endless(vm: &Vm) -> Kernel {
+    let text = ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry k() { again: bra again; }";
+    vm.load("endless.ptx", text).and_then(|module| module.kernel("k")).expect("a kernel")
+}
+
+#[test]
+fn a_launch_is_cancelled_while_it_runs() {
+    let vm = Vm::new().expect("a device");
+    let (stream, kernel) = (vm.stream(), endless(&vm));
+    let pending = stream.launch(&kernel, Launch::new([1; 3], [32, 1, 1]));
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(!pending.mark().is_done());
+    pending.cancel();
+    let error = pending.wait().expect_err("it was stopped");
+    assert_eq!(error.trap().map(|trap| &trap.kind), Some(&FaultKind::TimeLimit));
+    // The stream goes on.
+    assert_eq!(stream.run(|| 1), 1);
+}
+
+#[test]
+fn a_launch_has_a_deadline() {
+    let vm = Vm::new().expect("a device");
+    let (stream, kernel) = (vm.stream(), endless(&vm));
+    let late = stream.launch(&kernel, Launch::new([1; 3], [32, 1, 1]).timeout(Duration::from_millis(20)));
+    let long = stream.launch(&kernel, Launch::new([1; 3], [32, 1, 1]).max_steps(1000));
+    let kind = |error: crate::Error| error.trap().map(|trap| trap.kind.clone());
+    assert_eq!(late.wait().err().and_then(kind), Some(FaultKind::TimeLimit));
+    assert_eq!(long.wait().err().and_then(kind), Some(FaultKind::StepLimit));
 }

@@ -1,0 +1,75 @@
+//! No function crashes on nulls: each is called with nothing but zeros, without a context and with one.
+//!
+//! The names come from the page of entry points, which a test keeps complete.
+
+mod support;
+
+use support::Api;
+
+/// Functions that are implemented, from the page of the documentation.
+fn implemented() -> Vec<&'static str> {
+    let page = include_str!("../../../docs/cuda-entry-points.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let names =
+        rows.filter_map(|row| row.split_once("` | ")).filter(|(_, brief)| !brief.starts_with("refused"));
+    names.map(|(name, _)| name).collect()
+}
+
+#[test]
+fn nulls_are_answered() {
+    let api = Api::open();
+    let names = implemented();
+    assert!(names.len() > 300, "{} functions", names.len());
+    let zeros = || (0usize, 0usize, 0usize, 0usize, 0usize, 0usize, 0usize, 0usize, 0usize, 0usize, 0usize);
+    for name in &names {
+        let status = api.call(name, zeros());
+        // `CUDA_ERROR_UNKNOWN` is what a panic becomes.
+        assert_ne!(status, 999, "{name} without a context");
+        // Of no attributes there is nothing to write.
+        let asks = name.contains("Get") && *name != "cuPointerGetAttributes";
+        assert!(!asks || status != 0, "{name} wrote to a null pointer");
+    }
+    for name in &names {
+        let (api, context) = Api::with_context();
+        let status = api.call(name, zeros());
+        assert_ne!(status, 999, "{name} with a context");
+        let makes = name.contains("Create") || name.contains("Alloc") || name.contains("Load");
+        assert!(!makes || status != 0, "{name} made something for nobody");
+        // The call may have ended the context, or taken it from the thread.
+        let _ended = api.call("cuCtxDestroy_v2", (context,));
+    }
+}
+
+#[test]
+fn handles_of_nothing_are_refused() {
+    // Functions whose first argument is a handle, in a context.
+    let (api, _context) = Api::with_context();
+    let dead = api.make("cuEventCreate", |out: *mut usize| (out, 0u32));
+    api.ok("cuEventDestroy_v2", (dead,));
+    let first = [
+        "cuModuleUnload",
+        "cuLibraryUnload",
+        "cuLinkDestroy",
+        "cuStreamDestroy_v2",
+        "cuStreamSynchronize",
+        "cuStreamQuery",
+        "cuEventDestroy_v2",
+        "cuEventQuery",
+        "cuEventSynchronize",
+        "cuArrayDestroy",
+        "cuMipmappedArrayDestroy",
+        "cuTexRefDestroy",
+        "cuLaunch",
+        "cuFuncLoad",
+    ];
+    for name in first {
+        for handle in [dead, usize::MAX, 3] {
+            assert_eq!(api.call(name, (handle,)), 400, "{name} of {handle:#x}");
+        }
+    }
+    // A context is no stream, and an event no module.
+    let event = api.make("cuEventCreate", |out: *mut usize| (out, 0u32));
+    assert_eq!(api.call("cuModuleUnload", (event,)), 400);
+    assert_eq!(api.call("cuStreamSynchronize", (event,)), 400);
+    assert_eq!(api.call("cuCtxDestroy_v2", (event,)), 201);
+}
