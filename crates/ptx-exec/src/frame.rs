@@ -181,7 +181,7 @@ impl WarpFrame {
         }
     }
 
-    /// Puts all its threads at the start of the kernel, as warp `warpid` of that CTA.
+    /// Puts all its threads at the start of the kernel, as warp `warpid` of that CTA. Local memory stays as it is.
     pub(crate) fn start(
         &mut self,
         ctaid: [u32; 3],
@@ -202,12 +202,6 @@ impl WarpFrame {
         self.output.clear();
         self.trusted = false;
         self.native_steps = (0, 0);
-        if let Some(window) = &mut self.local {
-            for lane in 0..crate::lanes::LANES as u64 {
-                window.clear(lane * self.stack..lane * self.stack + self.used);
-            }
-        }
-        self.used = 0;
         self.registers = 0;
         let mask = self.state.live;
         let frame = u64::from(function.frame_bytes);
@@ -215,8 +209,26 @@ impl WarpFrame {
         let root = &mut self.acts[act as usize];
         (root.function, root.parent, root.site, root.depth) = (kernel, ROOT, 0, 0);
         (root.lanes, root.frame, root.top) = (mask, 0, frame);
-        self.used = frame;
+        self.used = self.used.max(frame);
         self.push_ready(act, 0, mask);
+    }
+
+    /// Makes the local memory zero that was in use.
+    pub(crate) fn clear_local(&mut self) {
+        if self.used == 0 {
+            return;
+        }
+        if let Some(window) = &mut self.local {
+            for lane in 0..crate::lanes::LANES as u64 {
+                window.clear(lane * self.stack..lane * self.stack + self.used);
+            }
+        }
+        self.used = 0;
+    }
+
+    /// Says that the first bytes of each lane's local memory are in use.
+    pub(crate) fn use_local(&mut self, bytes: u64) {
+        self.used = self.used.max(bytes);
     }
 
     /// The next age.

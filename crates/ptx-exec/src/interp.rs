@@ -18,6 +18,7 @@ use crate::mem::Activity;
 use crate::native::{Native, Reached};
 use crate::trap::{Fault, FaultKind};
 use native::Entered;
+pub(crate) use native::{Left, run_left};
 use ptx::ir::{BlockId, Guard};
 
 mod native;
@@ -136,28 +137,7 @@ impl World<'_> {
 
 /// Runs a warp.
 pub(crate) fn run(frame: &mut WarpFrame, world: &World<'_>, budget: Budget, reached: &mut Reached) -> Stop {
-    let mut run = Run {
-        frame,
-        world,
-        slice: budget.slice,
-        turn: budget.turn,
-        spent: 0,
-        idle: 0,
-        steps: budget.steps,
-        reached,
-    };
-    let _ = run.frame.view.take_activity();
-    loop {
-        let Some(current) = run.pick() else {
-            match run.settle() {
-                Some(stop) => return stop,
-                None => continue,
-            }
-        };
-        if let Some(stop) = run.group(current) {
-            return stop;
-        }
-    }
+    Run::new(frame, world, budget, reached).whole()
 }
 
 struct Run<'a> {
@@ -176,7 +156,28 @@ struct Run<'a> {
 /// A group out of turn: how many blocks it may still run.
 type Extra = Option<u32>;
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(frame: &'a mut WarpFrame, world: &'a World<'a>, budget: Budget, reached: &'a mut Reached) -> Self {
+        let _ = frame.view.take_activity();
+        let Budget { slice, turn, steps } = budget;
+        Self { frame, world, slice, turn, spent: 0, idle: 0, steps, reached }
+    }
+
+    /// Runs groups until the warp must stop.
+    fn whole(&mut self) -> Stop {
+        loop {
+            let Some(current) = self.pick() else {
+                match self.settle() {
+                    Some(stop) => return stop,
+                    None => continue,
+                }
+            };
+            if let Some(stop) = self.group(current, None) {
+                return stop;
+            }
+        }
+    }
+
     /// The group to run: the lowest, or, when the lowest has spent its turn, the one that has waited longest.
     fn pick(&mut self) -> Option<(Current, Extra)> {
         if self.frame.turn < 0 {
@@ -190,8 +191,13 @@ impl Run<'_> {
         Some((lowest, None))
     }
 
-    /// Runs a group until it ends, gives way, or the warp must stop.
-    fn group(&mut self, (mut current, mut extra): (Current, Extra)) -> Option<Stop> {
+    /// Runs a group until it ends, gives way, or the warp must stop. `begun`: it is inside its block, before that step or the
+    /// terminator.
+    fn group(
+        &mut self,
+        (mut current, mut extra): (Current, Extra),
+        mut begun: Option<Option<usize>>,
+    ) -> Option<Stop> {
         let world = self.world;
         loop {
             let act = &self.frame.acts[current.act as usize];
@@ -203,7 +209,9 @@ impl Run<'_> {
             // One activation: block to block.
             let (block, next) = loop {
                 let mut from = Some(0);
-                if let Some(native) = world.native
+                if let Some(begun) = begun.take() {
+                    from = begun;
+                } else if let Some(native) = world.native
                     && extra.is_none()
                     && self.enters(native, &current, index)
                 {

@@ -9,12 +9,11 @@
 use crate::bind::Unimplemented;
 use crate::bound::{Code, Term};
 use crate::frame::{DEPTH_LIMIT, register_bytes};
-use crate::interp::World;
 use crate::lanes::LANES;
 use crate::layout::{Layout, used_variables};
 use crate::mem::{Class, Memory, MemoryError};
 use crate::native::Native;
-use crate::sched::{GridRun, GridTrap, Outcome, RESIDENT_BYTES, run_grid};
+use crate::sched::{GridRun, GridTrap, Outcome, RESIDENT_BYTES, Rooms, run_grid};
 use crate::texture::Descriptor;
 use crate::trap::Trap;
 use crate::warp::{EventCounts, GridShape};
@@ -22,7 +21,7 @@ use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc,
 use ptx::ir::{Callee, Program};
 use ptx::isa::{Space, TyKind};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 #[cfg(test)]
@@ -271,8 +270,12 @@ impl Drop for LoadedModule {
 pub struct Kernel {
     module: Arc<LoadedModule>,
     kernel: FuncId,
-    code: Code,
+    code: Arc<Code>,
     stack_bytes: u64,
+    /// Parameter buffers that no launch uses.
+    buffers: Mutex<Vec<u64>>,
+    /// Rooms of earlier launches.
+    rooms: Arc<Rooms>,
     /// Offset, size and name of the `.shared` variables, for reports; the size of a dynamic one is 0.
     shared: Vec<(u64, u64, String)>,
 }
@@ -385,7 +388,8 @@ impl Kernel {
         let shared = used.into_iter().map(|id| (id as usize, &module.program.variables[id as usize]));
         let shared = shared.filter(|(_, variable)| variable.space == Space::Shared);
         let shared = shared.map(|(id, v)| (layout.variables[id], v.bytes, v.name.clone())).collect();
-        Self { module: Arc::clone(module), kernel, code, stack_bytes, shared }
+        let (buffers, rooms) = (Mutex::default(), Arc::default());
+        Self { module: Arc::clone(module), kernel, code: Arc::new(code), stack_bytes, buffers, rooms, shared }
     }
 
     /// The bound code.
@@ -428,25 +432,21 @@ impl Kernel {
     pub fn launch_with(
         &self,
         config: &LaunchConfig,
-        native: Option<&dyn Native>,
+        native: Option<&Arc<dyn Native>>,
     ) -> Result<LaunchReport, LaunchError> {
         let start = Instant::now();
         self.check(config)?;
         let memory = &self.module.memory;
-        let function = self.function();
-        let threads = config.threads.unwrap_or_else(cores).clamp(1, THREAD_LIMIT);
+        let threads = config.threads.unwrap_or_else(|| memory.pool().cores()).clamp(1, THREAD_LIMIT);
         let shared_bytes = self.shared_bytes(config);
-        let name = format!("parameters of `{}`", function.name);
-        let params = Params::new(memory, &config.params, &name)?;
+        let params = Params::new(self, &config.params)?;
         let run = GridRun {
-            world: World {
-                code: &self.code,
-                functions: self.module.functions,
-                address_size: self.module.program.address_size,
-                source: &self.module.program.source,
-                native,
-            },
-            memory,
+            code: Arc::clone(&self.code),
+            source: Arc::clone(&self.module.program.source),
+            address_size: self.module.program.address_size,
+            functions: self.module.functions,
+            native: native.map(Arc::clone),
+            memory: Arc::clone(memory),
             shape: Arc::new(GridShape {
                 ntid: config.block,
                 nctaid: config.grid,
@@ -464,11 +464,12 @@ impl Kernel {
             seed: config.seed,
             max_steps: config.max_steps,
             deadline: config.timeout.and_then(|timeout| start.checked_add(timeout)),
-            cancel: config.cancel.as_deref(),
+            cancel: config.cancel.clone(),
+            rooms: Arc::clone(&self.rooms),
         };
         let began = Instant::now();
         let Outcome { trap, error, steps, lane_steps, native_steps, fallback_steps, output, events } =
-            run_grid(&run);
+            run_grid(run);
         let report = LaunchReport {
             steps,
             thread_instructions: lane_steps,
@@ -606,24 +607,47 @@ impl Kernel {
     }
 }
 
-/// A parameter buffer, freed at its end.
+/// A parameter buffer, which the kernel keeps for its next launch.
 struct Params<'a> {
-    memory: &'a Memory,
+    kernel: &'a Kernel,
     address: u64,
 }
 
 impl<'a> Params<'a> {
-    fn new(memory: &'a Memory, bytes: &[u8], name: &str) -> Result<Self, MemoryError> {
-        let address = memory.alloc(Class::Param, bytes.len() as u64, 16, name)?;
+    fn new(kernel: &'a Kernel, bytes: &[u8]) -> Result<Self, MemoryError> {
+        let memory = &kernel.module.memory;
+        let kept = kernel.buffers().pop();
+        let address = match kept {
+            Some(address) => address,
+            None => {
+                let name = format!("parameters of `{}`", kernel.function().name);
+                memory.alloc(Class::Param, bytes.len() as u64, 16, &name)?
+            }
+        };
+        let params = Self { kernel, address };
         memory.write(address, bytes)?;
-        Ok(Self { memory, address })
+        Ok(params)
     }
 }
 
 impl Drop for Params<'_> {
     fn drop(&mut self) {
-        // Nothing else frees it: the guest's `free` takes global memory only.
-        let _ = self.memory.free(self.address);
+        self.kernel.buffers().push(self.address);
+    }
+}
+
+impl Kernel {
+    fn buffers(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        for address in std::mem::take(&mut *self.buffers()) {
+            // Nothing else frees it: the guest's `free` takes global memory only.
+            let _ = self.module.memory.free(address);
+        }
     }
 }
 
@@ -635,12 +659,6 @@ fn shared_unit(program: &Program) -> u32 {
 /// Elements of a box.
 fn volume(dims: [u32; 3]) -> u64 {
     dims.iter().fold(1, |product: u64, n| product.saturating_mul(u64::from(*n)))
-}
-
-/// Cores that this process may use, asked for once: the answer costs files of the system, which is more than a short launch.
-fn cores() -> u32 {
-    static CORES: OnceLock<u32> = OnceLock::new();
-    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32))
 }
 
 /// Local memory of a thread in bytes: what the deepest path of calls needs, or a fixed amount where there is no deepest.

@@ -4,17 +4,24 @@
 //! convergence policy, and leaves the warp frame complete: live registers in their places, lanes that have parted as groups. What it
 //! cannot do it leaves to the interpreter, at a place where that can go on.
 //!
+//! A whole CTA may be handed over too ([`CtaCall`]): its warps run in turn from barrier to barrier without warp frames. Where that cannot go
+//! on, [`CtaCode`] says how to make frames of what the warps kept.
+//!
 //! Invariant: native code reaches guest memory only where a [`View`] says that the warp may ([`View::reach`], [`Reach`]), and executes
 //! what it has no code for by the interpreter's own steps ([`NativeCall::step`]).
 
 use crate::bound::{Code, Exec};
-use crate::lanes::{LaneMask, Registers};
+use crate::frame::WarpFrame;
+use crate::lanes::{LANES, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::View;
 use crate::trap::Fault;
-use crate::warp::WarpState;
+use crate::warp::{GridShape, WarpState};
+use ptx::ir::{Reg, RegClass};
 
 /// Native code of one function.
 pub trait Native: Send + Sync {
+    /// Whether a CTA may wait for others.
+    fn may_wait(&self) -> bool;
     /// The function, as `FuncId` of the program.
     fn function(&self) -> u32;
     /// Whether it can be entered at the start of that block.
@@ -23,8 +30,14 @@ pub trait Native: Send + Sync {
     fn most_steps(&self, turns: i64) -> u64;
     /// Whether a loop with that header only waits for others.
     fn waits(&self, header: u32) -> bool;
+    /// Whether a loop with that header looks at what others write.
+    fn watches(&self, header: u32) -> bool;
     /// Runs a warp.
     fn run(&self, call: &mut NativeCall<'_>) -> NativeStop;
+    /// How it runs whole CTAs.
+    fn cta(&self) -> &CtaCode;
+    /// Runs the warps of a CTA in turn, from the one that is next.
+    fn run_cta(&self, call: &mut CtaCall<'_>) -> CtaStop;
 }
 
 /// A warp, handed to native code.
@@ -141,3 +154,251 @@ pub struct Reached {
 
 /// A range that a warp may reach: its first address, and its bytes.
 pub type Reach = (u64, u64);
+
+/// Thread numbers of a warp: x, y, z of each lane.
+pub type TidTable = [Lane<u32>; 3];
+
+/// Where a warp of a CTA is that runs in native code.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Slot {
+    /// Address of its lane 0's local memory.
+    pub local: u64,
+    /// Where it begins or goes on: a block, or behind those as [`CtaCode::state`] says.
+    pub state: u32,
+    /// Lanes that have not exited.
+    pub live: u32,
+    /// Carry flags.
+    pub carry: u32,
+}
+
+/// What a slot's state means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotState {
+    /// At a block, with its registers in the frame.
+    Block(u32),
+    /// Not begun.
+    Fresh,
+    /// All its lanes have exited.
+    Exited,
+    /// It waits at a barrier: index of [`CtaCode::barriers`].
+    Waits(usize),
+}
+
+/// How a CTA is handed over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CtaCode {
+    /// What each warp may keep, in bytes; a multiple of 64.
+    pub bytes: u32,
+    /// Barriers at which warps wait.
+    pub barriers: Vec<Behind>,
+}
+
+/// What a warp keeps at a barrier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Behind {
+    /// The block that ends with the barrier.
+    pub block: u32,
+    /// Number of the barrier.
+    pub id: u32,
+    /// Registers that live across it.
+    pub kept: Vec<Kept>,
+}
+
+/// A register that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Which.
+    pub reg: Reg,
+    /// Where, in bytes.
+    pub offset: u32,
+    /// As what.
+    pub held: Held,
+}
+
+/// How a register's lanes are kept. A predicate's lane takes a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Not at all: this, in all lanes.
+    Constant(u64),
+    /// One value for all lanes.
+    Same,
+    /// A value for every so many lanes, and what each lane adds to it.
+    Pattern {
+        /// Lanes that share a value.
+        each: u32,
+        /// What a lane adds.
+        lanes: Box<[i32; LANES]>,
+    },
+    /// A mask.
+    Mask,
+    /// All lanes, one after another.
+    Each,
+}
+
+impl CtaCode {
+    /// The state of a warp of a function of so many blocks that has not begun.
+    pub fn fresh(blocks: usize) -> u32 {
+        blocks as u32
+    }
+
+    /// What a state means, in a function of so many blocks.
+    pub fn state(state: u32, blocks: usize) -> SlotState {
+        match (state as usize).checked_sub(blocks) {
+            None => SlotState::Block(state),
+            Some(0) => SlotState::Fresh,
+            Some(1) => SlotState::Exited,
+            Some(at) => SlotState::Waits(at - 2),
+        }
+    }
+}
+
+/// Bytes that keep the alignment of vectors.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+pub struct Line(pub [u8; 64]);
+
+impl Kept {
+    /// Writes the register's lanes, from what the warp kept.
+    pub(crate) fn expand(&self, lines: &[Line], regs: &mut Registers) {
+        let index = self.reg.index as usize;
+        let bytes = match self.reg.class {
+            RegClass::Pred | RegClass::R32 => 4,
+            RegClass::R16 => 2,
+            RegClass::R64 => 8,
+        };
+        let word = |at: usize| {
+            let start = self.offset as usize + at * bytes;
+            let mut word = [0; 8];
+            for (i, byte) in word.iter_mut().take(bytes).enumerate() {
+                *byte = lines.get((start + i) / 64).map_or(0, |line| line.0[(start + i) % 64]);
+            }
+            u64::from_le_bytes(word)
+        };
+        let value = |lane: usize| match &self.held {
+            Held::Constant(value) => *value,
+            Held::Same => word(0),
+            Held::Pattern { each, lanes } => {
+                word(lane / *each as usize).wrapping_add(i64::from(lanes[lane]) as u64)
+            }
+            Held::Mask => word(0) >> lane & 1,
+            Held::Each => word(lane),
+        };
+        // What does not fit is not of this kernel.
+        match self.reg.class {
+            RegClass::Pred => {
+                let lanes = lanes_of(u32::MAX).filter(|l| value(*l) & 1 != 0).fold(0, |m, l| m | 1 << l);
+                regs.pred.get_mut(index).into_iter().for_each(|reg| *reg = lanes);
+            }
+            RegClass::R16 => {
+                let lanes = Lane(std::array::from_fn(|lane| value(lane) as u16));
+                regs.r16.get_mut(index).into_iter().for_each(|reg| *reg = lanes);
+            }
+            RegClass::R32 => {
+                let lanes = Lane(std::array::from_fn(|lane| value(lane) as u32));
+                regs.r32.get_mut(index).into_iter().for_each(|reg| *reg = lanes);
+            }
+            RegClass::R64 => {
+                let lanes = Lane(std::array::from_fn(value));
+                regs.r64.get_mut(index).into_iter().for_each(|reg| *reg = lanes);
+            }
+        }
+    }
+}
+
+/// A CTA, handed to native code.
+pub struct CtaCall<'a> {
+    /// Bound code, for what has no native code.
+    pub code: &'a Code,
+    /// The kernel.
+    pub function: u32,
+    /// `%ctaid`
+    pub ctaid: [u32; 3],
+    /// `%smid`
+    pub smid: u32,
+    /// Facts about the launch.
+    pub grid: &'a GridShape,
+    /// Where each warp is.
+    pub slots: &'a mut [Slot],
+    /// What each warp keeps.
+    pub kept: &'a mut [Line],
+    /// Registers of the running warp, where it needs a frame.
+    pub regs: &'a mut Registers,
+    /// Its warps, for what the interpreter's steps need.
+    pub(crate) warps: &'a mut [WarpFrame],
+    /// Warps whose state is that of this CTA.
+    pub(crate) touched: &'a mut u32,
+    /// What is known of guest memory; see [`NativeCall::reached`].
+    pub reached: &'a mut Reached,
+    /// The warp whose turn it is.
+    pub warp: u32,
+    /// How many warps have exited, and which barriers the others wait at, as native code counts.
+    pub round: [u32; 2],
+    /// See [`NativeCall::turns`].
+    pub turns: i64,
+    /// When it stops: the running lanes.
+    pub mask: LaneMask,
+    /// When it stops: the lanes of the warp that have not exited.
+    pub live: LaneMask,
+    /// See [`NativeCall::reached`].
+    pub parked: usize,
+    /// Instructions that warps executed.
+    pub steps: u64,
+    /// The same, counted for each lane.
+    pub lane_steps: u64,
+    /// Instructions executed by [`CtaCall::step`].
+    pub fallbacks: u64,
+    /// What a step was at fault with.
+    pub fault: Option<Box<Fault>>,
+}
+
+impl CtaCall<'_> {
+    /// Guest memory, as any warp of the CTA reaches it outside of local memory.
+    pub fn view(&mut self) -> &mut View {
+        &mut self.warps[0].view
+    }
+
+    /// The same, and what is known of it.
+    pub fn memory(&mut self) -> (&mut View, &mut Reached) {
+        (&mut self.warps[0].view, self.reached)
+    }
+
+    /// As [`NativeCall::step`], for a warp.
+    pub fn step(&mut self, warp: u32, block: u32, index: u32, mask: LaneMask) -> bool {
+        let function = self.code.functions.get(self.function as usize).and_then(Option::as_ref);
+        let step = function.and_then(|f| f.blocks.get(block as usize)?.steps.get(index as usize));
+        let Some(step) = step else { return false };
+        self.fallbacks += 1;
+        let frame = &mut self.warps[warp as usize];
+        if *self.touched & 1 << warp == 0 {
+            *self.touched |= 1 << warp;
+            frame.state.start(self.ctaid, warp);
+            frame.state.smid = self.smid;
+        }
+        let slot = &mut self.slots[warp as usize];
+        (frame.state.live, frame.state.carry) = (slot.live, slot.carry);
+        let state = &mut frame.state;
+        let mut exec =
+            Exec { mask, group: mask, regs: self.regs, warp: state, mem: &mut frame.view, frame: 0 };
+        let done = (step.run)(&mut exec);
+        slot.carry = frame.state.carry;
+        match done {
+            Ok(()) => true,
+            Err(fault) => {
+                self.fault = Some(fault);
+                false
+            }
+        }
+    }
+}
+
+/// Why native code of a CTA stopped.
+#[derive(Debug)]
+pub enum CtaStop {
+    /// All threads have exited.
+    Finished,
+    /// The warp whose turn it is stopped; its registers are in the frame.
+    Warp(NativeStop),
+    /// Its warps wait at different barriers.
+    Apart,
+}

@@ -6,7 +6,6 @@ use crate::bound::{
     Barrier, BarrierKind, Block, Call, Code, Exec, Function, Step, Stepped, SyncIn, SyncOut, Term, Value32,
     WarpSync,
 };
-use crate::interp::World;
 use crate::lanes::{LANES, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::{Class, Memory};
 use crate::sched::{GridRun, Outcome, run_grid};
@@ -234,14 +233,14 @@ pub(crate) fn device(name: &str, blocks: Vec<Block>) -> Function {
     Function { params: vec![slot(0)], returns: vec![slot(1)], ..function(name, blocks) }
 }
 
-pub(crate) fn code(functions: Vec<Function>) -> Code {
-    Code { functions: functions.into_iter().map(Some).collect(), shared_bytes: 0 }
+pub(crate) fn code(functions: Vec<Function>) -> Arc<Code> {
+    Arc::new(Code { functions: functions.into_iter().map(Some).collect(), shared_bytes: 0 })
 }
 
 /// A machine for tests.
 pub(crate) struct Machine {
     pub(crate) memory: Arc<Memory>,
-    source: Source,
+    source: Arc<Source>,
     pub(crate) threads: u32,
     pub(crate) seed: u64,
     pub(crate) shared: u64,
@@ -254,7 +253,7 @@ impl Machine {
     pub(crate) fn new() -> Self {
         Self {
             memory: Memory::new(AddressSize::Bits64).expect("an address range"),
-            source: Source::new("test.ptx", SOURCE),
+            source: Arc::new(Source::new("test.ptx", SOURCE)),
             threads: 1,
             seed: 0,
             shared: 0,
@@ -276,26 +275,24 @@ impl Machine {
         bytes.chunks(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
     }
 
-    pub(crate) fn run(&self, code: &Code, grid: u32, block: u32) -> Outcome {
+    pub(crate) fn run(&self, code: &Arc<Code>, grid: u32, block: u32) -> Outcome {
         self.run_shape(code, [grid, 1, 1], [block, 1, 1], None)
     }
 
     pub(crate) fn run_shape(
         &self,
-        code: &Code,
+        code: &Arc<Code>,
         grid: [u32; 3],
         block: [u32; 3],
-        cancel: Option<&std::sync::atomic::AtomicBool>,
+        cancel: Option<&Arc<std::sync::atomic::AtomicBool>>,
     ) -> Outcome {
-        run_grid(&GridRun {
-            world: World {
-                code,
-                functions: 0x1000,
-                address_size: AddressSize::Bits64,
-                source: &self.source,
-                native: None,
-            },
-            memory: &self.memory,
+        run_grid(GridRun {
+            code: Arc::clone(code),
+            source: Arc::clone(&self.source),
+            address_size: AddressSize::Bits64,
+            functions: 0x1000,
+            native: None,
+            memory: Arc::clone(&self.memory),
             shape: Arc::new(GridShape {
                 ntid: block,
                 nctaid: grid,
@@ -313,12 +310,13 @@ impl Machine {
             seed: self.seed,
             max_steps: self.max_steps,
             deadline: None,
-            cancel,
+            cancel: cancel.map(Arc::clone),
+            rooms: Arc::default(),
         })
     }
 
     /// Runs, and fails the test if there is a trap.
-    pub(crate) fn finish(&self, code: &Code, grid: u32, block: u32) -> Outcome {
+    pub(crate) fn finish(&self, code: &Arc<Code>, grid: u32, block: u32) -> Outcome {
         let outcome = self.run(code, grid, block);
         assert!(outcome.error.is_none());
         if let Some(trap) = &outcome.trap {

@@ -10,24 +10,34 @@ use crate::frame::{Entry, Frame, Reason, Window};
 use crate::llvm::{Code, Error, Session};
 use crate::machine;
 use crate::plan::{Plan, Shape};
+use ptx_exec::lanes::{LANES, Lane, Registers};
 use ptx_exec::launch::Kernel;
-use ptx_exec::native::{Native, NativeCall, NativeStop};
+use ptx_exec::native::{
+    CtaCall, CtaCode, CtaStop, Native, NativeCall, NativeStop, Reached, TidTable, Windows,
+};
+use ptx_exec::warp::GridShape;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
 /// A kernel compiled for one shape of CTA.
 pub struct Compiled {
+    /// Whether a CTA may wait for others.
+    may_wait: bool,
     entry: Entry,
     function: u32,
     /// By block: whether it can be entered there.
     entries: Vec<bool>,
     /// By block: whether a loop with that header only waits.
     waits: Vec<bool>,
+    /// By block: whether a loop with that header looks at what others write.
+    watches: Vec<bool>,
     /// Instructions on the longest way through the function, loops once.
     longest: u64,
     blocks: usize,
     made: Arc<Made>,
+    /// Thread numbers by warp.
+    tids: Vec<TidTable>,
     /// Keeps the code in memory.
     _code: Code,
 }
@@ -48,8 +58,11 @@ pub enum Listing {
 }
 
 /// The caller as native code hands it back.
-struct User<'a, 'b> {
-    call: &'a mut NativeCall<'b>,
+enum User<'a, 'b> {
+    /// Of a warp.
+    Warp(&'a mut NativeCall<'b>),
+    /// Of a CTA, and where native code says which warp runs.
+    Cta(&'a mut CtaCall<'b>, *const u32),
 }
 
 /// Makes code of a kernel for CTAs of that shape.
@@ -58,10 +71,10 @@ struct User<'a, 'b> {
 /// Says why it cannot be compiled; the interpreter can still run it.
 pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3]) -> Result<Made, Error> {
     let (module, plan, emitted) = translate(session, kernel, ntid)?;
-    let Emitted { windows, fallbacks, externals } = emitted;
+    let Emitted { windows, fallbacks, externals, cta } = emitted;
     let object = session.object(&module)?;
     let entries = plan.entries.iter().map(|entry| entry.block).collect();
-    Ok(Made { object, externals, entries, windows, fallbacks })
+    Ok(Made { object, externals, entries, windows, fallbacks, cta })
 }
 
 /// The addresses of what code names.
@@ -90,6 +103,7 @@ pub(crate) fn place(
     made: Arc<Made>,
     symbols: &[(String, usize)],
     kernel: &Kernel,
+    ntid: [u32; 3],
 ) -> Result<Arc<Compiled>, Error> {
     let code = Code::place(&made.object, symbols)?;
     let address = code.lookup("kernel")?;
@@ -102,15 +116,21 @@ pub(crate) fn place(
             *entry = true;
         }
     }
+    let watches = machine::watching(function);
+    // What is called may do anything.
+    let calls = function.blocks.iter().any(|block| matches!(block.term, ptx::ir::Terminator::Call(_)));
     let longest = function.blocks.iter().map(|block| block.insts.len() as u64 + 1).sum();
     Ok(Arc::new(Compiled {
+        may_wait: watches.contains(&true) || calls,
         entry,
         function: kernel.id().0,
         entries,
         waits: machine::waits(function),
+        watches,
         longest,
         blocks: function.blocks.len(),
         made,
+        tids: tids(ntid),
         _code: code,
     }))
 }
@@ -156,6 +176,15 @@ fn translate(
     Ok((module, plan, emitted))
 }
 
+/// Thread numbers of each warp of a CTA. Lanes beyond the last thread count on.
+fn tids([nx, ny, nz]: [u32; 3]) -> Vec<TidTable> {
+    let tid = |thread: u32| [thread % nx, thread / nx % ny, thread / nx / ny];
+    let warp = |warp: u32| {
+        [0, 1, 2].map(|axis| Lane(std::array::from_fn(|lane| tid(warp * LANES as u32 + lane as u32)[axis])))
+    };
+    (0..(nx * ny * nz).div_ceil(LANES as u32)).map(warp).collect()
+}
+
 impl Compiled {
     /// Instructions that have no native code, by name, and how often they stand in the code.
     pub fn fallbacks(&self) -> &BTreeMap<String, u32> {
@@ -164,6 +193,10 @@ impl Compiled {
 }
 
 impl Native for Compiled {
+    fn may_wait(&self) -> bool {
+        self.may_wait
+    }
+
     fn function(&self) -> u32 {
         self.function
     }
@@ -176,13 +209,92 @@ impl Native for Compiled {
         (turns.max(0) as u64 + 2).saturating_mul(self.longest)
     }
 
+    fn watches(&self, header: u32) -> bool {
+        self.watches.get(header as usize).copied().unwrap_or(false)
+    }
+
     fn waits(&self, header: u32) -> bool {
         self.waits.get(header as usize).copied().unwrap_or(false)
     }
 
     fn run(&self, call: &mut NativeCall<'_>) -> NativeStop {
-        let frees = call.mem.memory().frees();
-        let reached = &mut *call.reached;
+        self.ready(call.reached, call.mem.memory().frees());
+        let windows = call.mem.windows();
+        let grid = &call.warp.grid;
+        let mut frame = Frame {
+            carry: &mut call.warp.carry,
+            tid: call.warp.tid.as_ptr().cast(),
+            offset: u64::from(call.frame),
+            turns: call.turns,
+            mask: call.mask,
+            live: call.warp.live,
+            block: call.block,
+            trusted: u32::from(call.trusted),
+            ..frame(grid, windows, call.regs, call.reached)
+        };
+        frame.warp[0] = call.warp.warpid;
+        frame.warp[2] = call.warp.smid;
+        frame.ctaid = call.warp.ctaid;
+        let mut user = User::Warp(call);
+        frame.user = (&raw mut user).cast::<c_void>();
+        // SAFETY: `entry` is code made for this kernel; every pointer in the frame is valid for the call and as large as the code was told:
+        // registers as the function counts them, a window for each site, an entry of `parked` for each block.
+        let code = unsafe { (self.entry)(&raw mut frame) };
+        let User::Warp(call) = user else { return NativeStop::Declined };
+        (call.mask, call.warp.live, call.turns) = (frame.mask, frame.live, frame.turns);
+        (call.steps, call.lane_steps) = counted(&frame);
+        call.parked = frame.parked_count as usize;
+        stop(code)
+    }
+
+    fn cta(&self) -> &CtaCode {
+        &self.made.cta
+    }
+
+    fn run_cta(&self, call: &mut CtaCall<'_>) -> CtaStop {
+        let frees = call.view().memory().frees();
+        self.ready(call.reached, frees);
+        let windows = call.view().windows();
+        let warps = self.tids.len();
+        if call.slots.len() != warps || call.kept.len() * 64 < warps * self.made.cta.bytes as usize {
+            return CtaStop::Warp(NativeStop::Declined);
+        }
+        let mut frame = Frame {
+            slots: call.slots.as_mut_ptr(),
+            tids: self.tids.as_ptr(),
+            keeps: call.kept.as_mut_ptr().cast(),
+            warps: warps as u32,
+            exited: call.round[0],
+            waiting: call.round[1],
+            turns: call.turns,
+            trusted: 1,
+            ..frame(call.grid, windows, call.regs, call.reached)
+        };
+        frame.warp[0] = call.warp;
+        frame.warp[2] = call.smid;
+        frame.ctaid = call.ctaid;
+        let running = &raw const frame.warp[0];
+        let mut user = User::Cta(call, running);
+        frame.user = (&raw mut user).cast::<c_void>();
+        // SAFETY: as in `run`; there are a slot, thread numbers and room for what is kept for each of the warps that the code counts.
+        let code = unsafe { (self.entry)(&raw mut frame) };
+        let User::Cta(call, _) = user else { return CtaStop::Apart };
+        (call.mask, call.live, call.turns) = (frame.mask, frame.live, frame.turns);
+        let (steps, lane_steps) = counted(&frame);
+        (call.steps, call.lane_steps) = (call.steps + steps, call.lane_steps + lane_steps);
+        call.parked = frame.parked_count as usize;
+        (call.warp, call.round) = (frame.warp[0], [frame.exited, frame.waiting]);
+        match code as u8 {
+            c if c == Reason::Finished as u8 => CtaStop::Finished,
+            c if c == Reason::Apart as u8 => CtaStop::Apart,
+            _ => CtaStop::Warp(stop(code)),
+        }
+    }
+}
+
+impl Compiled {
+    /// Makes room for what native code notes, and forgets what no longer holds.
+    fn ready(&self, reached: &mut Reached, frees: u64) {
         let sites = self.made.windows as usize;
         if reached.frees != frees || reached.windows.len() < sites {
             reached.windows.clear();
@@ -192,72 +304,93 @@ impl Native for Compiled {
         if reached.parked.len() < self.blocks {
             reached.parked.resize(self.blocks, [0, 0]);
         }
-        let windows = call.mem.windows();
-        let grid = Arc::clone(&call.warp.grid);
-        let mut frame = Frame {
-            r16: call.regs.r16.as_mut_ptr().cast(),
-            r32: call.regs.r32.as_mut_ptr().cast(),
-            r64: call.regs.r64.as_mut_ptr().cast(),
-            pred: call.regs.pred.as_mut_ptr(),
-            tid: call.warp.tid.as_ptr().cast(),
-            carry: &mut call.warp.carry,
-            windows: reached.windows.as_mut_ptr().cast::<Window>(),
-            parked: reached.parked.as_mut_ptr(),
-            user: std::ptr::null_mut(),
-            shared: [windows.shared.0, windows.shared.1],
-            params: windows.params.0,
-            local: [windows.local.0, windows.local.1, windows.local.2],
-            offset: u64::from(call.frame),
-            gridid: grid.gridid,
-            turns: call.turns,
-            full_steps: 0,
-            masked_steps: 0,
-            lane_steps: 0,
-            mask: call.mask,
-            live: call.warp.live,
-            block: call.block,
-            trusted: u32::from(call.trusted),
-            parked_count: 0,
-            warp: [call.warp.warpid, grid.warps(), call.warp.smid, grid.nsmid],
-            ctaid: call.warp.ctaid,
-            nctaid: grid.nctaid,
-            smem: [grid.total_shared, grid.dynamic_shared],
-        };
-        let mut user = User { call };
-        frame.user = (&raw mut user).cast::<c_void>();
-        // SAFETY: `entry` is code made for this kernel; every pointer in the frame is valid for the call and as large as the code was told:
-        // registers as the function counts them, a window for each site, an entry of `parked` for each block.
-        let code = unsafe { (self.entry)(&raw mut frame) };
-        let call = user.call;
-        (call.mask, call.warp.live, call.turns) = (frame.mask, frame.live, frame.turns);
-        call.steps = frame.full_steps + frame.masked_steps;
-        call.lane_steps = frame.full_steps * 32 + frame.lane_steps;
-        call.parked = frame.parked_count as usize;
-        let (block, index) = ((code >> 8 & 0xff_ffff) as u32, (code >> 32) as u32);
-        match code as u8 {
-            c if c == Reason::Finished as u8 => NativeStop::Finished,
-            c if c == Reason::Yield as u8 => NativeStop::Yield { block },
-            c if c == Reason::Terminator as u8 => NativeStop::Terminator { block },
-            c if c == Reason::Before as u8 => NativeStop::Before { block, index },
-            c if c == Reason::Declined as u8 => NativeStop::Declined,
-            _ => NativeStop::Fault { block, index },
-        }
+    }
+}
+
+/// A frame of which the warp is still to be filled in.
+fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, reached: &mut Reached) -> Frame {
+    use std::ptr::{null, null_mut};
+    Frame {
+        r16: regs.r16.as_mut_ptr().cast(),
+        r32: regs.r32.as_mut_ptr().cast(),
+        r64: regs.r64.as_mut_ptr().cast(),
+        pred: regs.pred.as_mut_ptr(),
+        tid: null(),
+        carry: null_mut(),
+        windows: reached.windows.as_mut_ptr().cast::<Window>(),
+        parked: reached.parked.as_mut_ptr(),
+        user: null_mut(),
+        shared: [windows.shared.0, windows.shared.1],
+        params: windows.params.0,
+        local: [windows.local.0, windows.local.1, windows.local.2],
+        offset: 0,
+        gridid: grid.gridid,
+        turns: 0,
+        slots: null_mut(),
+        slot: null_mut(),
+        tids: null(),
+        keeps: null_mut(),
+        kept: null_mut(),
+        warps: 0,
+        waiting: 0,
+        exited: 0,
+        full_steps: 0,
+        masked_steps: 0,
+        lane_steps: 0,
+        mask: 0,
+        live: 0,
+        block: 0,
+        trusted: 0,
+        parked_count: 0,
+        warp: [0, grid.warps(), 0, grid.nsmid],
+        ctaid: [0; 3],
+        nctaid: grid.nctaid,
+        smem: [grid.total_shared, grid.dynamic_shared],
+    }
+}
+
+/// What native code counted: instructions of warps and of lanes.
+fn counted(frame: &Frame) -> (u64, u64) {
+    (frame.full_steps + frame.masked_steps, frame.full_steps * LANES as u64 + frame.lane_steps)
+}
+
+/// What the code that native code returns says of a warp.
+fn stop(code: u64) -> NativeStop {
+    let (block, index) = ((code >> 8 & 0xff_ffff) as u32, (code >> 32) as u32);
+    match code as u8 {
+        c if c == Reason::Finished as u8 => NativeStop::Finished,
+        c if c == Reason::Yield as u8 => NativeStop::Yield { block },
+        c if c == Reason::Terminator as u8 => NativeStop::Terminator { block },
+        c if c == Reason::Before as u8 => NativeStop::Before { block, index },
+        c if c == Reason::Declined as u8 => NativeStop::Declined,
+        _ => NativeStop::Fault { block, index },
     }
 }
 
 /// Executes an instruction for native code.
 extern "C" fn step(user: *mut c_void, block: u32, index: u32, mask: u32) -> u32 {
-    // SAFETY: `user` is the `User` that `Compiled::run` put into the frame of the call that is running; nothing else uses it meanwhile.
+    // SAFETY: `user` is the `User` that was put into the frame of the call that is running; nothing else uses it meanwhile.
     let user = unsafe { &mut *user.cast::<User<'_, '_>>() };
-    u32::from(user.call.step(block, index, mask))
+    u32::from(match user {
+        User::Warp(call) => call.step(block, index, mask),
+        User::Cta(call, warp) => {
+            // SAFETY: it points into the frame of the call that is running, which native code does not write while it calls.
+            let warp = unsafe { warp.read() };
+            call.step(warp, block, index, mask)
+        }
+    })
 }
 
 /// Renews the window of a site from the allocation around an address.
 extern "C" fn reach(user: *mut c_void, window: u32, how: u32, address: u64, span: u32) {
     // SAFETY: as in `step`.
     let user = unsafe { &mut *user.cast::<User<'_, '_>>() };
-    let found = user.call.mem.reach(space_of(how & 0xff), address, how >> 8 != 0);
-    let Some(slot) = user.call.reached.windows.get_mut(window as usize) else { return };
+    let (view, reached) = match user {
+        User::Warp(call) => (&mut *call.mem, &mut *call.reached),
+        User::Cta(call, _) => call.memory(),
+    };
+    let found = view.reach(space_of(how & 0xff), address, how >> 8 != 0);
+    let Some(slot) = reached.windows.get_mut(window as usize) else { return };
     if let Some((start, bytes)) = found
         && bytes >= u64::from(span)
     {

@@ -3,6 +3,7 @@
 //! Invariant: [`Frame`] is the only way between them: native code reads and writes its fields at their offsets, and calls back
 //! through [`step`](super::engine) and [`reach`](super::engine).
 
+use ptx_exec::native::{Slot, TidTable};
 use std::ffi::c_void;
 
 /// Bounds of accesses at one site, as a thread found them last.
@@ -49,11 +50,27 @@ pub(crate) struct Frame {
     pub(crate) gridid: u64,
     /// In: how many turns of loops may be taken. Out: how many are left.
     pub(crate) turns: i64,
-    /// Out: instructions executed with all lanes.
+    /// A CTA: where each warp is. Null where one warp runs.
+    pub(crate) slots: *mut Slot,
+    /// A CTA: the slot of the running warp.
+    pub(crate) slot: *mut Slot,
+    /// A CTA: thread numbers of each warp.
+    pub(crate) tids: *const TidTable,
+    /// A CTA: what each warp keeps at barriers.
+    pub(crate) keeps: *mut u8,
+    /// A CTA: the same of the running warp.
+    pub(crate) kept: *mut u8,
+    /// A CTA: how many warps it has; 0 where one warp runs.
+    pub(crate) warps: u32,
+    /// A CTA: the barriers at which warps wait, a bit for each, in the upper half those that count all threads.
+    pub(crate) waiting: u32,
+    /// A CTA: how many warps have exited.
+    pub(crate) exited: u32,
+    /// Added to: instructions executed with all lanes.
     pub(crate) full_steps: u64,
-    /// Out: instructions executed masked.
+    /// Added to: instructions executed masked.
     pub(crate) masked_steps: u64,
-    /// Out: the same, counted for each lane.
+    /// Added to: the same, counted for each lane.
     pub(crate) lane_steps: u64,
     /// In and out: running lanes.
     pub(crate) mask: u32,
@@ -94,6 +111,8 @@ pub(crate) enum Reason {
     Declined = 4,
     /// The instruction is at fault.
     Fault = 5,
+    /// A CTA: its warps wait at different barriers.
+    Apart = 6,
 }
 
 /// What native code returns.

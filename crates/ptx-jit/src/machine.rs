@@ -105,7 +105,17 @@ pub(crate) fn waits(function: &Function) -> Vec<bool> {
     waits
 }
 
-/// By block: whether it belongs to such a loop.
+/// By block: whether a loop with that header looks at what others write.
+pub(crate) fn watching(function: &Function) -> Vec<bool> {
+    let mut watching = vec![false; function.blocks.len()];
+    for (header, end) in back_edges(function) {
+        let mut body = function.blocks[header..=end].iter().flat_map(|b| &b.insts);
+        watching[header] |= body.any(|inst| Native.watches(inst));
+    }
+    watching
+}
+
+/// By block: whether it belongs to a loop that only waits.
 pub(crate) fn waiting_blocks(function: &Function) -> Vec<bool> {
     let waits = waits(function);
     let mut all = vec![false; function.blocks.len()];

@@ -272,7 +272,7 @@ impl Kernel {
         let config = config(launch);
         let mut ran = Ran::default();
         let native = self.device.jit.choose(&self.bound, &self.natives, launch, &mut ran)?;
-        match self.bound.launch_with(&config, native.as_deref()) {
+        match self.bound.launch_with(&config, native.as_ref()) {
             Ok(report) => Ok(Report::new(report, ran)),
             Err(LaunchError::Invalid(why)) => Err(Error::caller(why)),
             Err(LaunchError::Memory(error)) => Err(error.into()),

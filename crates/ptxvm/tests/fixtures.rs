@@ -18,11 +18,16 @@ const MAIN_SCHEDULES: &[Schedule] = &[
     (1, 12345, Engine::Interp),
     #[cfg(feature = "jit")]
     (2, 4, Engine::Jit),
+    // In the natural order native code runs CTAs as a whole.
+    #[cfg(feature = "jit")]
+    (2, 0, Engine::Jit),
 ];
 const VARIANT_SCHEDULES: &[Schedule] = &[
     (2, 3, Engine::Interp),
     #[cfg(feature = "jit")]
     (2, 5, Engine::Jit),
+    #[cfg(feature = "jit")]
+    (1, 0, Engine::Jit),
 ];
 
 fn main() {

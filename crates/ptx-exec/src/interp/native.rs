@@ -3,9 +3,27 @@
 //! Invariant: native code runs only where no other group of the warp is ready, so that the convergence policy stays the interpreter's;
 //! afterwards the frame is as if the interpreter had come to the place where native code stopped.
 
-use super::{Run, Stop, bug, stopped};
-use crate::frame::Current;
-use crate::native::{Native, NativeCall, NativeStop};
+use super::{Budget, Run, Stop, World, bug, stopped};
+use crate::frame::{Current, WarpFrame};
+use crate::lanes::LaneMask;
+use crate::native::{Native, NativeCall, NativeStop, Reached};
+use crate::trap::Fault;
+
+/// How native code left a warp; its registers are in the frame.
+pub(crate) struct Left {
+    /// Why.
+    pub(crate) stop: NativeStop,
+    /// The running lanes.
+    pub(crate) mask: LaneMask,
+    /// The lanes that have not exited.
+    pub(crate) live: LaneMask,
+    /// How many groups have parted.
+    pub(crate) parked: usize,
+    /// What is left of the slice.
+    pub(crate) turns: i64,
+    /// What a step was at fault with.
+    pub(crate) fault: Option<Box<Fault>>,
+}
 
 /// What native code left to the interpreter.
 pub(super) enum Entered {
@@ -15,6 +33,31 @@ pub(super) enum Entered {
     Gone,
     /// The warp must stop.
     Stop(Stop),
+}
+
+/// As [`super::run`], from where native code left the warp: in the kernel's activation, which is the only one.
+pub(crate) fn run_left(
+    frame: &mut WarpFrame,
+    world: &World<'_>,
+    budget: Budget,
+    reached: &mut Reached,
+    native: &dyn Native,
+    left: Left,
+) -> Stop {
+    let Some(act) = frame.acts.iter().position(|act| act.lanes != 0) else { return Stop::Exited };
+    let (act, function, age) = (act as u32, frame.acts[act].function, frame.next_age());
+    let mut current = Current { act, block: 0, mask: left.mask, limit: u32::MAX, age };
+    let mut run = Run::new(frame, world, budget, reached);
+    match run.left(native, &mut current, function, left) {
+        Entered::Stop(stop) => return stop,
+        Entered::Gone => {}
+        Entered::Block(from) => {
+            if let Some(stop) = run.group((current, None), Some(from)) {
+                return stop;
+            }
+        }
+    }
+    run.whole()
 }
 
 impl Run<'_> {
@@ -53,12 +96,29 @@ impl Run<'_> {
         };
         let stop = native.run(&mut call);
         let NativeCall { mask, turns, steps, lane_steps, fallbacks, fault, parked, .. } = call;
+        let after = frame.state.live;
+        // Native code takes lanes that exit out of the live ones.
+        frame.state.live = live;
         self.steps = self.steps.saturating_sub(steps);
         frame.steps += steps;
         frame.lane_steps += lane_steps;
         frame.state.clock += steps;
         frame.native_steps.0 += steps;
         frame.native_steps.1 += fallbacks;
+        self.left(native, current, function, Left { stop, mask, live: after, parked, turns, fault })
+    }
+
+    /// Brings the frame to where native code left the warp.
+    pub(super) fn left(
+        &mut self,
+        native: &dyn Native,
+        current: &mut Current,
+        function: u32,
+        left: Left,
+    ) -> Entered {
+        let Left { stop, mask, live: after, parked, turns, fault } = left;
+        let frame = &mut *self.frame;
+        let live = frame.state.live;
         if let NativeStop::Declined = stop {
             return Entered::Block(Some(0));
         }
@@ -71,9 +131,7 @@ impl Run<'_> {
                 _ => bug(function, current.mask),
             });
         }
-        // Native code takes lanes that exit out of the live ones.
-        let gone = live & !frame.state.live;
-        frame.state.live = live;
+        let gone = live & !after;
         for [block, lanes] in self.reached.parked.iter().take(parked) {
             frame.push_ready(current.act, *block, *lanes);
         }

@@ -34,7 +34,7 @@ fn store_company(out: u64) -> Vec<crate::bound::Step> {
     ]
 }
 
-fn kind_of(machine: &Machine, code: &crate::bound::Code) -> FaultKind {
+fn kind_of(machine: &Machine, code: &std::sync::Arc<crate::bound::Code>) -> FaultKind {
     machine.run(code, 1, 32).trap.expect("a trap").stopped.fault.kind
 }
 

@@ -54,6 +54,9 @@ const FUNCTION_BYTES: u64 = 1 << 20;
 /// allocates from filling the host's memory.
 const MALLOC_BYTES: u64 = 1 << 30;
 
+/// Bytes from which on zeroing gives whole pages back to the system instead.
+const LARGE: u64 = 1 << 20;
+
 /// Why the host's request for memory failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryError {
@@ -117,6 +120,8 @@ pub struct Memory {
     address_size: AddressSize,
     tables: Mutex<Tables>,
     opaques: Opaques,
+    /// OS threads that launches on this memory share.
+    pool: crate::sched::Pool,
     /// Counts launches.
     launches: AtomicU64,
     /// Counts frees: a [`View`] forgets what it looked up when this changes.
@@ -215,10 +220,16 @@ impl Memory {
             address_size,
             tables: Mutex::new(tables),
             opaques,
+            pool: crate::sched::Pool::new(),
             launches,
             frees,
             host: AtomicBool::new(false),
         }))
+    }
+
+    /// OS threads for launches.
+    pub(crate) fn pool(&self) -> &crate::sched::Pool {
+        &self.pool
     }
 
     /// Its textures, samplers and surfaces.
@@ -289,7 +300,7 @@ impl Memory {
         if gone.class != Class::Param {
             tables.used -= gone.bytes;
         }
-        if gone.bytes >= 1 << 20 {
+        if gone.bytes >= LARGE {
             self.arena.release(address, address + gone.bytes);
         }
         Ok(())
@@ -508,7 +519,7 @@ impl Memory {
             return;
         }
         let end = start + bytes;
-        let released = if bytes >= 1 << 20 { self.arena.release(start, end) } else { start..start };
+        let released = if bytes >= LARGE { self.arena.release(start, end) } else { start..start };
         self.put(start, released.start - start, |_, out| *out = [0; 8]);
         self.put(released.end, end - released.end, |_, out| *out = [0; 8]);
     }
@@ -568,13 +579,19 @@ impl Window {
     pub(crate) fn clear(&mut self, part: Range<u64>) {
         let end = part.end.min(self.bytes);
         let start = part.start.min(end);
-        self.memory.zero(self.start + start, end - start);
+        if end - start >= LARGE {
+            return self.memory.zero(self.start + start, end - start);
+        }
+        let at: *mut u8 = std::ptr::with_exposed_provenance_mut((self.start + start) as usize);
+        // SAFETY: the bytes are inside the window, which is committed for as long as the memory lives (its arena exposed its provenance);
+        // only the thread that owns the window accesses them, and it does so here through `&mut self`.
+        unsafe { at.write_bytes(0, (end - start) as usize) };
     }
 }
 
 impl Drop for Window {
     fn drop(&mut self) {
-        if self.bytes >= 1 << 20 {
+        if self.bytes >= LARGE {
             self.memory.arena.release(self.start, self.start + self.bytes);
         }
         self.memory.tables().window_heap(self.kind).give(self.start, self.bytes);

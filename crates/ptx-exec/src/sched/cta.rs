@@ -5,13 +5,15 @@
 
 use super::barrier::Barrier;
 use super::seed::Seed;
-use crate::bound::Function;
-use crate::frame::{Wait, WarpFrame};
-use crate::interp::{self, Budget, Stop, Stopped, World};
+use super::whole::Room;
+use crate::frame::{BarrierWait, Wait, WarpFrame};
+use crate::interp::{self, Arrival, Budget, Stop, Stopped, World};
+use crate::lanes::LaneMask;
 use crate::mem::Window;
 use crate::native::Reached;
 use crate::trap::{Fault, FaultKind};
-use crate::warp::EventCounts;
+use crate::warp::{EventCounts, GridShape};
+use std::sync::Arc;
 
 /// Rounds in which all warps only looked at memory, until the CTA is set aside.
 const IDLE_ROUNDS: u32 = 2;
@@ -38,11 +40,19 @@ enum Status {
 pub(super) struct Cta {
     /// Number in the grid.
     pub(super) index: u64,
-    ctaid: [u32; 3],
-    warps: Vec<WarpFrame>,
+    /// Facts about the launch.
+    pub(super) grid: Arc<GridShape>,
+    pub(super) ctaid: [u32; 3],
+    pub(super) smid: u32,
+    pub(super) kernel: u32,
+    pub(super) warps: Vec<WarpFrame>,
+    /// Whether the warps have frames.
+    framed: bool,
+    pub(super) room: Room,
     status: Vec<Status>,
-    live: u32,
-    barriers: [Barrier; 16],
+    /// Warps that have not exited.
+    pub(super) live: u32,
+    pub(super) barriers: [Barrier; 16],
     shared: Option<Window>,
     seed: Seed,
     order: Vec<u32>,
@@ -74,16 +84,23 @@ pub(super) trait Limits {
     fn count(&self, events: &EventCounts);
     /// Accounts for steps in native code, and for those of the interpreter among them.
     fn spend_native(&self, steps: u64, fallbacks: u64);
+    /// Whether CTAs may run in native code as a whole: nobody counts their steps or permutes their schedule.
+    fn whole(&self) -> bool;
     /// Whether the time is up.
     fn late(&self) -> bool;
 }
 
 impl Cta {
     /// Room for a CTA. Its warps are at no place until [`Cta::start`].
-    pub(super) fn new(warps: Vec<WarpFrame>, shared: Option<Window>) -> Self {
+    pub(super) fn new(grid: &Arc<GridShape>, warps: Vec<WarpFrame>, shared: Option<Window>) -> Self {
         Self {
             index: 0,
+            grid: Arc::clone(grid),
             ctaid: [0; 3],
+            smid: 0,
+            kernel: 0,
+            framed: false,
+            room: Room::default(),
             status: vec![Status::Exited; warps.len()],
             warps,
             live: 0,
@@ -95,30 +112,53 @@ impl Cta {
         }
     }
 
-    /// Makes it CTA `index` of the grid, at the start of the kernel.
-    pub(super) fn start(
-        &mut self,
-        index: u64,
-        ctaid: [u32; 3],
-        seed: u64,
-        smid: u32,
-        kernel: u32,
-        function: &Function,
-    ) {
-        self.index = index;
-        self.ctaid = ctaid;
-        self.seed = Seed::new(seed, index);
-        self.live = self.warps.len() as u32;
-        self.barriers = Default::default();
+    /// Makes it one of another launch, of the same kernel and with CTAs of the same shape.
+    pub(super) fn relaunch(&mut self, shape: &Arc<GridShape>, params: (u64, u64)) {
+        self.grid = Arc::clone(shape);
+        for warp in &mut self.warps {
+            warp.state.grid = Arc::clone(shape);
+            warp.view.set_params(params.0, params.1);
+        }
+    }
+
+    /// Forgets what belongs to the launch.
+    pub(super) fn leave(&mut self) {
         self.output = Vec::new();
+        for warp in &mut self.warps {
+            warp.output = Vec::new();
+            *warp.view.recent_opaque() = crate::texture::Recent::default();
+        }
+    }
+
+    /// Makes it CTA `index` of the grid, at the start of the kernel.
+    pub(super) fn start(&mut self, index: u64, ctaid: [u32; 3], seed: u64, smid: u32, kernel: u32) {
+        (self.index, self.ctaid, self.smid, self.kernel) = (index, ctaid, smid, kernel);
+        self.seed = Seed::new(seed, index);
+        self.framed = false;
         if let Some(window) = &mut self.shared {
             window.clear(0..window.bytes());
         }
-        for (id, warp) in self.warps.iter_mut().enumerate() {
-            warp.start(ctaid, id as u32, kernel, function);
-            warp.state.smid = smid;
-        }
+    }
+
+    /// Gives the warps frames, at the start of the kernel; `clear`: with local memory that is zero.
+    pub(super) fn frames(&mut self, world: &World<'_>, clear: bool) {
+        self.framed = true;
+        self.live = self.warps.len() as u32;
+        self.barriers = Default::default();
         self.status.fill(Status::Runnable);
+        let Some(function) = world.function(self.kernel) else { return };
+        for (id, warp) in self.warps.iter_mut().enumerate() {
+            if clear {
+                warp.clear_local();
+            }
+            // What native code's steps have left in the state of a warp without a frame stays.
+            let (clock, events) = (warp.state.clock, warp.state.events.take());
+            warp.start(self.ctaid, id as u32, self.kernel, function);
+            if !clear && self.room.is_touched(id) {
+                (warp.state.clock, warp.state.events) = (clock, events);
+            }
+            warp.state.smid = self.smid;
+        }
     }
 
     /// `%ctaid`
@@ -133,6 +173,16 @@ impl Cta {
 
     /// Runs the warps in turn until the CTA must stop.
     pub(super) fn run(&mut self, world: &World<'_>, limits: &impl Limits, reached: &mut Reached) -> CtaStop {
+        if !self.framed {
+            match world.native {
+                Some(native) if limits.whole() && native.function() == self.kernel => {
+                    if let Some(stop) = self.run_whole(native, world, limits, reached) {
+                        return stop;
+                    }
+                }
+                _ => self.frames(world, true),
+            }
+        }
         let mut idle_rounds = 0;
         for _ in 0..LONG_ROUNDS {
             let mut order = std::mem::take(&mut self.order);
@@ -172,53 +222,83 @@ impl Cta {
             let (slice, turn) = self.seed.budget();
             let warp = &mut self.warps[index];
             let (before, lanes_before) = (warp.steps, warp.lane_steps);
-            let mut stop = interp::run(warp, world, Budget { slice, turn, steps }, reached);
-            limits.spend(warp.steps - before, warp.lane_steps - lanes_before);
-            if let Some(events) = warp.state.events.take() {
-                limits.count(&events);
-            }
-            if let (steps @ 1.., fallbacks) = std::mem::take(&mut warp.native_steps) {
-                limits.spend_native(steps, fallbacks);
-            }
-            if self.output.len() < OUTPUT_BYTES {
-                self.output.append(&mut warp.output);
-            }
-            warp.output.clear();
-            if limits.late() && !matches!(stop, Stop::Trapped(_)) {
-                stop = late(warp, world);
-            }
-            match stop {
-                Stop::Yielded { idle } => round.idle &= idle,
-                Stop::Waiting => self.status[index] = Status::Waiting,
-                Stop::Stuck => self.status[index] = Status::Stuck,
-                Stop::Trapped(stopped) => return Err(CtaStop::Trapped(stopped, *id)),
-                Stop::Exited => {
-                    round.idle = false;
-                    self.status[index] = Status::Exited;
-                    self.live -= 1;
-                    for barrier in 0..self.barriers.len() {
-                        self.complete(barrier, world);
-                    }
-                }
-                Stop::Arrived(wait, arrival) => {
-                    round.idle = false;
-                    self.status[index] =
-                        if self.warps[index].has_ready() { Status::Runnable } else { Status::Waiting };
-                    let lanes = self.warps[index].state.live;
-                    let count = self.warps.len() as u32;
-                    let barrier = wait.id as usize;
-                    if let Err(why) = self.barriers[barrier].arrive(*id, &wait, arrival, lanes, count) {
-                        let stopped = blame(&self.warps[index], world, FaultKind::BadBarrier(why));
-                        return Err(CtaStop::Trapped(stopped, *id));
-                    }
-                    self.complete(barrier, world);
-                }
-            }
+            let stop = interp::run(warp, world, Budget { slice, turn, steps }, reached);
+            self.stopped(*id, (before, lanes_before), stop, world, limits, &mut round)?;
         }
         Ok(round)
     }
 
-    fn complete(&mut self, barrier: usize, world: &World<'_>) {
+    /// A warp has stopped; `before`: its steps, and those of its lanes, when it began.
+    pub(super) fn stopped(
+        &mut self,
+        id: u32,
+        before: (u64, u64),
+        mut stop: Stop,
+        world: &World<'_>,
+        limits: &impl Limits,
+        round: &mut Round,
+    ) -> Result<(), CtaStop> {
+        let index = id as usize;
+        let warp = &mut self.warps[index];
+        limits.spend(warp.steps - before.0, warp.lane_steps - before.1);
+        if let Some(events) = warp.state.events.take() {
+            limits.count(&events);
+        }
+        if let (steps @ 1.., fallbacks) = std::mem::take(&mut warp.native_steps) {
+            limits.spend_native(steps, fallbacks);
+        }
+        if self.output.len() < OUTPUT_BYTES {
+            self.output.append(&mut warp.output);
+        }
+        warp.output.clear();
+        if limits.late() && !matches!(stop, Stop::Trapped(_)) {
+            stop = late(warp, world);
+        }
+        match stop {
+            Stop::Yielded { idle } => round.idle &= idle,
+            Stop::Waiting => self.status[index] = Status::Waiting,
+            Stop::Stuck => self.status[index] = Status::Stuck,
+            Stop::Trapped(stopped) => return Err(CtaStop::Trapped(stopped, id)),
+            Stop::Exited => {
+                round.idle = false;
+                self.exited(index);
+                for barrier in 0..self.barriers.len() {
+                    self.complete(barrier, world);
+                }
+            }
+            Stop::Arrived(wait, arrival) => {
+                round.idle = false;
+                self.status[index] =
+                    if self.warps[index].has_ready() { Status::Runnable } else { Status::Waiting };
+                let lanes = self.warps[index].state.live;
+                let count = self.warps.len() as u32;
+                let barrier = wait.id as usize;
+                if let Err(why) = self.barriers[barrier].arrive(id, &wait, arrival, lanes, count) {
+                    let stopped = blame(&self.warps[index], world, FaultKind::BadBarrier(why));
+                    return Err(CtaStop::Trapped(stopped, id));
+                }
+                self.complete(barrier, world);
+            }
+        }
+        Ok(())
+    }
+
+    /// All lanes of a warp have exited.
+    pub(super) fn exited(&mut self, warp: usize) {
+        self.status[warp] = Status::Exited;
+        self.live -= 1;
+    }
+
+    /// A warp waits at a barrier with all its lanes.
+    pub(super) fn waits_at(&mut self, warp: usize, wait: &BarrierWait, arrival: Arrival, lanes: LaneMask) {
+        self.status[warp] = Status::Waiting;
+        let count = self.warps.len() as u32;
+        let Some(barrier) = self.barriers.get_mut(wait.id as usize) else { return };
+        // Whole warps that wait for the whole CTA agree with each other.
+        let _fits = barrier.arrive(warp as u32, wait, arrival, lanes, count);
+    }
+
+    pub(super) fn complete(&mut self, barrier: usize, world: &World<'_>) {
         let Some(release) = self.barriers[barrier].complete(self.live) else { return };
         for warp in release.warps {
             interp::release(&mut self.warps[warp as usize], world, release.reduced);
@@ -270,11 +350,11 @@ impl Cta {
 }
 
 /// What happened in a round.
-struct Round {
+pub(super) struct Round {
     /// Whether a warp ran at all.
-    ran: bool,
+    pub(super) ran: bool,
     /// Whether all that ran only looked at memory.
-    idle: bool,
+    pub(super) idle: bool,
 }
 
 /// The time is up, at a place where the warp is.
@@ -283,7 +363,7 @@ fn late(warp: &WarpFrame, world: &World<'_>) -> Stop {
 }
 
 /// A fault that is blamed on the place of the warp's first group.
-fn blame(warp: &WarpFrame, world: &World<'_>, kind: FaultKind) -> Box<Stopped> {
+pub(super) fn blame(warp: &WarpFrame, world: &World<'_>, kind: FaultKind) -> Box<Stopped> {
     let (function, block, mask) = match warp.groups.first() {
         Some(group) => (warp.acts[group.act as usize].function, group.block, group.mask),
         None => (u32::MAX, 0, 1),

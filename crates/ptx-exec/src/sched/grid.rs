@@ -4,21 +4,38 @@
 //! runs only waits. So there are as many resident CTAs as wait for each other, up to a budget of memory
 //! ([`RESIDENT_BYTES`]) for registers and windows.
 //!
+//! The thread that launches begins alone, and gets help where the launch takes longer than waking others ([`ALONE`]). Threads take
+//! CTAs in portions, smaller and smaller ones towards the end; one by one where CTAs may wait for each other, so that lower ones are always
+//! started first.
+//!
 //! Invariant: the first trap wins and stops all threads; the output is in order of CTA numbers, whoever ran them.
 
 use super::cta::{Cta, CtaStop, Limits};
+use super::pool::{Help, Pool};
 use super::seed;
-use crate::bound::Function;
+use crate::bound::{Code, Function};
 use crate::frame::{WarpFrame, register_bytes};
 use crate::interp::{Stopped, World};
 use crate::lanes::LANES;
 use crate::mem::{Memory, MemoryError, View};
-use crate::native::Reached;
+use crate::native::{Native, Reached};
 use crate::warp::{EventCounts, GridShape, WarpState};
+use ptx::check::module::{AddressSize, Source};
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// How long the thread that launches works alone. Chosen: about what waking another takes.
+const ALONE: Duration = Duration::from_micros(5);
+/// The most CTAs that a thread takes at once.
+const PORTION: u64 = 256;
+/// A thread's room is kept from launch to launch if it is no larger than this, in bytes.
+const KEPT_BYTES: u64 = 4 << 20;
+/// How many threads' rooms a kernel keeps.
+const KEPT_ROOMS: usize = 64;
 
 /// Memory for the state of resident CTAs, all threads together. Chosen: fits common machines, and lets over ten thousand
 /// CTAs of 1024 simple threads wait for each other.
@@ -29,11 +46,19 @@ const OUTPUT_BYTES: usize = 256 << 20;
 const RESIDENT_LEAST: u64 = 2;
 
 /// A launch as the scheduler sees it.
-pub(crate) struct GridRun<'a> {
-    /// Code and places.
-    pub(crate) world: World<'a>,
+pub(crate) struct GridRun {
+    /// Bound code.
+    pub(crate) code: Arc<Code>,
+    /// The PTX text.
+    pub(crate) source: Arc<Source>,
+    /// Width of addresses.
+    pub(crate) address_size: AddressSize,
+    /// Address of the module's first function.
+    pub(crate) functions: u64,
+    /// Native code of the kernel, if it is to be used.
+    pub(crate) native: Option<Arc<dyn Native>>,
     /// Guest memory.
-    pub(crate) memory: &'a Arc<Memory>,
+    pub(crate) memory: Arc<Memory>,
     /// Shape of the grid.
     pub(crate) shape: Arc<GridShape>,
     /// `FuncId` of the kernel.
@@ -53,7 +78,66 @@ pub(crate) struct GridRun<'a> {
     /// When to stop.
     pub(crate) deadline: Option<Instant>,
     /// Set by the host to stop the launch.
-    pub(crate) cancel: Option<&'a AtomicBool>,
+    pub(crate) cancel: Option<Arc<AtomicBool>>,
+    /// Rooms of earlier launches.
+    pub(crate) rooms: Arc<Rooms>,
+}
+
+impl GridRun {
+    fn world(&self) -> World<'_> {
+        World {
+            code: &self.code,
+            functions: self.functions,
+            address_size: self.address_size,
+            source: &self.source,
+            native: self.native.as_deref(),
+        }
+    }
+}
+
+/// What threads need to run CTAs of a kernel, kept from launch to launch.
+#[derive(Default)]
+pub(crate) struct Rooms(Mutex<Vec<Room>>);
+
+/// What a room fits: the CTA's shape, its shared memory, and the native code, of which nothing else can take the place while this
+/// is there.
+struct Fits([u32; 3], u64, Option<Weak<dyn Native>>);
+
+impl PartialEq for Fits {
+    fn eq(&self, other: &Self) -> bool {
+        let same = match (&self.2, &other.2) {
+            (Some(a), Some(b)) => a.ptr_eq(b),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        same && (self.0, self.1) == (other.0, other.1)
+    }
+}
+
+/// A thread's room.
+struct Room {
+    fits: Fits,
+    cta: Option<Box<Cta>>,
+    reached: Reached,
+}
+
+impl Rooms {
+    fn list(&self) -> MutexGuard<'_, Vec<Room>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, fits: Fits) -> Room {
+        let mut list = self.list();
+        let found = list.iter().position(|room| room.fits == fits).map(|at| list.swap_remove(at));
+        found.unwrap_or_else(|| Room { fits, cta: None, reached: Reached::default() })
+    }
+
+    fn give(&self, room: Room) {
+        let mut list = self.list();
+        if list.len() < KEPT_ROOMS {
+            list.push(room);
+        }
+    }
 }
 
 /// A trap before it is written out.
@@ -87,10 +171,11 @@ pub(crate) struct Outcome {
 }
 
 /// What the threads of a launch share.
-struct Shared<'a> {
-    run: &'a GridRun<'a>,
+pub(crate) struct Launching {
+    run: GridRun,
     next: AtomicU64,
     count: u64,
+    threads: u32,
     stop: AtomicBool,
     steps: AtomicU64,
     lane_steps: AtomicU64,
@@ -108,111 +193,205 @@ struct Found {
     events: EventCounts,
 }
 
-impl Limits for Shared<'_> {
-    fn steps(&self) -> Option<u64> {
-        if self.stop.load(Ordering::Relaxed) {
-            return None;
-        }
-        let limit = self.run.max_steps.unwrap_or(u64::MAX);
-        Some(limit.saturating_sub(self.steps.load(Ordering::Relaxed)))
-    }
-
-    fn spend(&self, steps: u64, lane_steps: u64) {
-        self.steps.fetch_add(steps, Ordering::Relaxed);
-        self.lane_steps.fetch_add(lane_steps, Ordering::Relaxed);
-    }
-
-    fn count(&self, events: &EventCounts) {
-        let mut found = self.found();
-        for (sum, count) in found.events.iter_mut().zip(events) {
-            *sum += count;
-        }
-    }
-
-    fn spend_native(&self, steps: u64, fallbacks: u64) {
-        self.native_steps.fetch_add(steps, Ordering::Relaxed);
-        self.fallback_steps.fetch_add(fallbacks, Ordering::Relaxed);
-    }
-
-    fn late(&self) -> bool {
-        self.run.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            || self.run.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
-    }
-}
-
 /// Runs all CTAs of a grid.
-pub(crate) fn run_grid(run: &GridRun<'_>) -> Outcome {
+pub(crate) fn run_grid(run: GridRun) -> Outcome {
     let count = run.shape.nctaid.iter().map(|n| u64::from(*n)).product();
-    let shared = Shared {
+    let memory = Arc::clone(&run.memory);
+    // Threads for which there is no memory would only wait.
+    let fit = run.world().function(run.kernel).map_or(1, |function| RESIDENT_BYTES / run.cta_bytes(function));
+    let threads = u64::from(run.threads).min(count).min(fit).max(1) as u32;
+    let launching = Arc::new(Launching {
         run,
         next: AtomicU64::new(0),
         count,
+        threads,
         stop: AtomicBool::new(false),
         steps: AtomicU64::new(0),
         lane_steps: AtomicU64::new(0),
         native_steps: AtomicU64::new(0),
         fallback_steps: AtomicU64::new(0),
         found: Mutex::new(Found::default()),
-    };
-    // Threads for which there is no memory would only wait.
-    let fit =
-        run.world.function(run.kernel).map_or(1, |function| RESIDENT_BYTES / shared.cta_bytes(function));
-    let threads = u64::from(run.threads).min(count).min(fit).max(1) as u32;
-    if threads <= 1 {
-        shared.work(0, 1);
-    } else {
-        std::thread::scope(|scope| {
-            for thread in 1..threads {
-                let shared = &shared;
-                let work = move || shared.work(thread, threads);
-                // With fewer threads than asked for it only takes longer.
-                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                    break;
-                }
-            }
-            shared.work(0, threads);
-        });
+    });
+    let helpers = Helpers { pool: memory.pool(), launching: &launching, help: RefCell::new(None) };
+    launching.work(0, (threads > 1).then_some(&helpers));
+    if let Some(help) = helpers.help.into_inner() {
+        memory.pool().finish(help);
     }
-    let found = shared.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let found = std::mem::take(&mut *launching.found());
     let mut output = found.output;
     output.sort_by_key(|(index, _)| *index);
+    let sum = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     Outcome {
         trap: found.trap,
         error: found.error,
-        steps: shared.steps.into_inner(),
-        lane_steps: shared.lane_steps.into_inner(),
-        native_steps: shared.native_steps.into_inner(),
-        fallback_steps: shared.fallback_steps.into_inner(),
+        steps: sum(&launching.steps),
+        lane_steps: sum(&launching.lane_steps),
+        native_steps: sum(&launching.native_steps),
+        fallback_steps: sum(&launching.fallback_steps),
         output: output.into_iter().flat_map(|(_, text)| text).collect(),
         events: found.events,
     }
 }
 
-impl Shared<'_> {
-    fn found(&self) -> std::sync::MutexGuard<'_, Found> {
+impl GridRun {
+    /// An estimate of what a resident CTA needs.
+    fn cta_bytes(&self, function: &Function) -> u64 {
+        let local = LANES as u64 * self.stack_bytes.min(4096);
+        let warp = 4096 + register_bytes(function.regs) + local;
+        self.shared_bytes + u64::from(self.shape.warps()) * warp
+    }
+}
+
+/// Where the thread that launches gets help.
+pub(crate) struct Helpers<'a> {
+    pool: &'a Pool,
+    launching: &'a Arc<Launching>,
+    help: RefCell<Option<Help>>,
+}
+
+impl Helpers<'_> {
+    fn call(&self) {
+        let mut help = self.help.borrow_mut();
+        if help.is_none() {
+            *help = Some(self.pool.help(self.launching, 1..self.launching.threads));
+        }
+    }
+}
+
+/// One thread of a launch.
+struct Worker<'a> {
+    launching: &'a Launching,
+    thread: u32,
+    /// When it began, if it is alone and may get help.
+    alone: Cell<Option<(Instant, &'a Helpers<'a>)>>,
+    /// CTAs that it has taken and not started.
+    taken: Range<u64>,
+    /// What it counted and has not added to the launch's: steps of warps, of lanes, native ones, the interpreter's among them.
+    counts: Cell<[u64; 4]>,
+}
+
+impl Limits for Worker<'_> {
+    fn steps(&self) -> Option<u64> {
+        let all = self.launching;
+        if all.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        Some(match all.run.max_steps {
+            Some(limit) => limit.saturating_sub(all.steps.load(Ordering::Relaxed)),
+            None => u64::MAX,
+        })
+    }
+
+    fn spend(&self, steps: u64, lane_steps: u64) {
+        let [all, lanes, native, fallbacks] = self.counts.get();
+        self.counts.set([all + steps, lanes + lane_steps, native, fallbacks]);
+        if self.launching.run.max_steps.is_some() {
+            self.add();
+        }
+    }
+
+    fn count(&self, events: &EventCounts) {
+        let mut found = self.launching.found();
+        for (sum, count) in found.events.iter_mut().zip(events) {
+            *sum += count;
+        }
+    }
+
+    fn spend_native(&self, steps: u64, fallbacks: u64) {
+        let [all, lanes, native, stepped] = self.counts.get();
+        self.counts.set([all, lanes, native + steps, stepped + fallbacks]);
+    }
+
+    fn whole(&self) -> bool {
+        self.launching.run.max_steps.is_none() && self.launching.run.seed == 0
+    }
+
+    fn late(&self) -> bool {
+        if let Some((began, helpers)) = self.alone.get()
+            && began.elapsed() > ALONE
+        {
+            self.alone.set(None);
+            helpers.call();
+        }
+        let run = &self.launching.run;
+        run.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            || run.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+    }
+}
+
+impl Worker<'_> {
+    /// Adds what it counted to the launch's.
+    fn add(&self) {
+        let [steps, lanes, native, fallbacks] = self.counts.take();
+        let all = self.launching;
+        all.steps.fetch_add(steps, Ordering::Relaxed);
+        all.lane_steps.fetch_add(lanes, Ordering::Relaxed);
+        all.native_steps.fetch_add(native, Ordering::Relaxed);
+        all.fallback_steps.fetch_add(fallbacks, Ordering::Relaxed);
+    }
+
+    /// The next CTA that is to be started.
+    fn next(&mut self) -> Option<u64> {
+        if let Some(index) = self.taken.next() {
+            return Some(index);
+        }
+        let all = self.launching;
+        let start = all.next.load(Ordering::Relaxed);
+        if start >= all.count {
+            return None;
+        }
+        let alone = all.run.seed == 0 && all.run.native.as_ref().is_some_and(|native| !native.may_wait());
+        let portion = match alone {
+            true => ((all.count - start) / (4 * u64::from(all.threads))).clamp(1, PORTION),
+            false => 1,
+        };
+        let start = all.next.fetch_add(portion, Ordering::Relaxed);
+        self.taken = start..(start + portion).min(all.count);
+        self.taken.next()
+    }
+
+    fn has_next(&self) -> bool {
+        !self.taken.is_empty() || self.launching.next.load(Ordering::Relaxed) < self.launching.count
+    }
+}
+
+impl Launching {
+    fn found(&self) -> MutexGuard<'_, Found> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What one thread does.
-    fn work(&self, thread: u32, threads: u32) {
-        let Some(function) = self.run.world.function(self.run.kernel) else { return };
-        let limit = (RESIDENT_BYTES / self.cta_bytes(function) / u64::from(threads)).max(RESIDENT_LEAST);
-        let mut resident: VecDeque<Cta> = VecDeque::new();
-        let mut spare: Vec<Cta> = Vec::new();
-        let mut reached = Reached::default();
+    /// What one thread does. `helpers`: where it gets help.
+    pub(crate) fn work(&self, thread: u32, helpers: Option<&Helpers<'_>>) {
+        let run = &self.run;
+        let world = run.world();
+        let Some(function) = world.function(run.kernel) else { return };
+        let bytes = run.cta_bytes(function);
+        let limit = (RESIDENT_BYTES / bytes / u64::from(self.threads)).max(RESIDENT_LEAST);
+        let native = run.native.as_ref().map(Arc::downgrade);
+        let mut room = run.rooms.take(Fits(run.shape.ntid, run.shared_bytes, native));
+        let mut resident: VecDeque<Box<Cta>> = VecDeque::new();
+        let mut spare: Vec<Box<Cta>> = room.cta.take().into_iter().collect();
+        spare.iter_mut().for_each(|cta| cta.relaunch(&run.shape, run.params));
+        let mut worker = Worker {
+            launching: self,
+            thread,
+            alone: Cell::new(helpers.map(|helpers| (Instant::now(), helpers))),
+            taken: 0..0,
+            counts: Cell::default(),
+        };
         let mut prefer_new = true;
         // CTAs in a row that only waited.
         let mut idle = 0;
         while !self.stop.load(Ordering::Relaxed) {
-            let room = (resident.len() as u64) < limit;
-            let fresh = if room && (prefer_new || resident.is_empty()) {
-                self.start(thread, function, &mut spare, resident.is_empty())
+            let has_room = (resident.len() as u64) < limit;
+            let fresh = if has_room && (prefer_new || resident.is_empty()) {
+                self.start(&mut worker, &mut spare, resident.is_empty())
             } else {
                 None
             };
             prefer_new = fresh.is_none();
             let Some(mut cta) = fresh.or_else(|| resident.pop_front()) else { break };
-            match cta.run(&self.run.world, self, &mut reached) {
+            match cta.run(&world, &worker, &mut room.reached) {
                 CtaStop::Finished => {
                     self.keep_output(&mut cta);
                     spare.push(cta);
@@ -243,6 +422,14 @@ impl Shared<'_> {
         for cta in &mut resident {
             self.keep_output(cta);
         }
+        worker.add();
+        if bytes <= KEPT_BYTES
+            && let Some(mut cta) = spare.pop()
+        {
+            cta.leave();
+            room.cta = Some(cta);
+            run.rooms.give(room);
+        }
     }
 
     fn keep_output(&self, cta: &mut Cta) {
@@ -269,8 +456,9 @@ impl Shared<'_> {
     }
 
     /// Starts the next CTA, if there is one and memory for it. Having none for the first is an error.
-    fn start(&self, thread: u32, function: &Function, spare: &mut Vec<Cta>, first: bool) -> Option<Cta> {
-        if self.next.load(Ordering::Relaxed) >= self.count {
+    #[expect(clippy::vec_box, reason = "a CTA is large, and moves from list to list for every turn")]
+    fn start(&self, worker: &mut Worker<'_>, spare: &mut Vec<Box<Cta>>, first: bool) -> Option<Box<Cta>> {
+        if !worker.has_next() {
             return None;
         }
         let mut cta = match spare.pop().map_or_else(|| self.make(), Ok) {
@@ -283,21 +471,20 @@ impl Shared<'_> {
                 return None;
             }
         };
-        let index = self.next.fetch_add(1, Ordering::Relaxed);
-        if index >= self.count {
+        let Some(index) = worker.next() else {
             spare.push(cta);
             return None;
-        }
+        };
         let index = seed::permute(self.run.seed, index, self.count);
         let [nx, ny, _] = self.run.shape.nctaid.map(u64::from);
         let ctaid = [index % nx, index / nx % ny, index / nx / ny].map(|c| c as u32);
-        cta.start(index, ctaid, self.run.seed, thread, self.run.kernel, function);
+        cta.start(index, ctaid, self.run.seed, worker.thread, self.run.kernel);
         Some(cta)
     }
 
     /// Room for a CTA.
-    fn make(&self) -> Result<Cta, MemoryError> {
-        let run = self.run;
+    fn make(&self) -> Result<Box<Cta>, MemoryError> {
+        let run = &self.run;
         let shared = match run.shared_bytes {
             0 => None,
             bytes => Some(run.memory.shared_window(bytes)?),
@@ -308,7 +495,7 @@ impl Shared<'_> {
                 0 => None,
                 bytes => Some(run.memory.local_window(bytes * LANES as u64)?),
             };
-            let mut view = View::new(run.memory);
+            let mut view = View::new(&run.memory);
             view.set_params(run.params.0, run.params.1);
             if let Some(window) = &shared {
                 view.set_shared(window.start(), window.bytes());
@@ -316,13 +503,6 @@ impl Shared<'_> {
             let state = WarpState::new(Arc::clone(&run.shape), [0; 3], warp);
             warps.push(WarpFrame::new(state, view, local));
         }
-        Ok(Cta::new(warps, shared))
-    }
-
-    /// An estimate of what a resident CTA needs.
-    fn cta_bytes(&self, function: &Function) -> u64 {
-        let local = LANES as u64 * self.run.stack_bytes.min(4096);
-        let warp = 4096 + register_bytes(function.regs) + local;
-        self.run.shared_bytes + u64::from(self.run.shape.warps()) * warp
+        Ok(Box::new(Cta::new(&run.shape, warps, shared)))
     }
 }

@@ -14,8 +14,11 @@
 mod barrier;
 mod cta;
 mod grid;
+mod pool;
 mod seed;
 #[cfg(test)]
 mod tests;
+mod whole;
 
-pub(crate) use grid::{GridRun, GridTrap, Outcome, RESIDENT_BYTES, run_grid};
+pub(crate) use grid::{GridRun, GridTrap, Outcome, RESIDENT_BYTES, Rooms, run_grid};
+pub(crate) use pool::Pool;

@@ -21,7 +21,11 @@ fn each_schedule(mut test: impl FnMut(&mut Machine)) {
     }
 }
 
-fn trap_of(machine: &Machine, code: &crate::bound::Code, block: u32) -> crate::sched::GridTrap {
+fn trap_of(
+    machine: &Machine,
+    code: &std::sync::Arc<crate::bound::Code>,
+    block: u32,
+) -> crate::sched::GridTrap {
     machine.run(code, 1, block).trap.expect("a trap")
 }
 
@@ -632,7 +636,7 @@ fn an_endless_loop_ends_at_the_step_limit_or_when_cancelled() {
     assert_eq!(outcome.trap.expect("a trap").stopped.fault.kind, FaultKind::StepLimit);
     assert_eq!(outcome.steps, 1000);
     machine.max_steps = None;
-    let cancel = std::sync::atomic::AtomicBool::new(true);
+    let cancel = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let outcome = machine.run_shape(&endless(), [9, 1, 1], [32, 1, 1], Some(&cancel));
     assert_eq!(outcome.trap.expect("a trap").stopped.fault.kind, FaultKind::TimeLimit);
 }

@@ -106,7 +106,7 @@ impl Compiler {
             }
         };
         // Code that cannot be placed here is made anew, and that says why.
-        let code = self.place(key, made, placed, kernel).ok()?;
+        let code = self.place((key, ntid), made, placed, kernel).ok()?;
         Some(Found { code, source, took: start.elapsed() })
     }
 
@@ -118,7 +118,7 @@ impl Compiler {
         let start = Instant::now();
         let made = Arc::new(engine::make(self.session()?, kernel, ntid)?);
         let key = Key::new(kernel, ntid, self.cpu);
-        let code = self.place(key, Arc::clone(&made), None, kernel)?;
+        let code = self.place((key, ntid), Arc::clone(&made), None, kernel)?;
         let took = start.elapsed();
         if let Some(disk) = &self.disk {
             disk.write(key, &made.encode());
@@ -129,7 +129,7 @@ impl Compiler {
     /// Gives code a place in memory, unless it has one for the same addresses.
     fn place(
         &self,
-        key: Key,
+        (key, ntid): (Key, [u32; 3]),
         made: Arc<Made>,
         placed: Option<Place>,
         kernel: &Kernel,
@@ -141,7 +141,7 @@ impl Compiler {
         {
             return Ok(code);
         }
-        let code = engine::place(Arc::clone(&made), &symbols, kernel)?;
+        let code = engine::place(Arc::clone(&made), &symbols, kernel, ntid)?;
         self.kept().put(key, made, symbols, &code);
         Ok(code)
     }

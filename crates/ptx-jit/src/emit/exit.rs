@@ -80,6 +80,12 @@ impl Emit<'_> {
             Why::Declined => return self.declined(),
         };
         self.counts(exit);
+        if let Some(resume) = exit.resume {
+            self.wait(resume, exit);
+        }
+        if exit.why == Why::Finished {
+            self.gone();
+        }
         let mask = self.scalar(exit.mask);
         // Where all 32 lanes run, nobody else is in the frame.
         let lanes = if self.full { None } else { Some(mask) };
@@ -124,14 +130,25 @@ impl Emit<'_> {
         let fields = [
             (offset_of!(Frame, mask), exit.mask),
             (offset_of!(Frame, live), exit.live),
-            (offset_of!(Frame, full_steps), exit.full_steps),
-            (offset_of!(Frame, masked_steps), exit.masked_steps),
-            (offset_of!(Frame, lane_steps), exit.lane_steps),
             (offset_of!(Frame, turns), exit.turns),
         ];
         for (offset, name) in fields {
             let value = self.scalar(name);
             self.store_field(offset, value);
+        }
+        let sums = [
+            (offset_of!(Frame, full_steps), exit.full_steps),
+            (offset_of!(Frame, masked_steps), exit.masked_steps),
+            (offset_of!(Frame, lane_steps), exit.lane_steps),
+        ];
+        for (offset, name) in sums {
+            let more = self.scalar(name);
+            // What is known to be nothing is not added.
+            if more.is_zero() {
+                continue;
+            }
+            let sum = self.b.add(self.load64(offset), more);
+            self.store_field(offset, sum);
         }
         if let Some(carry) = exit.carry {
             let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, carry)), 8);

@@ -8,6 +8,7 @@
 
 mod ahead;
 pub(crate) mod atomic;
+mod cta;
 mod exit;
 mod fallback;
 mod inst;
@@ -61,6 +62,8 @@ pub(crate) struct Emitted {
     pub(crate) fallbacks: std::collections::BTreeMap<String, u32>,
     /// What of the host it names: its functions, and variables and functions of the program.
     pub(crate) externals: Vec<String>,
+    /// How a CTA is handed over.
+    pub(crate) cta: ptx_exec::native::CtaCode,
 }
 
 /// What is compiled.
@@ -104,8 +107,11 @@ struct Emit<'a> {
     /// Values that are loaded once, at the start.
     frame: Value,
     regs: [Value; 4],
-    /// Lanes that this call owns.
+    /// Lanes that this call owns, or this warp of a CTA.
     own: Value,
+    /// The live ones where it begins.
+    live: Value,
+    shared_cta: Option<cta::Shared>,
     params: Value,
     shared: [Value; 2],
     /// Whether the node that is emitted runs all lanes.
@@ -159,6 +165,8 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         frame,
         regs: [frame; 4],
         own: zero,
+        live: zero,
+        shared_cta: None,
         params: zero,
         shared: [zero; 2],
         full: false,
@@ -242,7 +250,6 @@ impl Emit<'_> {
             load(self, offset_of!(Frame, r32)),
             load(self, offset_of!(Frame, r64)),
         ];
-        self.own = self.load32(offset_of!(Frame, mask));
         self.params = self.load64(offset_of!(Frame, params));
         self.shared = [self.load64(offset_of!(Frame, shared)), self.load64(offset_of!(Frame, shared) + 8)];
         let zeros = self.job.plan.zeros.clone();
@@ -262,15 +269,17 @@ impl Emit<'_> {
             self.starts[node.0 as usize] = Some(block);
         }
         // Which block is entered decides where it begins.
-        self.b.position_at_end(self.head);
-        let block = self.load32(offset_of!(Frame, block));
+        self.lay_out();
+        let block = self.dispatch();
         let unknown = self.b.append_block(self.function, "unknown");
         let mut cases = Vec::new();
         for entry in &self.job.plan.entries {
             let checked = self.b.append_block(self.function, "entry");
             cases.push((u64::from(entry.block), checked));
         }
-        self.b.switch(block, unknown, &cases);
+        let mut all = cases.clone();
+        all.extend(self.beginnings());
+        self.b.switch(block, unknown, &all);
         self.b.position_at_end(unknown);
         self.declined();
         for (entry, (_, checked)) in self.job.plan.entries.clone().iter().zip(cases) {
@@ -287,11 +296,13 @@ impl Emit<'_> {
         let nodes = &self.job.plan.nodes;
         let mut seen = vec![false; nodes.len()];
         let mut order = Vec::new();
-        for entry in &self.job.plan.entries {
-            if std::mem::replace(&mut seen[entry.node.0 as usize], true) {
+        let plan = self.job.plan;
+        let entries = plan.entries.iter().map(|entry| entry.node);
+        for first in entries.chain([plan.start]).chain(plan.resumes.iter().map(|resume| resume.node)) {
+            if std::mem::replace(&mut seen[first.0 as usize], true) {
                 continue;
             }
-            let mut stack = vec![(entry.node, nodes[entry.node.0 as usize].term.successors(), 0)];
+            let mut stack = vec![(first, nodes[first.0 as usize].term.successors(), 0)];
             while let Some((node, successors, at)) = stack.last_mut() {
                 match successors.get(*at) {
                     Some(next) => {
@@ -470,9 +481,14 @@ impl Emit<'_> {
                 self.reps[op.defs[0].0 as usize] = Some(rep);
                 return;
             }
+            OpKind::Restore(resume, reg) => {
+                let rep = self.restore(*resume, *reg, op.defs[0]);
+                self.reps[op.defs[0].0 as usize] = Some(rep);
+                return;
+            }
             OpKind::Mask(mask) => self.c32(*mask),
             OpKind::EntryMask => self.own,
-            OpKind::EntryLive => self.load32(offset_of!(Frame, live)),
+            OpKind::EntryLive => self.live,
             OpKind::EntryCarry => {
                 let carry = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, carry)), 8);
                 self.b.load(self.int(32), carry, 4)

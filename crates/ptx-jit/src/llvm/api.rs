@@ -112,6 +112,7 @@ api! {
     core => LLVMConstNull(LLVMTypeRef) -> LLVMValueRef;
     core => LLVMGetPoison(LLVMTypeRef) -> LLVMValueRef;
     core => LLVMIsConstant(LLVMValueRef) -> LLVMBool;
+    core => LLVMIsNull(LLVMValueRef) -> LLVMBool;
     core => LLVMCreateBuilderInContext(LLVMContextRef) -> LLVMBuilderRef;
     core => LLVMDisposeBuilder(LLVMBuilderRef);
     core => LLVMPositionBuilderAtEnd(LLVMBuilderRef, LLVMBasicBlockRef);

@@ -103,6 +103,11 @@ impl Value {
     pub(crate) fn is_constant(self) -> bool {
         call!(LLVMIsConstant(self.0)) != 0
     }
+
+    /// Whether it is the constant zero.
+    pub(crate) fn is_zero(self) -> bool {
+        call!(LLVMIsNull(self.0)) != 0
+    }
 }
 
 /// A module with a context of its own, made for one machine by [`Session::module`](super::Session::module).

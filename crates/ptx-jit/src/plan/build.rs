@@ -4,12 +4,14 @@
 
 use super::park::Parking;
 use super::{
-    Cond, Entry, Exit, Kind, Machine, Name, Node, NodeId, Op, OpKind, Parked, Plan, Shape, Site, Term, Why,
+    Cond, Entry, Exit, Kind, Machine, Name, Node, NodeId, Op, OpKind, Parked, Plan, Resume, Shape, Site,
+    Term, Why,
 };
 use ptx::analysis::bits::BitSet;
 use ptx::analysis::cfg;
 use ptx::analysis::liveness::Liveness;
-use ptx::ir::{Function, Guard, Inst, Reg, RegClass, Terminator};
+use ptx::check::module::FunctionKind;
+use ptx::ir::{Function, Guard, Inst, Reg, RegClass, Src, Terminator};
 use std::collections::{BTreeSet, HashMap};
 
 /// What the last plan of the function showed, and this one assumes. Refined until it holds.
@@ -87,6 +89,8 @@ struct Builder<'a, M: Machine> {
     work: Vec<(u32, bool, NodeId)>,
     captured: HashMap<(u32, u32), Name>,
     entries: BTreeSet<u32>,
+    resumes: Vec<Resume>,
+    shape: Shape,
     /// Operations so far.
     ops: usize,
 }
@@ -143,13 +147,16 @@ pub(super) fn build(
         work: Vec::new(),
         captured: HashMap::new(),
         entries: entries.clone(),
+        resumes: Vec::new(),
+        shape,
         ops: 0,
     };
     let mut found = Vec::new();
     for &block in &entries {
-        found.push(builder.entry(block, shape));
+        found.push(builder.entry(block));
         builder.drain();
     }
+    let start = builder.start();
     if builder.is_full() {
         return None;
     }
@@ -158,6 +165,8 @@ pub(super) fn build(
         kinds: builder.kinds,
         classes: Vec::new(),
         entries: found,
+        start,
+        resumes: builder.resumes,
         zeros: Vec::new(),
         needed: Vec::new(),
     };
@@ -269,16 +278,14 @@ impl<M: Machine> Builder<'_, M> {
         self.nodes.len() > super::NODES || self.ops > super::OPS
     }
 
-    fn entry(&mut self, block: u32, shape: Shape) -> Entry {
+    fn entry(&mut self, block: u32) -> Entry {
+        let shape = self.shape;
         let node = self.node(block, true);
         let live: Vec<usize> = self.live.live_in[block as usize].iter().collect();
         let mut relies = Vec::new();
         for number in live {
             let reg = self.live.registers.reg(number);
-            if block == 0
-                && self.function.kind == ptx::check::module::FunctionKind::Entry
-                && !self.loops_to(0)
-            {
+            if block == 0 && self.function.kind == FunctionKind::Entry && !self.loops_to(0) {
                 // Read before it is written: anything will do, and zero is what the interpreter has.
                 continue;
             }
@@ -286,21 +293,7 @@ impl<M: Machine> Builder<'_, M> {
             self.op(node, OpKind::Load(reg), &[], &[name]);
             relies.push((reg, name));
         }
-        for (var, kind) in [
-            (Var::Mask, OpKind::EntryMask),
-            (Var::Live, OpKind::EntryLive),
-            (Var::FullSteps, OpKind::Count(0)),
-            (Var::MaskedSteps, OpKind::Count(0)),
-            (Var::LaneSteps, OpKind::Count(0)),
-            (Var::Turns, OpKind::EntryTurns),
-        ] {
-            let name = self.var(var);
-            self.op(node, kind, &[], &[name]);
-        }
-        if self.carries {
-            let name = self.var(Var::Carry);
-            self.op(node, OpKind::EntryCarry, &[], &[name]);
-        }
+        self.counters(node);
         let mask = self.var(Var::Mask);
         // Lanes can be missing where a warp starts with fewer, or where they part.
         let parting = self.facts.divergent.contains(&true);
@@ -317,6 +310,85 @@ impl<M: Machine> Builder<'_, M> {
             self.end(node, Term::Goto(masked));
         }
         Entry { block, node, relies }
+    }
+
+    /// Sets what a warp brings with it besides registers.
+    fn counters(&mut self, node: NodeId) {
+        for (var, kind) in [
+            (Var::Mask, OpKind::EntryMask),
+            (Var::Live, OpKind::EntryLive),
+            (Var::FullSteps, OpKind::Count(0)),
+            (Var::MaskedSteps, OpKind::Count(0)),
+            (Var::LaneSteps, OpKind::Count(0)),
+            (Var::Turns, OpKind::EntryTurns),
+        ] {
+            let name = self.var(var);
+            self.op(node, kind, &[], &[name]);
+        }
+        if self.carries {
+            let name = self.var(Var::Carry);
+            self.op(node, OpKind::EntryCarry, &[], &[name]);
+        }
+    }
+
+    /// Where a warp begins that has no frame: its registers are zero.
+    fn start(&mut self) -> NodeId {
+        let node = self.node(0, true);
+        self.counters(node);
+        self.choose(node, 0);
+        self.drain();
+        node
+    }
+
+    /// From a node in which all the warp's live lanes run to the copy of the block for them.
+    fn choose(&mut self, node: NodeId, block: u32) {
+        let threads = self.shape.ntid.iter().product::<u32>();
+        if threads < 32 {
+            let masked = self.body(block, false);
+            self.end(node, Term::Goto(masked));
+        } else if self.shape.whole_warps() && (block == 0 || !self.facts.divergent.contains(&true)) {
+            // No lane can be missing.
+            let full = self.body(block, true);
+            self.end(node, Term::Goto(full));
+        } else {
+            let (full, masked) = (self.body(block, true), self.body(block, false));
+            let cond = Cond::Full(self.var(Var::Mask));
+            self.end(node, Term::If { cond, then: full, els: masked, likely: Some(true) });
+        }
+    }
+
+    /// How a warp goes on behind a barrier of the whole CTA, if the block ends with one: an index of [`Plan::resumes`].
+    fn behind(&mut self, block: u32, full: bool) -> Option<u32> {
+        let Terminator::Barrier { inst, next } = &self.function.blocks[block as usize].term else {
+            return None;
+        };
+        let Some(Src::Imm(id @ 0..16)) = inst.srcs.first() else { return None };
+        let threads = u64::from(self.shape.ntid.iter().product::<u32>().next_multiple_of(32));
+        let counted = match inst.srcs.get(1) {
+            None | Some(Src::Absent) => false,
+            Some(Src::Imm(count)) if *count == threads => true,
+            Some(_) => return None,
+        };
+        let sync = inst.op == ptx::isa::Op::BarSync && inst.guard.is_none();
+        if !sync || self.function.kind != FunctionKind::Entry {
+            return None;
+        }
+        let (index, node) = (self.resumes.len() as u32, self.node(block, full));
+        let mut kept = Vec::new();
+        for number in self.live.live_in[next.0 as usize].clone().iter() {
+            let (reg, name) = (self.live.registers.reg(number), Name(number as u32));
+            self.op(node, OpKind::Restore(index, reg), &[], &[name]);
+            kept.push((reg, name));
+        }
+        self.counters(node);
+        if full {
+            let to = self.body(next.0, true);
+            self.end(node, Term::Goto(to));
+        } else {
+            self.choose(node, next.0);
+        }
+        self.resumes.push(Resume { block, id: *id as u32, counted, node, kept });
+        Some(index)
     }
 
     fn loops_to(&self, block: usize) -> bool {
@@ -354,6 +426,7 @@ impl<M: Machine> Builder<'_, M> {
             masked_steps: self.var(Var::MaskedSteps),
             lane_steps: self.var(Var::LaneSteps),
             turns: self.var(Var::Turns),
+            resume: None,
         }
     }
 
@@ -403,7 +476,8 @@ impl<M: Machine> Builder<'_, M> {
         }
         if stops {
             let live = self.live.before(function, block as usize, content.insts.len());
-            let exit = self.exit(Why::Terminator { block }, &live, &may);
+            let mut exit = self.exit(Why::Terminator { block }, &live, &may);
+            exit.resume = self.behind(block, full);
             self.end(node, Term::Exit(Box::new(exit)));
             return;
         }

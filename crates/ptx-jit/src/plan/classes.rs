@@ -275,6 +275,14 @@ impl<M: Machine> Classifier<'_, M> {
                 }
                 self.set(op.defs[0], class)
             }
+            OpKind::Restore(resume, reg) => {
+                let kept = &plan.resumes[*resume as usize].kept;
+                let class = match kept.iter().find(|(have, _)| have == reg) {
+                    Some((_, name)) => self.class(*name).clone(),
+                    None => Class::Varying,
+                };
+                self.set(op.defs[0], class)
+            }
             OpKind::Mask(_)
             | OpKind::EntryMask
             | OpKind::EntryLive

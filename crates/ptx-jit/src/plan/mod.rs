@@ -68,6 +68,8 @@ pub enum OpKind {
     },
     /// The register, from the warp frame.
     Load(Reg),
+    /// The register, from what the warp kept when it reached a barrier of the CTA: of [`Plan::resumes`], and which register.
+    Restore(u32, Reg),
     /// A constant mask.
     Mask(u32),
     /// The lanes that the caller runs.
@@ -226,6 +228,8 @@ pub struct Exit {
     pub lane_steps: Name,
     /// Turns of loops that are left.
     pub turns: Name,
+    /// Where the warp goes on once the whole CTA is there, as an index of [`Plan::resumes`], if that is all that it waits for.
+    pub resume: Option<u32>,
 }
 
 /// Parked lanes.
@@ -338,6 +342,22 @@ pub struct Entry {
     pub relies: Vec<(Reg, Name)>,
 }
 
+/// A barrier at which a whole warp waits for the whole CTA, and how it goes on. Each copy of its block has one of its own, so that what
+/// lives across keeps the class that it has there.
+#[derive(Clone, Debug)]
+pub struct Resume {
+    /// The block that ends with the barrier.
+    pub block: u32,
+    /// Number of the barrier.
+    pub id: u32,
+    /// Whether the instruction gives the CTA's number of threads: then no warp may have exited.
+    pub counted: bool,
+    /// The node that restores the registers.
+    pub node: NodeId,
+    /// What lives across, as the stop at the barrier has it.
+    pub kept: Vec<(Reg, Name)>,
+}
+
 /// A function as native code will execute it.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -349,6 +369,10 @@ pub struct Plan {
     pub classes: Vec<Class>,
     /// Entries, by ascending block.
     pub entries: Vec<Entry>,
+    /// Where a warp begins that has no frame yet.
+    pub start: NodeId,
+    /// Where warps go on behind barriers of the CTA.
+    pub resumes: Vec<Resume>,
     /// Values that are zero.
     pub zeros: Vec<Name>,
     /// By name: whether anything reads it.

@@ -3,7 +3,7 @@
 //! Invariant: afterwards a value's definition dominates its uses; copies and selects between equal values are gone, and so is what
 //! nothing needs. A variable that is read where nothing was written is a zero ([`Plan::zeros`](super::Plan::zeros)).
 
-use super::{Kind, Machine, Name, NodeId, Op, OpKind, Phi, Plan};
+use super::{Kind, Machine, Name, NodeId, Op, OpKind, Phi, Plan, Term};
 use ptx::ir::Function;
 use std::collections::HashMap;
 
@@ -254,6 +254,7 @@ fn sweep(plan: &mut Plan, function: &Function, machine: &impl Machine) {
         node.ops.retain(|op| needed_itself(op) || op.defs.iter().any(|d| needed[d.0 as usize]));
     }
     plan.needed = needed;
+    keep(plan);
     for entry in &mut plan.entries {
         let node = &plan.nodes[entry.node.0 as usize];
         let load = |op: &Op| match op.kind {
@@ -261,5 +262,23 @@ fn sweep(plan: &mut Plan, function: &Function, machine: &impl Machine) {
             _ => None,
         };
         entry.relies = node.ops.iter().filter_map(load).collect();
+    }
+}
+
+/// Says of each barrier what its stop keeps.
+fn keep(plan: &mut Plan) {
+    for node in &plan.nodes {
+        if let Term::Exit(exit) = &node.term
+            && let Some(resume) = exit.resume
+        {
+            let resume = &mut plan.resumes[resume as usize];
+            resume.kept.retain_mut(|(reg, name)| {
+                let found = exit.regs.iter().find(|(have, _)| have == reg);
+                found.is_some_and(|(_, value)| {
+                    *name = *value;
+                    true
+                })
+            });
+        }
     }
 }

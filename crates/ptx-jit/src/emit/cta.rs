@@ -1,0 +1,291 @@
+//! The warps of a CTA, one after another, from barrier to barrier.
+//!
+//! Native code that is given a whole CTA runs each warp until it exits or waits for the whole CTA, and then the next one; when all are
+//! there it begins again behind the barrier. What lives across a barrier is **kept** in memory of the warp's own, in the shape that its
+//! class has: one word for a uniform value.
+//!
+//! Invariants: each warp's [`Slot`] says where it is; whatever else makes a warp stop leaves native code, with that warp's registers in the
+//! frame and those of the others as their slots say. What the host needs to make warp frames of it is in [`CtaCode`].
+
+use super::{Emit, LANES, Rep};
+use crate::frame::{Frame, Reason, code};
+use crate::llvm::{Block, IntPred, Likely, Value};
+use crate::plan::{Class, Exit, Kind, Name};
+use ptx::ir::{Reg, RegClass};
+use ptx_exec::native::{Behind, CtaCode, Held, Kept, Slot, TidTable};
+use std::mem::{offset_of, size_of};
+
+/// Values that the parts of an emitted function share.
+#[derive(Clone, Copy)]
+pub(super) struct Shared {
+    /// Whether it runs a CTA.
+    whole: Value,
+    /// Where a warp's turn ends.
+    next: Block,
+}
+
+/// Bytes of a register's lane, for what is kept: predicates as words.
+fn bytes_of(class: RegClass) -> u32 {
+    match class {
+        RegClass::Pred | RegClass::R32 => 4,
+        RegClass::R16 => 2,
+        RegClass::R64 => 8,
+    }
+}
+
+impl Emit<'_> {
+    /// Where each barrier's values are kept.
+    pub(super) fn lay_out(&mut self) {
+        let plan = self.job.plan;
+        let mut most = 0;
+        let mut barriers = Vec::new();
+        for resume in &plan.resumes {
+            let mut end = 0u32;
+            let mut kept = Vec::new();
+            for (reg, name) in &resume.kept {
+                let bytes = bytes_of(reg.class);
+                let (held, count) = match self.class(*name) {
+                    Class::Bottom => (Held::Constant(0), 0),
+                    Class::Uniform(Some(value)) => (Held::Constant(*value), 0),
+                    Class::Uniform(None) => (Held::Same, 1),
+                    Class::Pattern(pattern) => {
+                        let lanes = Box::new(pattern.lanes);
+                        let each = if pattern.by_chunk { self.width } else { LANES };
+                        (Held::Pattern { each, lanes }, LANES / each)
+                    }
+                    Class::Varying if reg.class == RegClass::Pred => (Held::Mask, 1),
+                    Class::Varying => (Held::Each, LANES),
+                };
+                let align = (bytes * count).next_power_of_two().clamp(1, 64);
+                let offset = end.next_multiple_of(align);
+                end = offset + bytes * count;
+                kept.push(Kept { reg: *reg, offset, held });
+            }
+            most = most.max(end);
+            barriers.push(Behind { block: resume.block, id: resume.id, kept });
+        }
+        self.out.cta = CtaCode { bytes: most.next_multiple_of(64), barriers };
+    }
+
+    /// How a warp is made to begin, or to go on: numbers behind those of the blocks.
+    fn start_code(&self) -> u64 {
+        self.job.function.blocks.len() as u64
+    }
+
+    /// From the head to where the running warp begins: with the caller's frame, or with the first warp of the CTA. Returns the code that
+    /// says where it begins.
+    pub(super) fn dispatch(&mut self) -> Value {
+        let enter = self.b.append_block(self.function, "enter");
+        let warp = self.b.append_block(self.function, "warp");
+        let next = self.b.append_block(self.function, "turn");
+        self.b.position_at_end(self.head);
+        let block = self.load32(offset_of!(Frame, block));
+        let (own, live) = (self.load32(offset_of!(Frame, mask)), self.load32(offset_of!(Frame, live)));
+        let warps = self.load32(offset_of!(Frame, warps));
+        let whole = self.b.icmp(IntPred::Ne, warps, self.c32(0));
+        self.b.cond_br(whole, warp, enter, Likely::Unknown);
+        self.shared_cta = Some(Shared { whole, next });
+
+        self.b.position_at_end(warp);
+        let number = self.load32(offset_of!(Frame, warp));
+        let number = self.b.zext(number, self.int(64));
+        let at = |emit: &Self, field: usize, step: u64| {
+            let base = emit.b.load(emit.b.ptr(), emit.field(field), 8);
+            let offset = emit.b.mul(number, emit.c64(step));
+            emit.b.gep(base, offset)
+        };
+        let slot = at(self, offset_of!(Frame, slots), size_of::<Slot>() as u64);
+        let of = |emit: &Self, field: usize| emit.b.offset(slot, field as u64);
+        let state = self.b.load(self.int(32), of(self, offset_of!(Slot, state)), 4);
+        let there = self.b.load(self.int(32), of(self, offset_of!(Slot, live)), 4);
+        let local = self.b.load(self.int(64), of(self, offset_of!(Slot, local)), 8);
+        let tid = at(self, offset_of!(Frame, tids), size_of::<TidTable>() as u64);
+        let kept = at(self, offset_of!(Frame, keeps), u64::from(self.out.cta.bytes));
+        let carry = of(self, offset_of!(Slot, carry));
+        for (field, value) in [
+            (offset_of!(Frame, slot), slot),
+            (offset_of!(Frame, tid), tid),
+            (offset_of!(Frame, kept), kept),
+            (offset_of!(Frame, carry), carry),
+        ] {
+            self.b.store(value, self.field(field), 8);
+        }
+        self.store_field(offset_of!(Frame, local), local);
+        self.b.br(enter);
+
+        self.b.position_at_end(enter);
+        let phi = |emit: &Self, a: Value, b: Value| {
+            let phi = emit.b.phi(emit.int(32));
+            emit.b.add_incoming(phi, a, emit.head);
+            emit.b.add_incoming(phi, b, warp);
+            phi
+        };
+        let begin = phi(self, block, state);
+        self.own = phi(self, own, there);
+        self.live = phi(self, live, there);
+
+        self.turn(next, warp);
+        self.b.position_at_end(enter);
+        begin
+    }
+
+    /// The end of a warp's turn: the next warp, or, when all have had theirs, the other side of the barrier.
+    fn turn(&self, next: Block, warp: Block) {
+        let word = |emit: &Self, offset| emit.load32(offset);
+        self.b.position_at_end(next);
+        let round = self.b.append_block(self.function, "round");
+        let (all, some) =
+            (self.b.append_block(self.function, "all"), self.b.append_block(self.function, "some"));
+        let (over, apart) =
+            (self.b.append_block(self.function, "over"), self.b.append_block(self.function, "apart"));
+        let number = self.b.add(word(self, offset_of!(Frame, warp)), self.c32(1));
+        self.store_field(offset_of!(Frame, warp), number);
+        let more = self.b.icmp(IntPred::Ult, number, word(self, offset_of!(Frame, warps)));
+        self.b.cond_br(more, warp, round, Likely::Yes);
+
+        self.b.position_at_end(round);
+        let at = word(self, offset_of!(Frame, waiting));
+        self.store_field(offset_of!(Frame, warp), self.c32(0));
+        self.store_field(offset_of!(Frame, waiting), self.c32(0));
+        let none = self.b.icmp(IntPred::Eq, at, self.c32(0));
+        self.b.cond_br(none, over, some, Likely::Unknown);
+        self.b.position_at_end(over);
+        self.b.ret(Some(self.c64(code(Reason::Finished, 0, 0))));
+
+        // One bit: all wait at one barrier. The upper half is for those that count all threads of the CTA, exited ones too.
+        self.b.position_at_end(some);
+        let less = self.b.sub(at, self.c32(1));
+        let several = self.b.and(at, less);
+        let exited = word(self, offset_of!(Frame, exited));
+        let gone = self.b.icmp(IntPred::Ne, exited, self.c32(0));
+        let gone = self.b.sext(gone, self.int(32));
+        let missing = self.b.and(at, self.b.and(gone, self.c32(0xffff_0000)));
+        let odd = self.b.or(several, missing);
+        let odd = self.b.icmp(IntPred::Ne, odd, self.c32(0));
+        self.b.cond_br(odd, apart, all, Likely::No);
+        self.b.position_at_end(all);
+        self.b.br(warp);
+        self.b.position_at_end(apart);
+        self.b.ret(Some(self.c64(code(Reason::Apart, 0, 0))));
+    }
+
+    /// The cases of where a warp of a CTA begins: a code and where to go.
+    pub(super) fn beginnings(&self) -> Vec<(u64, Block)> {
+        let Some(shared) = self.shared_cta else { return Vec::new() };
+        let first = self.start_code();
+        let plan = self.job.plan;
+        let mut cases = vec![(first, self.at(plan.start)), (first + 1, shared.next)];
+        cases.extend(plan.resumes.iter().zip(first + 2..).map(|(resume, code)| (code, self.at(resume.node))));
+        cases
+    }
+
+    /// No lane is left: in a CTA the next warp has its turn.
+    pub(super) fn gone(&self) {
+        let Some(shared) = self.shared_cta else { return };
+        let (leave, stay) =
+            (self.b.append_block(self.function, "exited"), self.b.append_block(self.function, "alone"));
+        self.b.cond_br(shared.whole, leave, stay, Likely::Unknown);
+        self.b.position_at_end(leave);
+        self.set_state(self.start_code() + 1);
+        let exited = self.load32(offset_of!(Frame, exited));
+        let exited = self.b.add(exited, self.c32(1));
+        self.store_field(offset_of!(Frame, exited), exited);
+        self.b.br(shared.next);
+        self.b.position_at_end(stay);
+    }
+
+    fn set_state(&self, state: u64) -> Value {
+        let slot = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, slot)), 8);
+        let place = self.b.offset(slot, offset_of!(Slot, state) as u64);
+        self.b.store(self.c32(state as u32), place, 4);
+        slot
+    }
+
+    /// At a barrier of the CTA: if the warp is there as a whole, it keeps what lives, and the next warp has its turn.
+    pub(super) fn wait(&mut self, index: u32, exit: &Exit) {
+        let Some(shared) = self.shared_cta else { return };
+        let resume = &self.job.plan.resumes[index as usize];
+        let (mask, live) = (self.scalar(exit.mask), self.scalar(exit.live));
+        let together = self.b.icmp(IntPred::Eq, mask, live);
+        let together = self.b.and(together, shared.whole);
+        let (keep, leave) =
+            (self.b.append_block(self.function, "keep"), self.b.append_block(self.function, "leave"));
+        self.b.cond_br(together, keep, leave, Likely::Yes);
+        self.b.position_at_end(keep);
+        let slot = self.set_state(self.start_code() + 2 + u64::from(index));
+        self.b.store(live, self.b.offset(slot, offset_of!(Slot, live) as u64), 4);
+        let bit = 1u32 << (resume.id + if resume.counted { 16 } else { 0 });
+        let waiting = self.load32(offset_of!(Frame, waiting));
+        let waiting = self.b.or(waiting, self.c32(bit));
+        self.store_field(offset_of!(Frame, waiting), waiting);
+        let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8);
+        let kept = self.out.cta.barriers[index as usize].kept.clone();
+        for (kept, (_, name)) in kept.iter().zip(&resume.kept) {
+            self.keep(kept, *name, self.b.offset(place, u64::from(kept.offset)));
+        }
+        self.b.br(shared.next);
+        self.b.position_at_end(leave);
+    }
+
+    /// Stores what is kept of a value.
+    fn keep(&mut self, kept: &Kept, name: Name, place: Value) {
+        let bytes = bytes_of(kept.reg.class);
+        let scalar = |emit: &Self, value: Value, at: u32| {
+            let wide = if value.ty().element_bits() == 1 { emit.b.zext(value, emit.int(32)) } else { value };
+            emit.b.store(wide, emit.b.offset(place, u64::from(at * bytes)), bytes);
+        };
+        match kept.held {
+            Held::Constant(_) => {}
+            Held::Same => {
+                let value = self.scalar(name);
+                scalar(self, value, 0);
+            }
+            Held::Pattern { each, .. } => {
+                for at in 0..LANES / each {
+                    let base = self.base(name, at).expect("a pattern has bases");
+                    scalar(self, base, at);
+                }
+            }
+            Held::Mask => {
+                let mask = self.truths(name, false);
+                scalar(self, mask, 0);
+            }
+            Held::Each => {
+                let step = self.width * bytes;
+                for c in 0..self.chunks() {
+                    let chunk = self.chunk(name, c);
+                    self.b.store(chunk, self.b.offset(place, u64::from(c * step)), step.min(64));
+                }
+            }
+        }
+    }
+
+    /// Loads what was kept of a register.
+    pub(super) fn restore(&mut self, index: u32, reg: Reg, name: Name) -> Rep {
+        let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8);
+        let kept = self.out.cta.barriers[index as usize].kept.iter().find(|kept| kept.reg == reg).cloned();
+        let kept = kept.expect("ptxvm bug: a register is restored that was not kept");
+        let place = self.b.offset(place, u64::from(kept.offset));
+        let (bytes, ty) = (bytes_of(kept.reg.class), self.scalar_type(self.kind(name)));
+        let scalar = |emit: &Self, at: u32| {
+            let value = emit.b.load(emit.int(8 * bytes), emit.b.offset(place, u64::from(at * bytes)), bytes);
+            if ty.element_bits() == 1 { emit.b.trunc(value, ty) } else { value }
+        };
+        debug_assert!(matches!(self.kind(name), Kind::Reg(_)));
+        match kept.held {
+            Held::Constant(value) => Rep::Scalar(self.b.const_int(ty, value)),
+            Held::Same => Rep::Scalar(scalar(self, 0)),
+            Held::Pattern { each, .. } => Rep::Bases((0..LANES / each).map(|at| scalar(self, at)).collect()),
+            Held::Mask => {
+                let mask = self.b.load(self.int(32), place, 4);
+                Rep::Chunks((0..self.chunks()).map(|c| self.mask_chunk(mask, c)).collect())
+            }
+            Held::Each => {
+                let (vector, step) = (self.b.vec(ty, self.width), self.width * bytes);
+                let load =
+                    |c: u32| self.b.load(vector, self.b.offset(place, u64::from(c * step)), step.min(64));
+                Rep::Chunks((0..self.chunks()).map(load).collect())
+            }
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! CTAs that run in native code from barrier to barrier, and every way in which they have to leave it.
+//!
+//! Each kernel stores one word for each thread. The word is computed here from the thread's number as well; besides, native code of every
+//! kind that this machine has, on one thread and on two, must do what the interpreter does: the same words, as many instructions, and the
+//! same trap.
+#![cfg(feature = "jit")]
+
+use ptxvm::{AddressSize, Arg, Cpu, Engine, ErrorKind, Launch, Vm};
+use std::time::{Duration, Instant};
+
+/// What a launch did: words and instructions, or its trap.
+#[derive(Debug, PartialEq, Eq)]
+struct Done {
+    words: Vec<u32>,
+    counts: (u64, u64),
+    events: [u64; 16],
+    trap: Option<String>,
+}
+
+struct Test {
+    text: String,
+    ctas: u32,
+}
+
+const HEAD: &str = ".version 7.0\n.target sm_70\n.address_size 64\n";
+/// Register `%t` is the thread's number in its CTA, `%n` the CTA's size, `%g` the thread's number, `%out` the address of its word.
+const START: &str = "
+    .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<30>, %t, %n, %g, %c; .reg .b64 %rd<20>, %out; .reg .f32 %f<9>;
+    mov.u32 %t, %tid.x; mov.u32 %n, %ntid.x; mov.u32 %c, %ctaid.x; mad.lo.u32 %g, %c, %n, %t;
+    ld.param.u64 %out, [out]; cvta.to.global.u64 %out, %out; mul.wide.u32 %rd1, %g, 4; add.u64 %out, %out, %rd1;
+";
+
+/// A kernel of that body; `before` stands in front of it.
+fn test(before: &str, body: &str) -> Test {
+    let text = format!("{HEAD}{before}\n.visible .entry k(.param .u64 out) {{{START}{body}}}\n");
+    Test { text, ctas: 3 }
+}
+
+impl Test {
+    /// Launches a kernel on several numbers of OS threads; the same words and traps come each time, else this fails.
+    fn run(&self, block: u32, engine: Engine, cpu: Option<Cpu>, threads: &[u32]) -> Done {
+        let vm = Vm::with_cpu(AddressSize::Bits64, cpu).expect("a device");
+        let kernel =
+            vm.load("whole.ptx", &self.text).and_then(|module| module.kernel("k")).expect("a kernel");
+        let words = vm.zeros::<u32>((self.ctas * block) as usize).expect("memory");
+        let launch = Launch::new([self.ctas, 1, 1], [block, 1, 1]).engine(engine);
+        let mut launch = launch.args(&kernel, &[Arg::buffer(&words)]).expect("one argument");
+        launch.timeout = Some(Duration::from_secs(60));
+        let mut done: Option<Done> = None;
+        for threads in threads {
+            let zeros = vec![0; words.read().expect("words").len()];
+            words.write(&zeros).expect("words");
+            launch.threads = Some(*threads);
+            let (report, trap) = match vm.launch(&kernel, &launch) {
+                Ok(report) => (report, None),
+                Err(error) => match error.kind() {
+                    ErrorKind::Trap(trap, report) => (report.clone(), Some(trap.to_string())),
+                    _ => panic!("{error}"),
+                },
+            };
+            let counts = (report.warp_instructions, report.thread_instructions);
+            let now = Done { words: words.read().expect("words"), counts, events: *report.events, trap };
+            if let Some(before) = &done {
+                assert_eq!((&before.words, &before.trap), (&now.words, &now.trap), "again: {}", self.text);
+            }
+            done = Some(now);
+        }
+        done.expect("a launch")
+    }
+
+    /// Runs CTAs of these sizes everywhere. `expect`: the word of a thread, by its number in the CTA and the CTA's size.
+    fn check(&self, blocks: &[u32], expect: impl Fn(u32, u32) -> u32) {
+        for &block in blocks {
+            let want = self.everywhere(block);
+            assert_eq!(want.trap, None, "block {block}: {}", self.text);
+            for (g, word) in want.words.iter().enumerate() {
+                let t = g as u32 % block;
+                assert_eq!(*word, expect(t, block), "thread {t} of {block}: {}", self.text);
+            }
+        }
+    }
+
+    /// The interpreter's result, which is everybody's.
+    fn everywhere(&self, block: u32) -> Done {
+        let want = self.run(block, Engine::Interp, None, &[1]);
+        for (cpu, name) in [(Cpu::Avx512, "avx512"), (Cpu::Avx2, "avx2"), (Cpu::Baseline, "baseline")] {
+            if !available(name) {
+                continue;
+            }
+            let found = self.run(block, Engine::Jit, Some(cpu), &[1, 2]);
+            if want.trap.is_some() {
+                // How far others got is the schedule's.
+                assert_eq!(found.trap, want.trap, "block {block}, {name}: {}", self.text);
+            } else {
+                assert_eq!(found, want, "block {block}, {name}: {}", self.text);
+            }
+        }
+        want
+    }
+
+    /// The trap, which is the same everywhere.
+    fn trap(mut self, block: u32) -> String {
+        // Of several CTAs any may be the first.
+        self.ctas = 1;
+        self.everywhere(block).trap.expect("a trap")
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn available(name: &str) -> bool {
+    match name {
+        "avx512" => {
+            std::arch::is_x86_feature_detected!("avx512bw") && std::arch::is_x86_feature_detected!("avx512vl")
+        }
+        "avx2" => std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma"),
+        _ => true,
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn available(name: &str) -> bool {
+    name == "baseline"
+}
+
+const SIZES: &[u32] = &[1, 33, 64, 100, 1024];
+const BOX: &str = ".shared .align 4 .b32 box[1024];";
+/// `%rd2`: the thread's place in the box; `%rd3`: that of the thread at the other end.
+const PLACES: &str = "
+    mov.u64 %rd4, box; mul.wide.u32 %rd2, %t, 4; add.u64 %rd2, %rd4, %rd2;
+    sub.u32 %r1, %n, 1; sub.u32 %r1, %r1, %t; mul.wide.u32 %rd3, %r1, 4; add.u64 %rd3, %rd4, %rd3;
+";
+
+#[test]
+fn a_loop_of_barriers_exchanges_values() {
+    let body = format!(
+        "{PLACES} mov.u32 %r2, %t; mov.u32 %r3, 0;
+        L: st.shared.u32 [%rd2], %r2; bar.sync 0; ld.shared.u32 %r4, [%rd3]; bar.sync 0;
+        add.u32 %r2, %r4, 1; add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 5; @%p1 bra L;
+        st.global.u32 [%out], %r2; ret;"
+    );
+    // Five exchanges, the last an odd one.
+    test(BOX, &body).check(SIZES, |t, n| n - 1 - t + 5);
+}
+
+#[test]
+fn what_lives_across_a_barrier_keeps_its_value_in_every_class() {
+    // A constant, a uniform value, patterns of 32 and 64 bits, varying values of all widths, a predicate, and flags.
+    let body = "
+        mov.u32 %r1, 77; add.u32 %r2, %n, 5; add.u32 %r3, %t, 9; mul.wide.u32 %rd2, %t, 24; mul.lo.u32 %r4, %t, %t;
+        cvt.u16.u32 %h1, %r4; cvt.u64.u32 %rd3, %r4; mul.lo.u64 %rd3, %rd3, 1000003; and.b32 %r5, %r4, 4; setp.ne.u32 %p1, %r5, 0;
+        setp.gt.u32 %p2, %n, 40; add.cc.u32 %r6, %r4, 0xffffff00;
+        bar.sync 0;
+        addc.u32 %r7, 0, 0; add.u32 %r8, %r1, %r2; add.u32 %r8, %r8, %r3; cvt.u32.u64 %r9, %rd2; add.u32 %r8, %r8, %r9;
+        cvt.u32.u16 %r10, %h1; add.u32 %r8, %r8, %r10; cvt.u32.u64 %r11, %rd3; xor.b32 %r8, %r8, %r11;
+        @%p1 add.u32 %r8, %r8, 3; @%p2 add.u32 %r8, %r8, 1000; add.u32 %r8, %r8, %r7; CALL
+        st.global.u32 [%out], %r8; ret;";
+    let expect = |t: u32, n: u32| {
+        let square = t * t;
+        let mut word = 77 + n + 5 + t + 9 + 24 * t + (square & 0xffff);
+        word ^= (u64::from(square) * 1_000_003) as u32;
+        word = word.wrapping_add(if square & 4 != 0 { 3 } else { 0 });
+        word = word.wrapping_add(if n > 40 { 1000 } else { 0 });
+        word.wrapping_add(u32::from(square.checked_add(0xffff_ff00).is_none()))
+    };
+    test("", &body.replace("CALL", "")).check(SIZES, expect);
+    // The same where a call behind the barrier makes the CTA leave native code, with warps on both sides.
+    let twice =
+        ".func (.reg .b32 %o) plus(.reg .b32 %a) { .reg .b32 %q; add.u32 %q, %a, 1; mov.u32 %o, %q; ret; }";
+    let call = "call (%r8), plus, (%r8); bar.sync 0; sub.u32 %r8, %r8, 1;";
+    test(twice, &body.replace("CALL", call)).check(SIZES, expect);
+}
+
+#[test]
+fn warps_and_lanes_that_exit_are_not_waited_for() {
+    // Whole warps, half warps and single lanes leave before the barrier, others between two barriers.
+    for (first, second) in [(64, 32), (48, 16), (33, 1), (5, 3), (700, 300)] {
+        let body = format!(
+            "{PLACES} setp.ge.u32 %p1, %t, {first}; mov.u32 %r5, 1; @%p1 st.global.u32 [%out], %r5; @%p1 ret;
+            st.shared.u32 [%rd2], %t; bar.sync 0; setp.ge.u32 %p2, %t, {second}; mov.u32 %r5, 2; @%p2 st.global.u32 [%out], %r5;
+            @%p2 exit; bar.sync 0; ld.shared.u32 %r4, [%rd4]; ld.shared.u32 %r6, [%rd2]; add.u32 %r4, %r4, %r6; add.u32 %r4, %r4, 3;
+            st.global.u32 [%out], %r4; ret;"
+        );
+        let expect = move |t, _| {
+            if t >= first {
+                1
+            } else if t >= second {
+                2
+            } else {
+                t + 3
+            }
+        };
+        test(BOX, &body).check(&[1, 33, 64, 100, 1024], expect);
+    }
+}
+
+#[test]
+fn lanes_that_part_meet_at_different_barrier_instructions() {
+    let body = format!(
+        "{PLACES} st.shared.u32 [%rd2], %t; and.b32 %r5, %t, 3; setp.eq.u32 %p1, %r5, 0; @%p1 bra A;
+        barrier.sync 0; ld.shared.u32 %r4, [%rd3]; bra B;
+        A: barrier.sync 0; ld.shared.u32 %r4, [%rd2];
+        B: barrier.sync 0; add.u32 %r4, %r4, 1; st.global.u32 [%out], %r4; ret;"
+    );
+    test(BOX, &body).check(SIZES, |t, n| if t % 4 == 0 { t + 1 } else { n - t });
+}
+
+#[test]
+fn whole_warps_meet_at_different_barrier_instructions() {
+    let body = format!(
+        "{PLACES} st.shared.u32 [%rd2], %t; shr.u32 %r5, %t, 5; and.b32 %r5, %r5, 1; setp.eq.u32 %p1, %r5, 0; @%p1 bra A;
+        bar.sync 0; ld.shared.u32 %r4, [%rd3]; bra B;
+        A: bar.sync 0; ld.shared.u32 %r4, [%rd2];
+        B: bar.sync 0; add.u32 %r4, %r4, 1; st.global.u32 [%out], %r4; ret;"
+    );
+    test(BOX, &body).check(SIZES, |t, n| if t / 32 % 2 == 0 { t + 1 } else { n - t });
+}
+
+#[test]
+fn counted_and_named_barriers_do_as_in_the_interpreter() {
+    // All threads, counted; then pairs of warps at barriers of their own; then all again.
+    let body = format!(
+        "{PLACES} st.shared.u32 [%rd2], %t; bar.sync 5, 128; ld.shared.u32 %r4, [%rd3]; bar.sync 0;
+        setp.lt.u32 %p1, %t, 64; @%p1 bra A;
+        bar.sync 2, 64; add.u32 %r4, %r4, 7; bar.sync 2, 64; bra B;
+        A: bar.sync 1, 64; add.u32 %r4, %r4, 9; bar.sync 1, 64;
+        B: bar.sync 15; st.shared.u32 [%rd2], %r4; bar.sync 0; ld.shared.u32 %r4, [%rd3]; st.global.u32 [%out], %r4; ret;"
+    );
+    test(BOX, &body).check(&[128], |t, _| t + if t >= 64 { 9 } else { 7 });
+}
+
+#[test]
+fn a_counted_barrier_waits_for_warps_that_have_exited() {
+    let body = "shr.u32 %r5, %t, 5; setp.eq.u32 %p1, %r5, 1; @%p1 ret; bar.sync 3, 96; st.global.u32 [%out], %t; ret;";
+    let trap = test("", body).trap(96);
+    assert!(trap.contains("64 of 96 threads have arrived"), "{trap}");
+}
+
+#[test]
+fn warps_at_different_barriers_wait_for_ever() {
+    let body = "bar.sync 0; setp.lt.u32 %p1, %t, 32; @%p1 bra A; bar.sync 1; bra B; A: bar.sync 2; B: st.global.u32 [%out], %t; ret;";
+    let trap = test("", body).trap(100);
+    assert!(trap.contains("barrier 1: 3 of 4 warps") && trap.contains("barrier 2: 1 of 4 warps"), "{trap}");
+}
+
+#[test]
+fn arrivals_and_reductions_take_part_between_barriers() {
+    // The upper half arrives, the lower one waits for it.
+    let body = format!(
+        "{PLACES} setp.ge.u32 %p1, %t, 64; bar.sync 0; @%p1 bra A;
+        bar.sync 4, 128; ld.shared.u32 %r4, [%rd3]; bra B;
+        A: st.shared.u32 [%rd2], %t; bar.arrive 4, 128; mov.u32 %r4, 1;
+        B: bar.sync 0; and.b32 %r5, %t, 1; setp.eq.u32 %p2, %r5, 0; bar.red.popc.u32 %r6, 0, %p2; bar.sync 0;
+        setp.lt.u32 %p3, %t, 200; bar.red.and.pred %p4, 0, %p3; bar.red.or.pred %p5, 1, !%p3;
+        @%p4 add.u32 %r6, %r6, 1000; @%p5 add.u32 %r6, %r6, 5000; add.u32 %r4, %r4, %r6; st.global.u32 [%out], %r4; ret;"
+    );
+    test(BOX, &body).check(&[128], |t, n| 1000 + 64 + if t < 64 { n - 1 - t } else { 1 });
+}
+
+#[test]
+fn a_trap_in_the_middle_of_a_cta_is_the_interpreters() {
+    for (line, what) in [
+        ("setp.eq.u32 %p1, %t, 77; @%p1 st.shared.u32 [%rd2+4096], %t;", "0x1134"),
+        ("setp.eq.u32 %p1, %t, 77; @%p1 trap;", "`trap`"),
+    ] {
+        let body = format!(
+            "{PLACES} st.shared.u32 [%rd2], %t; bar.sync 0; ld.shared.u32 %r4, [%rd3];\n{line}\nbar.sync 0;
+            st.global.u32 [%out], %r4; ret;"
+        );
+        let trap = test(BOX, &body).trap(100);
+        assert!(trap.contains(what) && trap.contains("(77,0,0)"), "{trap}");
+    }
+}
+
+#[test]
+fn functions_are_called_between_barriers() {
+    let square = ".func (.reg .b32 %o) square(.reg .b32 %a) { .local .align 4 .b32 x[4]; .reg .b32 %q;
+        mul.lo.u32 %q, %a, %a; st.local.u32 [x+4], %q; bar.sync 0; ld.local.u32 %o, [x+4]; ret; }";
+    let body = format!(
+        "{PLACES} st.shared.u32 [%rd2], %t; bar.sync 0; ld.shared.u32 %r4, [%rd3]; call (%r5), square, (%r4); bar.sync 0;
+        st.shared.u32 [%rd2], %r5; bar.sync 0; ld.shared.u32 %r4, [%rd3]; st.global.u32 [%out], %r4; ret;"
+    );
+    test(&format!("{BOX}\n{square}"), &body).check(SIZES, |t, _| t * t);
+}
+
+#[test]
+fn warps_that_wait_for_each_other_all_finish() {
+    // A lock that each warp's lane 0 takes, and a chain: each warp waits until the one above it has passed.
+    let body = format!(
+        "{PLACES} mov.u32 %r9, 0; and.b32 %r5, %t, 31; shr.u32 %r6, %t, 5; setp.ne.u32 %p1, %r5, 0;
+        setp.lt.u32 %p4, %t, 2; @%p4 st.shared.u32 [%rd2], %r9; bar.sync 0; @%p1 bra DONE;
+        LOCK: atom.shared.cas.b32 %r7, [box], 0, 1; setp.ne.u32 %p2, %r7, 0; @%p2 bra LOCK;
+        ld.volatile.shared.u32 %r8, [box+4]; add.u32 %r8, %r8, 1; st.volatile.shared.u32 [box+4], %r8;
+        atom.shared.exch.b32 %r7, [box], 0;
+        DONE: bar.sync 0; ld.shared.u32 %r8, [box+4]; bar.sync 0;
+        mov.u32 %r10, %nwarpid; sub.u32 %r10, %r10, 1; sub.u32 %r10, %r10, %r6; setp.eq.u32 %p3, %t, 0; @%p3 st.volatile.shared.u32 [box], %r9;
+        bar.sync 0;
+        CHAIN: ld.volatile.shared.u32 %r7, [box]; setp.ne.u32 %p2, %r7, %r10; @%p2 bra CHAIN;
+        bar.warp.sync 0xffffffff; @%p1 bra OUT; add.u32 %r7, %r7, 1; st.volatile.shared.u32 [box], %r7;
+        OUT: st.global.u32 [%out], %r8; ret;"
+    );
+    let mut test = test(BOX, &body);
+    test.ctas = 2;
+    // How often a warp looks depends on turns, so only words are compared.
+    for block in [32, 128, 1024] {
+        for engine in [Engine::Interp, Engine::Jit] {
+            let done = test.run(block, engine, None, &[2]);
+            assert_eq!(done.trap, None);
+            assert!(
+                done.words.iter().all(|word| *word == block / 32),
+                "{block} {engine:?}: {:?}",
+                done.words
+            );
+        }
+    }
+}
+
+#[test]
+fn ctas_wait_for_each_other() {
+    // CTA c waits until c - 1 has passed, in global memory.
+    let before = ".global .align 4 .u32 passed;";
+    let body = "bar.sync 0; setp.ne.u32 %p1, %t, 0; @%p1 bra DONE;
+        L: ld.volatile.global.u32 %r1, [passed]; setp.ne.u32 %p2, %r1, %c; @%p2 bra L;
+        add.u32 %r1, %r1, 1; membar.gl; st.volatile.global.u32 [passed], %r1;
+        DONE: bar.sync 0; ld.volatile.global.u32 %r2, [passed]; setp.gt.u32 %p3, %r2, %c; selp.u32 %r3, 1, 0, %p3;
+        st.global.u32 [%out], %r3; ret;";
+    let mut test = test(before, body);
+    test.ctas = 40;
+    for threads in [1, 2, 4] {
+        let done = test.run(64, Engine::Jit, None, &[threads]);
+        assert_eq!(done.trap, None);
+        assert!(done.words.iter().all(|word| *word == 1), "{:?}", done.words);
+    }
+}
+
+#[test]
+fn long_loops_between_barriers_go_on() {
+    let body = format!(
+        "{PLACES} mov.u32 %r2, 0; mov.u32 %r3, %t; L: add.u32 %r3, %r3, %r2; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 70000; @%p1 bra L;
+        st.shared.u32 [%rd2], %r3; bar.sync 0; ld.shared.u32 %r4, [%rd3]; st.global.u32 [%out], %r4; ret;"
+    );
+    let sum = (0..70000u32).fold(0u32, |sum, i| sum.wrapping_add(i));
+    test(BOX, &body).check(&[33, 128], move |t, n| (n - 1 - t).wrapping_add(sum));
+}
+
+#[test]
+fn lanes_part_in_loops_of_different_lengths_between_barriers() {
+    let body = format!(
+        "{PLACES} mov.u32 %r2, 0; mov.u32 %r3, 0; and.b32 %r5, %t, 7; mul.lo.u32 %r5, %r5, 9000;
+        L: setp.ge.u32 %p1, %r2, %r5; @%p1 bra E; add.u32 %r3, %r3, %r2; add.u32 %r2, %r2, 1; bra L;
+        E: st.shared.u32 [%rd2], %r3; bar.sync 0; ld.shared.u32 %r4, [%rd3]; st.global.u32 [%out], %r4; ret;"
+    );
+    let sum = |t: u32| (0..t % 8 * 9000).fold(0u32, |sum, i| sum.wrapping_add(i));
+    test(BOX, &body).check(&[33, 100], |t, n| sum(n - 1 - t));
+}
+
+#[test]
+fn an_endless_loop_stops_when_its_time_is_up() {
+    let body = "bar.sync 0; L: add.u32 %r1, %r1, 1; bra L; ret;";
+    let test = test("", body);
+    let vm = Vm::new().expect("a device");
+    let kernel = vm.load("whole.ptx", &test.text).and_then(|module| module.kernel("k")).expect("a kernel");
+    let words = vm.zeros::<u32>(1024).expect("memory");
+    let launch = Launch::new([4, 1, 1], [256, 1, 1]).engine(Engine::Jit);
+    let mut launch = launch.args(&kernel, &[Arg::buffer(&words)]).expect("one argument");
+    launch.timeout = Some(Duration::from_millis(50));
+    let start = Instant::now();
+    let error = vm.launch(&kernel, &launch).expect_err("it has no end");
+    assert!(error.to_string().contains("time"), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn shared_and_local_memory_are_zero_where_a_cta_begins() {
+    let body = format!(
+        "{PLACES} .local .align 4 .b32 own[64]; and.b32 %r5, %t, 15; mul.wide.u32 %rd5, %r5, 4; mov.u64 %rd6, own; add.u64 %rd6, %rd6, %rd5;
+        ld.shared.u32 %r4, [%rd2]; ld.local.u32 %r6, [%rd6]; add.u32 %r4, %r4, %r6; bar.sync 0;
+        add.u32 %r7, %t, 1; st.shared.u32 [%rd2], %r7; st.local.u32 [%rd6], %r7; bar.sync 0;
+        ld.local.u32 %r8, [%rd6]; add.u32 %r4, %r4, %r8; st.global.u32 [%out], %r4; ret;"
+    );
+    let mut test = test(BOX, &body);
+    test.ctas = 20;
+    test.check(&[1, 33, 256], |t, _| t + 1);
+}
+
+#[test]
+fn events_and_steps_of_the_interpreter_count_in_native_ctas() {
+    // `pmevent` has no native code: the interpreter's step runs in the warp's own state.
+    let body = "pmevent 3; bar.sync 0; setp.lt.u32 %p1, %t, 40; @%p1 pmevent 5; mov.u32 %r1, %warpid; mov.u32 %r2, %laneid;
+        mad.lo.u32 %r1, %r1, 32, %r2; bar.sync 0; st.global.u32 [%out], %r1; ret;";
+    let test = test("", body);
+    test.check(&[33, 100], |t, _| t);
+    let done = test.run(100, Engine::Jit, None, &[1]);
+    assert_eq!((done.events[3], done.events[5]), (3 * 4, 3 * 2));
+}
+
+#[test]
+fn many_ctas_on_many_threads_run_once_each() {
+    let body = "atom.global.add.u32 %r1, [%out], 1; ret;";
+    let mut test = test("", body);
+    test.ctas = 20_000;
+    let done = test.run(32, Engine::Jit, None, &[1, 2, 3, 8]);
+    assert_eq!(done.trap, None);
+    assert!(done.words.iter().all(|word| *word == 1));
+}
