@@ -487,3 +487,54 @@ fn pools_keep_accounts() {
     api.ok("cuMemPoolDestroy", (pool,));
     assert_eq!(api.call("cuMemPoolDestroy", (pool,)), INVALID_VALUE);
 }
+
+#[test]
+fn the_default_streams_are_ordered_as_documented() {
+    let (api, _) = Api::with_context();
+    let module = api.module();
+    let (wait, double) = (api.function(module, "wait"), api.function(module, "double_all"));
+    let flag = api.make("cuMemHostAlloc", |out: *mut u64| (out, 4usize, 0u32));
+    let data = api.alloc(4);
+    api.ok("cuMemcpyHtoD_v2", (data, [3u32].as_ptr(), 4usize));
+    let blocking = api.make("cuStreamCreate", |out: *mut usize| (out, 0u32));
+    assert_eq!(api.launch(wait, (1, 1), blocking, flag), 0);
+
+    // The stream of the thread does not wait for another stream.
+    let params = [&raw const data];
+    let params: Params = params.as_ptr();
+    let own = |name: &str, stream: usize| {
+        api.call(name, (double, 1u32, 1u32, 1u32, 1u32, 1u32, 1u32, 0u32, stream, params, NULL))
+    };
+    assert_eq!(own("cuLaunchKernel_ptsz", NULL), 0);
+    api.ok("cuStreamSynchronize_ptsz", (NULL,));
+    assert_eq!(own("cuLaunchKernel", 2), 0);
+    api.ok("cuStreamSynchronize", (2usize,));
+    assert_eq!(api.call("cuStreamQuery", (blocking,)), NOT_READY);
+
+    // The legacy stream does, and the stream of the thread then waits for it.
+    assert_eq!(own("cuLaunchKernel", NULL), 0);
+    assert_eq!(api.call("cuStreamQuery", (NULL,)), NOT_READY);
+    assert_eq!(own("cuLaunchKernel_ptsz", NULL), 0);
+    assert_eq!(api.call("cuStreamQuery_ptsz", (NULL,)), NOT_READY);
+    // SAFETY: memory that the library allocated, which kernels change.
+    unsafe { &*(flag as *const AtomicU32) }.store(1, Ordering::Release);
+    api.ok("cuStreamSynchronize_ptsz", (NULL,));
+    assert_eq!(api.read(data, 1), [3 << 4]);
+}
+
+#[test]
+fn ending_a_context_stops_its_kernels_and_frees_its_memory() {
+    let (api, context) = Api::with_context();
+    let wait = api.function(api.module(), "wait");
+    let stream = api.make("cuStreamCreate", |out: *mut usize| (out, 1u32));
+    let data = api.alloc(4);
+    api.ok("cuMemsetD32_v2", (data, 0u32, 1usize));
+    api.ok("cuCtxSynchronize", ());
+    // It would never end by itself.
+    assert_eq!(api.launch(wait, (1, 1), stream, data), 0);
+    api.ok("cuCtxDestroy_v2", (context,));
+    let (api, _) = Api::with_context();
+    assert_eq!(api.call("cuStreamQuery", (stream,)), INVALID_HANDLE);
+    let mut kind = 0u32;
+    assert_eq!(api.call("cuPointerGetAttribute", (&raw mut kind, 2i32, data)), INVALID_VALUE);
+}

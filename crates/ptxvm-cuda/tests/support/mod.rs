@@ -1,4 +1,5 @@
 //! Opens the built library and calls it as C does.
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use libloading::Library;
 use std::ffi::CString;
