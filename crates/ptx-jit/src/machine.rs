@@ -10,7 +10,7 @@ pub fn native(row: RowId, mods: &Mods, cpu: Cpu) -> bool {
     match row.row().op {
         Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Membar | Op::Fence => true,
         Op::Atom | Op::Red => crate::emit::atomic::is_native(mods),
-        Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::Activemask => true,
+        Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::Activemask | Op::MatchAny | Op::MatchAll => true,
         Op::Bra | Op::BrxIdx | Op::Ret | Op::Exit => true,
         Op::Cvta | Op::CvtaTo => mods.space() != Space::Generic,
         _ => crate::lower::native(row, mods, cpu),
@@ -58,7 +58,7 @@ fn carry(inst: &Inst) -> (bool, bool) {
 
 impl Machine for Native {
     fn does_sync(&self, inst: &Inst) -> bool {
-        matches!(inst.op, Op::ShflSync | Op::VoteSync | Op::BarWarpSync)
+        matches!(inst.op, Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::MatchAny | Op::MatchAll)
     }
 
     fn is_pure(&self, inst: &Inst) -> bool {

@@ -389,3 +389,50 @@ fn shuffles_take_from_lanes_that_are_computed() {
         case(&body).agree().unwrap();
     }
 }
+
+#[test]
+fn matches_find_the_same_lanes() {
+    for ty in ["b32", "b64"] {
+        let (value, more) = if ty == "b32" { ("%r6", "%r16") } else { ("%rd8", "%rd9") };
+        let body = format!(
+            "ld.global.u32 %r6, [%rd5]; and.b32 %r16, %r6, 5; mov.b64 %rd8, {{%r6, %r16}}; cvt.u64.u32 %rd9, %r16; \
+             match.any.sync.{ty} %r7, {value}, -1; match.any.sync.{ty} %r8, {more}, -1; match.all.sync.{ty} %r9|%p1, {more}, -1; \
+             match.any.sync.{ty} %r17, 9, -1; match.all.sync.{ty} %r18|%p2, 9, -1; xor.b32 %r7, %r7, %r8; add.u32 %r9, %r9, %r17; \
+             selp.u32 %r10, 77, %r9, %p1; selp.u32 %r18, 5, %r18, %p2; mad.lo.u32 %r7, %r10, 3, %r7; add.u32 %r7, %r7, %r18; \
+             setp.lt.u32 %p3, %r16, 4; @%p3 bra X; activemask.b32 %r14; match.any.sync.{ty} %r11, {more}, %r14; \
+             match.all.sync.{ty} %r12|%p4, {more}, %r14; selp.u32 %r12, 1, %r12, %p4; mad.lo.u32 %r7, %r11, %r12, %r7; \
+             X: st.global.u32 [%rd7], %r7; ret;"
+        );
+        for block in [[64, 1, 1], [50, 1, 1]] {
+            let buffers = [(0..256).map(|i: u32| i * i % 23).collect(), vec![0; 256], vec![0; 256]];
+            (Case { block, buffers, ..case(&body) }).agree().unwrap();
+        }
+    }
+}
+
+#[test]
+fn bytes_are_gathered_from_anywhere_and_from_local_memory() {
+    let bodies = [
+        "and.b32 %r6, %r6, 1023; cvt.u64.u32 %rd8, %r6; add.u64 %rd8, %rd2, %rd8; ld.global.u8 %r7, [%rd8]; st.global.u32 [%rd7], %r7; ret;",
+        "and.b32 %r6, %r6, 1022; cvt.u64.u32 %rd8, %r6; add.u64 %rd8, %rd2, %rd8; ld.global.s16 %r7, [%rd8]; st.global.u32 [%rd7], %r7; ret;",
+        "and.b32 %r6, %r6, 1023; cvt.u64.u32 %rd8, %r6; add.u64 %rd8, %rd2, %rd8; setp.gt.u32 %p1, %r6, 600; mov.u32 %r7, 9; \
+         @!%p1 ld.global.s8 %r7, [%rd8]; st.global.u32 [%rd7], %r7; ret;",
+        "and.b32 %r6, %r6, 127; mul.wide.u32 %rd8, %r6, 7; add.u64 %rd8, %rd2, %rd8; ld.global.u8 %r7, [%rd8+1]; st.global.u32 [%rd7], %r7; ret;",
+        "mul.wide.u32 %rd8, %r5, 3; add.u64 %rd8, %rd2, %rd8; ld.global.u8 %r7, [%rd8]; ld.global.u8 %r8, [%rd8+2]; sub.u32 %r7, %r7, %r8; \
+         st.global.u32 [%rd7], %r7; ret;",
+        "mul.wide.s32 %rd8, %r6, 3; add.u64 %rd8, %rd2, %rd8; ld.global.u8 %r7, [%rd8]; st.global.u32 [%rd7], %r7; ret;",
+        ".local .align 8 .b8 own[64]; st.local.u32 [own+8], %r6; st.local.u8 [own+13], %r5; ld.local.u16 %r7, [own+12]; ld.local.u8 %r8, [own+9]; \
+         ld.local.s16 %r9, [own+10]; add.u32 %r7, %r7, %r8; and.b32 %r10, %r6, 7; cvt.u64.u32 %rd8, %r10; mov.u64 %rd9, own; add.u64 %rd8, %rd8, %rd9; \
+         st.local.u8 [%rd8+8], %r7; ld.local.s8 %r11, [%rd8+9]; ld.local.u64 %rd10, [own+8]; cvt.u32.u64 %r12, %rd10; add.u32 %r9, %r9, %r11; \
+         xor.b32 %r9, %r9, %r12; st.global.u32 [%rd7], %r9; ret;",
+    ];
+    for body in bodies {
+        let body = format!("ld.global.u32 %r6, [%rd5]; {body}");
+        (Case {
+            buffers: [(0..256).map(|i: u32| i * 0x0123_4567).collect(), odd_floats(), vec![0; 256]],
+            ..case(&body)
+        })
+        .agree()
+        .ok();
+    }
+}

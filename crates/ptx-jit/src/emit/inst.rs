@@ -30,6 +30,7 @@ impl Emit<'_> {
             O::Atom | O::Red => self.atomic(site, inst, op),
             O::Membar | O::Fence if inst.guard.is_none() => self.fence(inst),
             O::ShflSync => self.shfl(inst, op),
+            O::MatchAny | O::MatchAll => self.matched(inst, op),
             O::VoteSync => self.vote(inst, op),
             O::BarWarpSync => true,
             O::Activemask => {

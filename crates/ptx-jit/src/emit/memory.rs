@@ -598,9 +598,14 @@ impl Emit<'_> {
                 (self.load64(offset_of!(Frame, local)), self.load64(offset_of!(Frame, local) + 8));
             if let Addresses::Same(address) = addresses {
                 let base = self.b.add(origin, *address);
-                return Some(Addresses::Each(
-                    (0..self.chunks()).map(|c| self.strided(base, stride, c)).collect(),
-                ));
+                let step = self.b.trunc(stride, self.int(32));
+                let index = |c: u32| {
+                    let lanes: Vec<u64> = (0..self.width).map(|l| u64::from(c * self.width + l)).collect();
+                    self.b.mul(self.b.const_ints(self.int(32), &lanes), self.b.splat(step, self.width))
+                };
+                // A warp's local memory is less than 2 GiB.
+                let index = (0..self.chunks()).map(index).collect();
+                return Some(Addresses::Spread(Spread { base, index, signed: true, scale: 1 }));
             }
             let mut places = Vec::new();
             for (c, chunk) in self.each(addresses).into_iter().enumerate() {
@@ -666,7 +671,11 @@ impl Emit<'_> {
         Some(match reach.space {
             Space::Shared => (zero, room(self, self.shared[1], self.job.layout.shared_bytes.into())),
             Space::Local => {
-                let top = self.load64(offset_of!(Frame, local) + 16);
+                // Lanes' own memories that are further apart than an index reaches are the interpreter's.
+                let (stride, top) =
+                    (self.load64(offset_of!(Frame, local) + 8), self.load64(offset_of!(Frame, local) + 16));
+                let near = self.b.icmp(IntPred::Ult, stride, self.c64(1 << 26));
+                let top = self.b.select(near, top, zero);
                 (zero, room(self, top, 0))
             }
             Space::Global | Space::Const | Space::Generic => {

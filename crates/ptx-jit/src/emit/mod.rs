@@ -26,6 +26,7 @@ use crate::plan::{Class, Cond, Kind, Name, NodeId, Op, OpKind, Plan, Shape, Site
 use memory::Addresses;
 use ptx::ir::RegClass;
 use ptx_exec::layout::Layout;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::mem::offset_of;
 use std::rc::Rc;
@@ -101,6 +102,8 @@ struct Emit<'a> {
     pending: HashMap<u32, Vec<(Block, Vec<Rep>)>>,
     /// Vectors made of scalars: value and chunk, in the current block.
     vectors: HashMap<(Name, u32), Value>,
+    /// Chunks of masks, and the block that they were made in.
+    masks: RefCell<HashMap<(Value, u32), (Block, Value)>>,
     /// Exact bits of loose values: value and chunk, in the current block.
     exacts: HashMap<(Name, u32), Value>,
     vectors_of: Option<Block>,
@@ -161,6 +164,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         pending: HashMap::new(),
         vectors: HashMap::new(),
         exacts: HashMap::new(),
+        masks: RefCell::default(),
         vectors_of: None,
         frame,
         regs: [frame; 4],

@@ -204,7 +204,8 @@ impl Emit<'_> {
             }
         };
         // The least and the greatest index that are allowed. What an address in bytes is made of must stay 32 bits wide, too.
-        let most = (1i64 << 31) / (scale / 8).max(1) - 1;
+        let widest = if reach.align < 4 { scale } else { scale / 8 };
+        let most = (1i64 << 31) / widest.max(1) - 4;
         let least = if spread.signed { -most } else { 0 };
         let from = self.b.add(spread.base, self.c64(reach.lo as u64));
         let from = self.b.sub(from, start);

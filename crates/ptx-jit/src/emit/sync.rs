@@ -2,7 +2,7 @@
 
 use super::inst::Lanes;
 use super::{Emit, LANES, Rep};
-use crate::llvm::{Cpu, IntPred, Value};
+use crate::llvm::{Cpu, IntPred, Likely, Value};
 use crate::lower::Operand;
 use crate::plan::{Name, Op, Site};
 use ptx::ir::{Dst, Inst, Src};
@@ -85,6 +85,78 @@ impl Emit<'_> {
             Some(VoteMode::Ballot) | None => holds,
         };
         self.define(*def, result);
+        true
+    }
+
+    /// `match.any` and `match.all`.
+    pub(super) fn matched(&mut self, inst: &Inst, op: &Op) -> bool {
+        let mask = self.scalar(op.uses[0]);
+        let mut values = Vec::new();
+        for c in 0..self.chunks() {
+            let mut next = 1;
+            let Some(operand) = self.operand(&inst.srcs[0], op, &mut next, Lanes::Chunk(c), inst) else {
+                return false;
+            };
+            values.push(match operand {
+                Operand::Value(value) => value,
+                Operand::Imm(bits) => self.b.const_splat(self.b.vec(self.int(64), self.width), bits),
+                Operand::Absent => return false,
+            });
+        }
+        let equal = |emit: &Self, value: Value| {
+            let one = |chunk: &Value| emit.b.icmp(IntPred::Eq, *chunk, emit.b.splat(value, emit.width));
+            let chunks: Vec<Value> = values.iter().map(one).collect();
+            let all = emit.mask_of(&chunks);
+            emit.b.and(all, mask)
+        };
+        let lane = self.lowest(mask);
+        let first = self.lane_of(&values, lane);
+        let with_first = equal(self, first);
+        if inst.op == ptx::isa::Op::MatchAll {
+            let all = self.b.icmp(IntPred::Eq, with_first, mask);
+            let given = self.b.select(all, mask, self.c32(0));
+            let mut defs = op.defs.iter();
+            for (dst, value) in inst.dsts.iter().zip([given, all]) {
+                if let (Dst::Reg(_), Some(def)) = (dst, defs.next()) {
+                    self.define(*def, value);
+                }
+            }
+            return true;
+        }
+        let Some(def) = op.defs.first().copied() else { return true };
+        // One turn for each value that there is. The values lie in the scratch area.
+        let from = self.b.current_block();
+        let (turn, done) =
+            (self.b.append_block(self.function, "value"), self.b.append_block(self.function, "matched"));
+        self.b.br(turn);
+        self.b.position_at_end(turn);
+        let left = self.b.phi(self.int(32));
+        let same = self.b.phi(self.int(32));
+        let ty = self.b.vec(self.int(32), self.width);
+        let found: Vec<Value> = (0..self.chunks()).map(|_| self.b.phi(ty)).collect();
+        let mut next = Vec::new();
+        for (c, old) in found.iter().enumerate() {
+            let lanes = self.mask_chunk(same, c as u32);
+            next.push(self.b.select(lanes, self.b.splat(same, self.width), *old));
+        }
+        let others = self.b.not(same);
+        let rest = self.b.and(left, others);
+        let lane = self.lowest(rest);
+        let value = self.lane_at(&values, lane);
+        let with = equal(self, value);
+        let end = self.b.current_block();
+        for (phi, start, again) in [(left, mask, rest), (same, with_first, with)] {
+            self.b.add_incoming(phi, start, from);
+            self.b.add_incoming(phi, again, end);
+        }
+        for (phi, again) in found.iter().zip(&next) {
+            self.b.add_incoming(*phi, self.b.zero(ty), from);
+            self.b.add_incoming(*phi, *again, end);
+        }
+        let none = self.b.icmp(IntPred::Eq, rest, self.c32(0));
+        self.b.cond_br(none, done, turn, Likely::Unknown);
+        self.b.position_at_end(done);
+        self.reps[def.0 as usize] = Some(Rep::Chunks(next));
         true
     }
 

@@ -2,7 +2,7 @@
 
 use super::memory::{Access, Addresses};
 use super::{Emit, Rep};
-use crate::llvm::Value;
+use crate::llvm::{Cpu, Value};
 use crate::plan::Op;
 
 impl Emit<'_> {
@@ -71,9 +71,14 @@ impl Emit<'_> {
             }
             Addresses::Spread(_) | Addresses::Each(_) => {
                 let mut all: Vec<Vec<Value>> = vec![Vec::new(); count];
+                let narrow = access.bits < 32 && access.count == 1 && self.env.cpu == Cpu::Avx512;
                 for c in 0..self.chunks() {
-                    let pointers = self.pointers(places, c);
-                    let loaded = self.gathered(pointers, c, access, op);
+                    let loaded = if narrow {
+                        vec![self.parts_of_gathered(places, c, access, op)]
+                    } else {
+                        let pointers = self.pointers(places, c);
+                        self.gathered(pointers, c, access, op)
+                    };
                     for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
                         list.push(self.extend(value, access, *def));
                     }
@@ -125,6 +130,39 @@ impl Emit<'_> {
         let more = self.b.and(base, self.c64(3));
         let more = self.b.trunc(self.b.shl(more, self.c64(3)), self.int(32));
         let parts = self.b.lshr(words, self.b.splat(more, self.width));
+        self.b.trunc(parts, self.b.vec(self.int(access.bits), self.width))
+    }
+
+    /// Bytes or halves anywhere: parts of the aligned words around them, which are in the same pages. There are instructions that gather
+    /// words, but none for less.
+    fn parts_of_gathered(&self, places: &Addresses, c: u32, access: Access, op: &Op) -> Value {
+        let ty = self.b.vec(self.int(32), self.width);
+        let three = self.b.const_int(ty, 3);
+        let lanes = if self.whole(op) {
+            self.b.ones(self.bits_type())
+        } else {
+            self.mask_chunk(self.scalar(op.uses[0]), c)
+        };
+        let (pointers, low) = match places {
+            // The index stays 32 bits wide: bounds of narrow elements see to that.
+            Addresses::Spread(spread) => {
+                let steps = self.b.mul(spread.index[c as usize], self.b.const_int(ty, spread.scale));
+                let base = self.b.trunc(spread.base, self.int(32));
+                let low = self.b.and(self.b.add(steps, self.b.splat(base, self.width)), three);
+                let bytes = self.b.sub(steps, low);
+                (self.b.gep_of(self.int(8), self.b.int_to_ptr(spread.base), bytes), low)
+            }
+            Addresses::Each(chunks) => {
+                let at = chunks[c as usize];
+                let aligned = self.b.and(at, self.b.const_int(at.ty(), !3));
+                (self.b.int_to_ptr(aligned), self.b.and(self.b.trunc(at, ty), three))
+            }
+            Addresses::Same(_) | Addresses::Pattern(..) => {
+                unreachable!("ptxvm bug: places of lanes together")
+            }
+        };
+        let words = self.b.gather(pointers, 4, lanes, self.b.zero(ty));
+        let parts = self.b.lshr(words, self.b.shl(low, self.b.const_int(ty, 3)));
         self.b.trunc(parts, self.b.vec(self.int(access.bits), self.width))
     }
 
@@ -252,11 +290,18 @@ impl Emit<'_> {
     /// The value of a lane.
     pub(super) fn lane_of(&self, chunks: &[Value], lane: Value) -> Value {
         let place = self.scratch.expect("made at the start");
-        let (ty, bytes) = (chunks[0].ty().element(), chunks[0].ty().element_bits() / 8);
+        let bytes = chunks[0].ty().element_bits() / 8;
         for (c, chunk) in chunks.iter().enumerate() {
             let at = c as u64 * u64::from(self.width * bytes);
             self.b.store(*chunk, self.b.offset(place, at), bytes);
         }
+        self.lane_at(chunks, lane)
+    }
+
+    /// The value of a lane, after [`Emit::lane_of`] of these chunks.
+    pub(super) fn lane_at(&self, chunks: &[Value], lane: Value) -> Value {
+        let place = self.scratch.expect("made at the start");
+        let (ty, bytes) = (chunks[0].ty().element(), chunks[0].ty().element_bits() / 8);
         let offset = self.b.mul(lane, self.c32(bytes));
         let offset = self.b.zext(offset, self.int(64));
         self.b.load(ty, self.b.gep(place, offset), bytes)

@@ -1,7 +1,7 @@
 //! Values of 32 lanes in their different shapes.
 
 use super::{Emit, LANES, Rep};
-use crate::llvm::{IntPred, Type, Value};
+use crate::llvm::{Cpu, IntPred, Type, Value};
 use crate::plan::{Class, Kind, Name, Op, Pattern};
 use ptx::ir::{Reg, RegClass};
 
@@ -126,6 +126,19 @@ impl Emit<'_> {
 
     /// The chunk's lanes of a mask, as one bit for each.
     pub(super) fn mask_chunk(&self, mask: Value, chunk: u32) -> Value {
+        let block = self.b.current_block();
+        let known = self.masks.borrow().get(&(mask, chunk)).copied();
+        if let Some((at, bits)) = known
+            && at == block
+        {
+            return bits;
+        }
+        let bits = self.split_mask(mask, chunk);
+        self.masks.borrow_mut().insert((mask, chunk), (block, bits));
+        bits
+    }
+
+    fn split_mask(&self, mask: Value, chunk: u32) -> Value {
         let shifted = match chunk {
             0 => mask,
             _ => self.b.lshr(mask, self.c32(chunk * self.width)),
@@ -227,20 +240,16 @@ impl Emit<'_> {
 
     /// Where a register's lanes lie in the frame.
     pub(super) fn place(&self, reg: Reg) -> (Value, u32) {
-        let (file, bits) = match reg.class {
-            RegClass::Pred => (0, 1),
-            RegClass::R16 => (1, 16),
-            RegClass::R32 => (2, 32),
-            RegClass::R64 => (3, 64),
-        };
+        let (file, bits) = file_of(reg);
         let bytes = if bits == 1 { 4 } else { LANES * bits / 8 };
         (self.b.offset(self.regs[file], u64::from(reg.index) * u64::from(bytes)), bits)
     }
 
     /// The lanes of a chunk in the frame.
     fn place_chunk(&self, reg: Reg, chunk: u32) -> Value {
-        let (place, bits) = self.place(reg);
-        self.b.offset(place, u64::from(chunk * self.width * bits / 8))
+        let (file, bits) = file_of(reg);
+        let lane = u64::from(reg.index) * u64::from(LANES) + u64::from(chunk * self.width);
+        self.b.offset(self.regs[file], lane * u64::from(bits / 8))
     }
 
     /// A chunk of a register in the frame.
@@ -325,6 +334,11 @@ impl Emit<'_> {
             let at = self.place_chunk(reg, c);
             let mut new = self.chunk(name, c);
             if let Some(mask) = mask {
+                if bits >= 32 && self.env.cpu == Cpu::Avx512 {
+                    let lanes = self.mask_chunk(mask, c);
+                    self.b.masked_store(new, at, align, lanes);
+                    continue;
+                }
                 let old = self.b.load(new.ty(), at, align);
                 let lanes = self.mask_chunk(mask, c);
                 new = self.b.select(lanes, new, old);
@@ -337,5 +351,15 @@ impl Emit<'_> {
     pub(super) fn any(&self, bits: Value) -> Value {
         let word = self.b.bitcast(bits, self.int(self.width));
         self.b.icmp(IntPred::Ne, word, self.b.zero(self.int(self.width)))
+    }
+}
+
+/// The file of a register in the frame, and its bits.
+fn file_of(reg: Reg) -> (usize, u32) {
+    match reg.class {
+        RegClass::Pred => (0, 1),
+        RegClass::R16 => (1, 16),
+        RegClass::R32 => (2, 32),
+        RegClass::R64 => (3, 64),
     }
 }
