@@ -15,7 +15,7 @@ use crate::bound::{Block, Code, Exec, Function, StepFn, Term, Value32, WarpSync}
 use crate::frame::{BarrierWait, Current, Group, ROOT, Wait, WarpFrame};
 use crate::lanes::{LANES, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Activity;
-use crate::native::{Native, Reached};
+use crate::native::{Native, Reached, Supply};
 use crate::trap::{Fault, FaultKind};
 use native::Entered;
 pub(crate) use native::{Left, run_left};
@@ -107,6 +107,7 @@ enum Next {
 }
 
 /// Everything of a launch that a running warp looks at.
+#[derive(Clone, Copy)]
 pub(crate) struct World<'a> {
     /// Bound code.
     pub(crate) code: &'a Code,
@@ -118,9 +119,19 @@ pub(crate) struct World<'a> {
     pub(crate) source: &'a ptx::check::module::Source,
     /// Native code of the kernel, if it is to be used.
     pub(crate) native: Option<&'a dyn Native>,
+    /// Where native code may come from while the launch runs.
+    pub(crate) supply: Option<&'a dyn Supply>,
 }
 
 impl World<'_> {
+    /// With native code, if some has come.
+    pub(crate) fn supplied(&self) -> Self {
+        match (self.native, self.supply) {
+            (None, Some(supply)) => Self { native: supply.native(), ..*self },
+            (Some(_), _) | (None, None) => *self,
+        }
+    }
+
     pub(crate) fn function(&self, index: u32) -> Option<&Function> {
         self.code.functions.get(index as usize)?.as_ref()
     }

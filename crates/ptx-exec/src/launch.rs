@@ -12,7 +12,7 @@ use crate::frame::{DEPTH_LIMIT, register_bytes};
 use crate::lanes::LANES;
 use crate::layout::{Layout, used_variables};
 use crate::mem::{Class, Memory, MemoryError};
-use crate::native::Native;
+use crate::native::{Native, Supply};
 use crate::sched::{GridRun, GridTrap, Outcome, RESIDENT_BYTES, Rooms, run_grid};
 use crate::texture::Descriptor;
 use crate::trap::Trap;
@@ -434,6 +434,27 @@ impl Kernel {
         config: &LaunchConfig,
         native: Option<&Arc<dyn Native>>,
     ) -> Result<LaunchReport, LaunchError> {
+        self.run(config, native, None)
+    }
+
+    /// As [`Kernel::launch`]; warps change over to native code, made for this kernel and for CTAs of this shape, when it comes.
+    ///
+    /// # Errors
+    /// [`LaunchError`].
+    pub fn launch_supplied(
+        &self,
+        config: &LaunchConfig,
+        supply: &Arc<dyn Supply>,
+    ) -> Result<LaunchReport, LaunchError> {
+        self.run(config, None, Some(supply))
+    }
+
+    fn run(
+        &self,
+        config: &LaunchConfig,
+        native: Option<&Arc<dyn Native>>,
+        supply: Option<&Arc<dyn Supply>>,
+    ) -> Result<LaunchReport, LaunchError> {
         let start = Instant::now();
         self.check(config)?;
         let memory = &self.module.memory;
@@ -446,6 +467,7 @@ impl Kernel {
             address_size: self.module.program.address_size,
             functions: self.module.functions,
             native: native.map(Arc::clone),
+            supply: supply.map(Arc::clone),
             memory: Arc::clone(memory),
             shape: Arc::new(GridShape {
                 ntid: config.block,

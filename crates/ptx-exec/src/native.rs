@@ -40,6 +40,15 @@ pub trait Native: Send + Sync {
     fn run_cta(&self, call: &mut CtaCall<'_>) -> CtaStop;
 }
 
+/// Where the native code of a launch comes from: it may come while the launch runs.
+pub trait Supply: Send + Sync {
+    /// The code, once there is some; from then on always the same. Asked again and again: whoever makes the code may take that as the sign that
+    /// it is worth making.
+    fn native(&self) -> Option<&dyn Native>;
+    /// So many instructions of lanes were executed without it.
+    fn spend(&self, lane_steps: u64);
+}
+
 /// A warp, handed to native code.
 pub struct NativeCall<'a> {
     /// Bound code, for what has no native code.

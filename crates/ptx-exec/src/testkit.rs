@@ -292,6 +292,7 @@ impl Machine {
             address_size: AddressSize::Bits64,
             functions: 0x1000,
             native: None,
+            supply: None,
             memory: Arc::clone(&self.memory),
             shape: Arc::new(GridShape {
                 ntid: block,

@@ -150,6 +150,7 @@ impl Session<'_> {
         let ms = self.compile_ms();
         match self.source() {
             None | Some(CodeSource::Compiled | CodeSource::Kernel) => format!("compiled in {ms:.1} ms"),
+            Some(CodeSource::Background) => format!("compiled in the background in {ms:.1} ms"),
             Some(CodeSource::Memory) => format!("code from memory in {ms:.2} ms"),
             Some(CodeSource::Disk) => format!("code from disk in {ms:.2} ms"),
         }
@@ -221,6 +222,7 @@ impl Session<'_> {
 fn source_word(source: CodeSource) -> &'static str {
     match source {
         CodeSource::Compiled | CodeSource::Kernel => "compiled",
+        CodeSource::Background => "background",
         CodeSource::Memory => "memory",
         CodeSource::Disk => "disk",
     }

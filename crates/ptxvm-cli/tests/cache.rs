@@ -179,3 +179,31 @@ fn a_folder_that_cannot_be_written_is_read() {
     assert_eq!(scratch.run(&["--cpu", "baseline"]), "compiled");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).expect("allowed");
 }
+
+/// The end comes while code is being made in the background, or before, or after: nobody hangs, nobody crashes.
+#[test]
+fn a_process_may_end_while_code_is_made() {
+    let scratch = Scratch::new("end");
+    let mut body = String::new();
+    for n in 0..1200 {
+        body +=
+            &format!("    fma.rn.f32 %f{}, %f{}, %f{}, 0f3F80{n:04x};\n", n % 7, (n + 1) % 7, (n + 3) % 7);
+    }
+    let text = format!(
+        ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry main(.param .u64 out, .param .u32 n)\n{{
+    .reg .pred %p;\n    .reg .u32 %r<3>;\n    .reg .f32 %f<7>;\n    .reg .u64 %rd<2>;
+    ld.param.u64 %rd1, [out];\n    ld.param.u32 %r1, [n];\nagain:\n{body}
+    sub.u32 %r1, %r1, 1;\n    setp.ne.u32 %p, %r1, 0;\n    @%p bra again;
+    st.global.f32 [%rd1], %f1;\n    ret;\n}}\n"
+    );
+    let file = scratch.0.join("long.ptx");
+    fs::write(&file, text).expect("written");
+    for n in [5, 20, 40, 60, 80, 100, 150, 200] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ptxvm"));
+        command.arg("run").arg(&file).args(["--no-cache", "--threads", "2", "--block", "256"]);
+        command.args(["--arg", "zeros:4", "--arg", &format!("u32:{n}")]);
+        let output = command.output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(0), "{n}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}

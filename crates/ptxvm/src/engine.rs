@@ -7,7 +7,7 @@ use std::time::Duration;
 /// An engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Engine {
-    /// The interpreter for short launches, native code for others, if it can be made.
+    /// Native code where it pays, if it can be made: a long launch waits for it, others begin in the interpreter and change over.
     #[default]
     Auto,
     /// The interpreter.
@@ -30,8 +30,10 @@ pub enum Cpu {
 /// Where the native code of a launch came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// It was made for this launch.
+    /// It was made before this launch began.
     Compiled,
+    /// It was made in the background, while this launch or earlier ones ran in the interpreter.
+    Background,
     /// An earlier launch of the kernel used it.
     Kernel,
     /// It had been made in this process for another kernel with the same content.
@@ -47,7 +49,7 @@ pub struct Ran {
     pub native: bool,
     /// Where its native code came from.
     pub source: Option<Source>,
-    /// Time that making or finding the code took, if this launch had to.
+    /// Time that making or finding the code took, in the first launch that uses it.
     pub compiled: Duration,
     /// Why the kernel was not compiled, where it was asked for or would have paid.
     pub why_not: Option<String>,

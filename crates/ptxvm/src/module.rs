@@ -271,8 +271,7 @@ impl Kernel {
     pub(crate) fn launch(&self, launch: &Launch) -> Result<Report, Error> {
         let config = config(launch);
         let mut ran = Ran::default();
-        let native = self.device.jit.choose(&self.bound, &self.natives, launch, &mut ran)?;
-        match self.bound.launch_with(&config, native.as_ref()) {
+        match self.device.jit.launch(&self.bound, &self.natives, launch, &config, &mut ran)? {
             Ok(report) => Ok(Report::new(report, ran)),
             Err(LaunchError::Invalid(why)) => Err(Error::caller(why)),
             Err(LaunchError::Memory(error)) => Err(error.into()),

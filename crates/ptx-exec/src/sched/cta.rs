@@ -174,9 +174,9 @@ impl Cta {
     /// Runs the warps in turn until the CTA must stop.
     pub(super) fn run(&mut self, world: &World<'_>, limits: &impl Limits, reached: &mut Reached) -> CtaStop {
         if !self.framed {
-            match world.native {
+            match world.supplied().native {
                 Some(native) if limits.whole() && native.function() == self.kernel => {
-                    if let Some(stop) = self.run_whole(native, world, limits, reached) {
+                    if let Some(stop) = self.run_whole(native, &world.supplied(), limits, reached) {
                         return stop;
                     }
                 }
@@ -187,7 +187,7 @@ impl Cta {
         for _ in 0..LONG_ROUNDS {
             let mut order = std::mem::take(&mut self.order);
             self.seed.order(&mut order, self.warps.len() as u32);
-            let round = self.round(&order, world, limits, reached);
+            let round = self.round(&order, &world.supplied(), limits, reached);
             self.order = order;
             match round {
                 Ok(Round { ran: false, .. }) if self.live == 0 => return CtaStop::Finished,
@@ -223,6 +223,9 @@ impl Cta {
             let warp = &mut self.warps[index];
             let (before, lanes_before) = (warp.steps, warp.lane_steps);
             let stop = interp::run(warp, world, Budget { slice, turn, steps }, reached);
+            if let (Some(supply), None) = (world.supply, world.native) {
+                supply.spend(warp.lane_steps - lanes_before);
+            }
             self.stopped(*id, (before, lanes_before), stop, world, limits, &mut round)?;
         }
         Ok(round)

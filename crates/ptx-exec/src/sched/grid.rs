@@ -18,7 +18,7 @@ use crate::frame::{WarpFrame, register_bytes};
 use crate::interp::{Stopped, World};
 use crate::lanes::LANES;
 use crate::mem::{Memory, MemoryError, View};
-use crate::native::{Native, Reached};
+use crate::native::{Native, Reached, Supply};
 use crate::warp::{EventCounts, GridShape, WarpState};
 use ptx::check::module::{AddressSize, Source};
 use std::cell::{Cell, RefCell};
@@ -57,6 +57,8 @@ pub(crate) struct GridRun {
     pub(crate) functions: u64,
     /// Native code of the kernel, if it is to be used.
     pub(crate) native: Option<Arc<dyn Native>>,
+    /// Where native code may come from while the launch runs.
+    pub(crate) supply: Option<Arc<dyn Supply>>,
     /// Guest memory.
     pub(crate) memory: Arc<Memory>,
     /// Shape of the grid.
@@ -91,6 +93,7 @@ impl GridRun {
             address_size: self.address_size,
             source: &self.source,
             native: self.native.as_deref(),
+            supply: self.supply.as_deref(),
         }
     }
 }
@@ -423,7 +426,9 @@ impl Launching {
             self.keep_output(cta);
         }
         worker.add();
+        // A room fits one native code, and here it is not known which came.
         if bytes <= KEPT_BYTES
+            && run.supply.is_none()
             && let Some(mut cta) = spare.pop()
         {
             cta.leave();

@@ -246,6 +246,7 @@ pub(super) fn load() -> Result<&'static Api, Error> {
             // SAFETY: as above; `OnceLock` lets one thread at a time do this.
             unsafe { function() };
         }
+        super::exit::watch();
         // LLVM is never unloaded: compiled code and its tables would outlive it.
         std::mem::forget(library);
         Ok(api)

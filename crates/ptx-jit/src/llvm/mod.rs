@@ -12,6 +12,7 @@ mod builder;
 mod code;
 mod control;
 mod cpu;
+mod exit;
 mod memory;
 mod module;
 mod place;

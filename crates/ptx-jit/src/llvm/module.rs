@@ -8,6 +8,7 @@ use llvm_sys::{LLVMAttributeFunctionIndex, LLVMTypeKind};
 
 use super::Cpu;
 use super::api::{call, take_message};
+use super::exit::Working;
 
 /// A value: a constant, a parameter or the result of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -115,6 +116,8 @@ pub(crate) struct Module {
     pub(super) raw: LLVMModuleRef,
     pub(super) context: LLVMContextRef,
     cpu: Cpu,
+    /// Goes after the module. None where the process is ending, which lets nobody come far.
+    _working: Option<Working>,
 }
 
 impl Drop for Module {
@@ -127,12 +130,13 @@ impl Drop for Module {
 impl Module {
     /// An empty module for that target.
     pub(super) fn new(name: &str, triple: &CString, layout: &CString, cpu: Cpu) -> Module {
+        let working = Working::begin();
         let context = call!(LLVMContextCreate());
         let name = c_name(name);
         let raw = call!(LLVMModuleCreateWithNameInContext(name.as_ptr(), context));
         call!(LLVMSetTarget(raw, triple.as_ptr()));
         call!(LLVMSetDataLayout(raw, layout.as_ptr()));
-        Module { raw, context, cpu }
+        Module { raw, context, cpu, _working: working }
     }
 
     /// For which level of instructions it is made.

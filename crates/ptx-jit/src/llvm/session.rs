@@ -14,6 +14,7 @@ use llvm_sys::target_machine::{
 use super::Cpu;
 use super::api::{Error, call, load, take_message};
 use super::cpu::Extensions;
+use super::exit::Working;
 use super::module::{Module, c_name};
 
 /// A code generator; may be shared between threads.
@@ -50,6 +51,7 @@ impl Session {
     /// # Errors
     /// There is no LLVM 22, it has no code generator for this machine, or this machine lacks the level.
     pub fn new(cpu: Cpu) -> Result<Session, Error> {
+        let _working = Working::begin().ok_or_else(|| Error::new("the process is ending"))?;
         load()?;
         if !cpu.is_available() {
             return Err(Error::new(format!("this machine has no {} instructions", cpu.name())));
@@ -97,6 +99,7 @@ impl Session {
     }
 
     fn generate(&self, module: &Module, kind: LLVMCodeGenFileType) -> Result<Vec<u8>, Error> {
+        let _working = Working::begin().ok_or_else(|| Error::new("the process is ending"))?;
         if cfg!(debug_assertions) {
             module.verify().map_err(|e| Error::new(format!("ptxvm bug: {e}")))?;
         }

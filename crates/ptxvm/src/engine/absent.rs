@@ -2,9 +2,7 @@
 
 use super::{Cpu, Engine, Listing, Ran};
 use crate::{CodeCache, Error, Launch};
-use ptx_exec::launch::Kernel;
-use ptx_exec::native::Native;
-use std::sync::Arc;
+use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LaunchReport};
 
 /// Said where native code is asked for.
 const ABSENT: &str = "this build has no JIT (cargo feature `jit`)";
@@ -22,21 +20,21 @@ impl Jit {
         Self
     }
 
-    pub(crate) fn choose(
+    /// Launches a kernel in the interpreter.
+    pub(crate) fn launch(
         &self,
-        _kernel: &Kernel,
+        kernel: &Kernel,
         _natives: &Natives,
         launch: &Launch,
+        config: &LaunchConfig,
         ran: &mut Ran,
-    ) -> Result<Option<Arc<dyn Native>>, Error> {
+    ) -> Result<Result<LaunchReport, LaunchError>, Error> {
         match launch.engine {
-            Engine::Jit => Err(Error::caller(ABSENT)),
-            Engine::Auto => {
-                ran.why_not = Some(ABSENT.to_owned());
-                Ok(None)
-            }
-            Engine::Interp => Ok(None),
+            Engine::Jit => return Err(Error::caller(ABSENT)),
+            Engine::Auto => ran.why_not = Some(ABSENT.to_owned()),
+            Engine::Interp => {}
         }
+        Ok(kernel.launch(config))
     }
 
     pub(crate) fn listing(

@@ -1,31 +1,91 @@
-//! Native code for launches: which of them get it, and what of it is kept for the next.
+//! Native code for launches: which of them get it, when it is made, and what of it is kept for the next.
 //!
-//! Invariant: results do not depend on what is chosen here.
+//! `auto` pays for code what the interpreter costs without it. A launch that would keep the interpreter far longer than making code takes waits for
+//! the code. Any other begins in the interpreter; once kernel and shape have cost a good part of what the code costs, it is
+//! made in the background, and the launch that runs then changes over at the next turn of a warp. So no launch takes much longer than with
+//! the better of both, and short programs never load LLVM.
+//!
+//! With one OS thread equal seeds give equal runs, of racy kernels too: there nothing is decided by time, but by instructions executed, and
+//! the launch makes the code itself.
+//!
+//! Invariant: results do not depend on what is chosen here. Nothing here waits for the background.
 
 use super::{Cpu, Engine, Listing, Ran, Source};
 use crate::{CodeCache, Error, Launch};
-use ptx_exec::launch::Kernel;
-use ptx_exec::native::Native;
+use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LaunchReport};
+use ptx_exec::native::{Native, Supply};
 use ptx_jit::{Compiled, Compiler, Found};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Threads of a launch from which on it is worth compiling for. Chosen: what the interpreter does in about the time of compiling.
-const WORTH: u64 = 8192;
 /// Shapes of CTA that a kernel keeps code for. Chosen: programs use a few.
 const SHAPES: usize = 16;
+/// Nanoseconds that a lane's instruction takes the interpreter, about. Measured on one core of a shared Zen 5: 2.5 to 16.
+const NS_A_STEP: u64 = 4;
+/// What making code takes, about: to begin with, and for each instruction. Measured: 8 ms for the first kernel of a process, of which LLVM's
+/// loading is a part, and 20 to 60 microseconds an instruction.
+const TO_BEGIN: Duration = Duration::from_millis(8);
+const FOR_EACH: Duration = Duration::from_micros(40);
+/// What looking for code on disk is worth: it takes some tenths of a millisecond.
+const TO_LOOK: Duration = Duration::from_millis(1);
+/// A launch that would take the interpreter so many times as long as making code waits for it.
+const WAITS: u32 = 2;
 
 /// The compiler of a device.
 pub(crate) struct Jit {
-    compiler: Compiler,
+    shared: Arc<Shared>,
 }
 
-/// Native code, or why there is none.
-type Made = Result<Arc<Compiled>, String>;
+struct Shared {
+    compiler: Compiler,
+    queue: Mutex<Queue>,
+}
+
+/// What is to be made in the background, one after another.
+#[derive(Default)]
+struct Queue {
+    tasks: VecDeque<Task>,
+    running: bool,
+}
+
+struct Task {
+    kernel: Arc<Kernel>,
+    slot: Arc<Slot>,
+}
 
 /// The native code of a kernel, by the shape of its CTAs; what was used last stands last.
 #[derive(Default)]
 pub(crate) struct Natives {
-    by_shape: Mutex<Vec<([u32; 3], Made)>>,
+    by_shape: Mutex<Vec<Arc<Slot>>>,
+}
+
+/// Native code of a kernel for a shape of CTA, or what is known before there is any.
+struct Slot {
+    shape: [u32; 3],
+    made: OnceLock<Made>,
+    /// Whether it was looked for.
+    looked: AtomicBool,
+    /// Whether it is being made.
+    begun: AtomicBool,
+    /// Nanoseconds that launches have spent without it.
+    spent: AtomicU64,
+    /// Instructions of lanes that launches have executed without it.
+    steps: AtomicU64,
+}
+
+/// How making code ended.
+enum Made {
+    Code {
+        code: Arc<Compiled>,
+        source: Source,
+        took: Duration,
+        /// Whether a launch has reported it.
+        told: AtomicBool,
+    },
+    Not(String),
 }
 
 fn target(cpu: Option<Cpu>) -> ptx_jit::Cpu {
@@ -37,73 +97,247 @@ fn target(cpu: Option<Cpu>) -> ptx_jit::Cpu {
     }
 }
 
+impl Natives {
+    fn slot(&self, shape: [u32; 3]) -> Arc<Slot> {
+        let mut kept = self.by_shape.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = match kept.iter().position(|slot| slot.shape == shape) {
+            Some(at) => kept.remove(at),
+            None => {
+                if kept.len() >= SHAPES {
+                    drop(kept.remove(0));
+                }
+                Arc::new(Slot {
+                    shape,
+                    made: OnceLock::new(),
+                    looked: AtomicBool::new(false),
+                    begun: AtomicBool::new(false),
+                    spent: AtomicU64::new(0),
+                    steps: AtomicU64::new(0),
+                })
+            }
+        };
+        kept.push(Arc::clone(&slot));
+        slot
+    }
+}
+
+impl Slot {
+    fn code(&self) -> Option<&Arc<Compiled>> {
+        match self.made.get()? {
+            Made::Code { code, .. } => Some(code),
+            Made::Not(_) => None,
+        }
+    }
+
+    fn set(&self, found: Found, compiled: Source) {
+        let Found { code, source, took } = found;
+        let source = match source {
+            ptx_jit::Source::Compiled => compiled,
+            ptx_jit::Source::Memory => Source::Memory,
+            ptx_jit::Source::Disk => Source::Disk,
+        };
+        // Whoever came first has made the same.
+        let _ = self.made.set(Made::Code { code, source, took, told: AtomicBool::new(false) });
+    }
+
+    /// What launches have spent without it, by what they executed.
+    fn estimate(&self) -> Duration {
+        Duration::from_nanos(self.steps.load(Ordering::Relaxed).saturating_mul(NS_A_STEP))
+    }
+
+    /// Looks for code that had been made before.
+    fn look(&self, compiler: &Compiler, kernel: &Kernel) {
+        if !self.looked.swap(true, Ordering::Relaxed)
+            && let Some(found) = compiler.find(kernel, self.shape)
+        {
+            self.set(found, Source::Compiled);
+        }
+    }
+
+    fn make(&self, compiler: &Compiler, kernel: &Kernel, source: Source) {
+        self.look(compiler, kernel);
+        if self.made.get().is_none() {
+            match compiler.compile(kernel, self.shape) {
+                Ok(found) => self.set(found, source),
+                Err(error) => drop(self.made.set(Made::Not(error.to_string()))),
+            }
+        }
+    }
+
+    /// Says in a report what is known of the code.
+    fn tell(&self, ran: &mut Ran) {
+        match self.made.get() {
+            Some(Made::Code { code, source, took, told }) => {
+                let first = !told.swap(true, Ordering::Relaxed);
+                ran.source = Some(if first { *source } else { Source::Kernel });
+                ran.compiled = if first { *took } else { Duration::ZERO };
+                ran.fallbacks = code.fallbacks().iter().map(|(n, c)| (n.clone(), *c)).collect();
+            }
+            Some(Made::Not(why)) => ran.why_not = Some(why.clone()),
+            None => {}
+        }
+    }
+}
+
+/// A launch that began without native code.
+struct Waiting {
+    shared: Arc<Shared>,
+    kernel: Arc<Kernel>,
+    slot: Arc<Slot>,
+    start: Instant,
+    /// What making the code takes, about.
+    cost: Duration,
+    /// Whether one OS thread runs it all.
+    alone: bool,
+}
+
+impl Waiting {
+    /// Has code made in the background, if the time has come for it.
+    fn consider(&self) {
+        let spent = Duration::from_nanos(self.slot.spent.load(Ordering::Relaxed)) + self.start.elapsed();
+        if spent > self.cost / 2 && !self.slot.begun.swap(true, Ordering::Relaxed) {
+            self.shared.begin(Task { kernel: Arc::clone(&self.kernel), slot: Arc::clone(&self.slot) });
+        }
+    }
+}
+
+impl Supply for Waiting {
+    fn native(&self) -> Option<&dyn Native> {
+        if let Some(code) = self.slot.code() {
+            return Some(&**code);
+        }
+        if self.slot.begun.load(Ordering::Relaxed) {
+            return None;
+        }
+        if !self.alone {
+            self.consider();
+            return None;
+        }
+        if self.slot.estimate() < self.cost || self.slot.begun.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        self.slot.make(&self.shared.compiler, &self.kernel, Source::Compiled);
+        self.slot.code().map(|code| &**code as &dyn Native)
+    }
+
+    fn spend(&self, lane_steps: u64) {
+        self.slot.steps.fetch_add(lane_steps, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    /// Has a thread make the code, after what others wait for.
+    fn begin(self: &Arc<Self>, task: Task) {
+        let mut queue = self.queue();
+        queue.tasks.push_back(task);
+        if !queue.running {
+            let shared = Arc::clone(self);
+            let thread = std::thread::Builder::new().name("ptxvm compiler".to_owned());
+            // Without a thread there is no code until a launch waits for it.
+            queue.running = thread.spawn(move || shared.work()).is_ok();
+        }
+    }
+
+    fn work(&self) {
+        loop {
+            let task = {
+                let mut queue = self.queue();
+                let task = queue.tasks.pop_front();
+                queue.running = task.is_some();
+                task
+            };
+            let Some(Task { kernel, slot }) = task else { return };
+            // Nobody wants what only this task holds.
+            if Arc::strong_count(&slot) > 1 {
+                slot.make(&self.compiler, &kernel, Source::Background);
+            }
+        }
+    }
+
+    fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Jit {
     pub(crate) fn new(cpu: Option<Cpu>, cache: CodeCache) -> Self {
         let (folder, bytes) = match cache {
             CodeCache::Off => (None, 0),
             CodeCache::Folder { path, bytes } => (Some(path), bytes),
         };
-        Self { compiler: Compiler::new(target(cpu), folder, bytes) }
+        let compiler = Compiler::new(target(cpu), folder, bytes);
+        Self { shared: Arc::new(Shared { compiler, queue: Mutex::default() }) }
     }
 
-    /// Native code for a launch, if it is to be used.
-    pub(crate) fn choose(
+    /// Launches a kernel in the engine that it wants.
+    pub(crate) fn launch(
         &self,
-        kernel: &Kernel,
+        kernel: &Arc<Kernel>,
         natives: &Natives,
         launch: &Launch,
+        config: &LaunchConfig,
         ran: &mut Ran,
-    ) -> Result<Option<Arc<dyn Native>>, Error> {
+    ) -> Result<Result<LaunchReport, LaunchError>, Error> {
         if launch.engine == Engine::Interp {
-            return Ok(None);
+            return Ok(kernel.launch(config));
         }
-        let all = launch.grid.iter().chain(&launch.block).map(|n| u64::from(*n));
-        let threads = all.fold(1, u64::saturating_mul);
-        let mut kept = natives.by_shape.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = match kept.iter().position(|(shape, _)| *shape == launch.block) {
-            Some(at) => {
-                let (shape, made) = kept.remove(at);
-                kept.push((shape, made.clone()));
-                ran.source = Some(Source::Kernel);
-                made
+        let compiler = &self.shared.compiler;
+        let slot = natives.slot(launch.block);
+        let instructions: usize = kernel.function().blocks.iter().map(|block| block.insts.len() + 1).sum();
+        let cost = TO_BEGIN + FOR_EACH * u32::try_from(instructions).unwrap_or(u32::MAX);
+        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get) as u64;
+        let threads = launch.threads.map_or_else(cores, u64::from).max(1);
+        let alone = threads == 1;
+        if slot.made.get().is_none() {
+            // What the interpreter takes at least, if every instruction is executed once.
+            let all = launch.grid.iter().chain(&launch.block).map(|n| u64::from(*n));
+            let steps = all.fold(instructions as u64, u64::saturating_mul);
+            let least = Duration::from_nanos(steps.saturating_mul(NS_A_STEP) / threads);
+            let pays = match alone {
+                true => least + slot.estimate() > cost,
+                false => least > cost * WAITS,
+            };
+            if launch.engine == Engine::Jit || pays {
+                slot.make(compiler, kernel, Source::Compiled);
+            } else if !alone && least + slot.estimate() > TO_LOOK {
+                slot.look(compiler, kernel);
             }
-            None if launch.engine == Engine::Auto && threads < WORTH => return Ok(None),
-            None => {
-                let found = match self.compiler.find(kernel, launch.block) {
-                    Some(found) => Ok(found),
-                    None => self.compiler.compile(kernel, launch.block).map_err(|error| error.to_string()),
-                };
-                let made = found.map(|Found { code, source, took }| {
-                    ran.compiled = took;
-                    ran.source = Some(match source {
-                        ptx_jit::Source::Compiled => Source::Compiled,
-                        ptx_jit::Source::Memory => Source::Memory,
-                        ptx_jit::Source::Disk => Source::Disk,
-                    });
-                    code
-                });
-                if kept.len() >= SHAPES {
-                    drop(kept.remove(0));
-                }
-                kept.push((launch.block, made.clone()));
-                made
+        }
+        if let Some(code) = slot.code() {
+            slot.tell(ran);
+            ran.native = true;
+            let code: Arc<dyn Native> = Arc::<Compiled>::clone(code);
+            return Ok(kernel.launch_with(config, Some(&code)));
+        }
+        if let Some(Made::Not(why)) = slot.made.get() {
+            if launch.engine == Engine::Jit {
+                let name = &kernel.function().name;
+                return Err(Error::caller(format!("no native code for `{name}`: {why}")));
             }
+            ran.why_not = Some(why.clone());
+            return Ok(kernel.launch(config));
+        }
+        let start = Instant::now();
+        let (shared, kernel_too) = (Arc::clone(&self.shared), Arc::clone(kernel));
+        let waiting =
+            Arc::new(Waiting { shared, kernel: kernel_too, slot: Arc::clone(&slot), start, cost, alone });
+        let supply: Arc<dyn Supply> = Arc::<Waiting>::clone(&waiting);
+        let done = kernel.launch_supplied(config, &supply);
+        let report = match &done {
+            Ok(report) => Some(report),
+            Err(LaunchError::Trap(_, report)) => Some(&**report),
+            Err(LaunchError::Invalid(_) | LaunchError::Memory(_)) => None,
         };
-        match found {
-            Ok(compiled) => {
-                ran.native = true;
-                ran.fallbacks = compiled.fallbacks().iter().map(|(n, c)| (n.clone(), *c)).collect();
-                Ok(Some(compiled))
-            }
-            Err(why) if launch.engine == Engine::Jit => {
-                Err(Error::caller(format!("no native code for `{}`: {why}", kernel.function().name)))
-            }
-            Err(why) => {
-                ran.source = None;
-                ran.why_not = Some(why);
-                Ok(None)
-            }
+        if report.is_some_and(|report| report.native_steps > 0) {
+            ran.native = true;
+            slot.tell(ran);
         }
+        if !alone {
+            waiting.consider();
+        }
+        let spent = u64::try_from(waiting.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        slot.spent.fetch_add(spent, Ordering::Relaxed);
+        Ok(done)
     }
 
     /// The code of a kernel as text.
@@ -112,7 +346,8 @@ impl Jit {
             Listing::Llvm => ptx_jit::Listing::Llvm,
             Listing::Asm => ptx_jit::Listing::Asm,
         };
-        let text = self.compiler.session().and_then(|session| ptx_jit::listing(session, kernel, block, what));
+        let session = self.shared.compiler.session();
+        let text = session.and_then(|session| ptx_jit::listing(session, kernel, block, what));
         text.map_err(|error| Error::caller(error.to_string()))
     }
 }
