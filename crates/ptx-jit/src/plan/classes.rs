@@ -156,24 +156,11 @@ pub(super) fn classify(plan: &mut Plan, function: &Function, shape: Shape, machi
     for zero in &plan.zeros {
         all.classes[zero.0 as usize] = Class::Uniform(Some(0));
     }
-    loop {
-        let mut changed = false;
-        for node in &plan.nodes {
-            for phi in &node.phis {
-                let mut class = all.classes[phi.def.0 as usize].clone();
-                for from in &phi.from {
-                    class = class.join(&all.classes[from.0 as usize], chunk);
-                }
-                changed |= all.set(phi.def, class);
-            }
-            let block = node.block;
-            for op in &node.ops {
-                changed |= all.op(op, block, plan);
-            }
-        }
-        if !changed {
-            break;
-        }
+    all.settle(plan);
+    // Values that depend on nothing but each other, in code that is not reached: no class was ever known, and other sources vary.
+    let unknown = all.classes.iter_mut().filter(|class| **class == Class::Bottom);
+    if unknown.map(|class| *class = Class::Varying).count() > 0 {
+        all.settle(plan);
     }
     plan.classes = all.classes;
 }
@@ -208,6 +195,28 @@ fn resumed(plan: &Plan, function: &Function) -> HashMap<(u32, Reg), Vec<Option<N
 }
 
 impl<M: Machine> Classifier<'_, M> {
+    /// Until no class changes.
+    fn settle(&mut self, plan: &Plan) {
+        loop {
+            let mut changed = false;
+            for node in &plan.nodes {
+                for phi in &node.phis {
+                    let mut class = self.classes[phi.def.0 as usize].clone();
+                    for from in &phi.from {
+                        class = class.join(&self.classes[from.0 as usize], self.chunk);
+                    }
+                    changed |= self.set(phi.def, class);
+                }
+                for op in &node.ops {
+                    changed |= self.op(op, node.block, plan);
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+    }
+
     fn set(&mut self, name: Name, class: Class) -> bool {
         let old = &mut self.classes[name.0 as usize];
         let new = old.join(&class, self.chunk);
