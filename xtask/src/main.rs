@@ -1,7 +1,8 @@
-//! Development tasks of the workspace: `cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients`.
+//! Development tasks of the workspace: `cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients | agree`.
 //!
 //! Invariant: `ci` is what the continuous integration runs, with the same commands that a contributor types.
 
+mod agree;
 mod bench;
 mod ci;
 mod clients;
@@ -23,9 +24,10 @@ fn main() -> ExitCode {
         "coverage" => coverage::coverage(&rest),
         "testsuite" => testsuite::testsuite(&rest),
         "prove" => prove::prove(&rest),
+        "agree" => agree::agree(&rest),
         "bench" => bench::bench(&rest),
         "clients" => clients::clients(&rest),
-        _ => Err("usage: cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients\n\
+        _ => Err("usage: cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients | agree\n\
              \n\
              ci       format, clippy, docs, tidy and the tests, as the continuous integration runs them\n\
              tidy     rules of the house that no other tool checks\n\
@@ -33,7 +35,8 @@ fn main() -> ExitCode {
              testsuite the instruction vectors, with the number of value cases; --rows shows each row, --exhaustive adds all 8- and 16-bit operands\n\
              prove    the approximate instructions over every operand, against the manual's bounds (takes long; use --release)\n\
              bench    native code made from PTX beside C++ with OpenMP: ratios, compile times, overheads (use --release; needs g++)\n\
-             clients  programs that know nothing of ptxvm, from their registries, under ptxvm exec (needs the network, python3 and clang)"
+             clients  programs that know nothing of ptxvm, from their registries, under ptxvm exec (needs the network, python3 and clang)\n\
+             agree    random programs in all engines, compared bit for bit; what differs is made smaller"
             .to_owned()),
     };
     match done {

@@ -1,0 +1,308 @@
+//! Loads, stores and atomics.
+//!
+//! Invariants: an access lies where nobody else stores: the thread's own bytes in global, shared and local memory, its element of
+//! the columns, or memory that is only read. What threads share they combine by one operation of one type for each address, which
+//! commutes, and drop the old value; lanes of one warp also work on bytes of their warp, and keep it.
+
+use super::forms::{Spelled, letter, register, vector};
+use super::generate::Generator;
+use super::run::THREADS;
+use ptx::isa::{Dir, Op, Slot, Space, Ty, TyKind};
+
+/// Operations that commute, each with its types; every pair has 64 bytes of its own.
+const COMMUTING: &[(&str, &[&str])] = &[
+    ("and", &["b32", "b64"]),
+    ("or", &["b32", "b64"]),
+    ("xor", &["b32", "b64"]),
+    ("add", &["u32", "s32", "u64"]),
+    ("min", &["u32", "s32", "u64", "s64"]),
+    ("max", &["u32", "s32", "u64", "s64"]),
+];
+/// Bytes that all pairs take, in global and in shared memory.
+pub(super) const COMBINED: u32 = 64 * 17;
+
+/// Where an access goes.
+struct Place {
+    /// Lines that compute the address.
+    before: String,
+    /// Between the brackets.
+    address: String,
+}
+
+impl Generator<'_> {
+    pub(super) fn memory(&mut self) {
+        match self.random.below(20) {
+            0..=8 => self.access(Op::Ld),
+            9..=14 => self.access(Op::St),
+            15 => self.access(Op::LdNc),
+            16 if !self.function => self.combine(),
+            17 if !self.function => self.warp_atomic(),
+            16..=18 => self.own_atomic(),
+            _ => {
+                let fence = self.random.pick(&["membar.cta", "membar.gl", "prefetch.global.L1 [%inp]"]);
+                self.line(format!("{fence};"));
+            }
+        }
+    }
+
+    fn spelled(&mut self, op: Op) -> Option<Spelled> {
+        let rows = self.forms.rows(op, |_| true);
+        if rows.is_empty() {
+            return None;
+        }
+        (0..20).find_map(|_| {
+            let row = self.random.pick(&rows);
+            self.forms.spell(&mut self.random, row)
+        })
+    }
+
+    fn access(&mut self, op: Op) {
+        let Some(spelled) = self.spelled(op) else { return };
+        let mods = &spelled.mods;
+        let (ty, lanes) = (mods.ty(), usize::from(mods.vec()));
+        if ty.bits() > 64 || ty.kind() == TyKind::Pred || spelled.head.contains("const[") {
+            return;
+        }
+        let bytes = ty.bits() / 8 * lanes as u32;
+        let write = op == Op::St;
+        let Some(place) = self.place(mods.space(), bytes, write) else { return };
+        let dir = if write { Dir::In } else { Dir::Out };
+        let value = if lanes == 1 {
+            let wider = ty.kind() != TyKind::Float && self.random.chance(40);
+            let bits = if wider { self.random.pick(&[32, 64]).max(ty.bits()) } else { ty.bits() };
+            register(&mut self.random, bits)
+        } else {
+            match vector(&mut self.random, ty, lanes, dir, true) {
+                Some(value) => value,
+                None => return,
+            }
+        };
+        let guard = self.guard();
+        let Place { before, address } = place;
+        let text = match write {
+            true => format!("{before}{guard}{} [{address}], {value};", spelled.head),
+            false => format!("{before}{guard}{} {value}, [{address}];", spelled.head),
+        };
+        self.line(text);
+    }
+
+    /// An address where so many bytes may be read, or written.
+    fn place(&mut self, space: Space, bytes: u32, write: bool) -> Option<Place> {
+        let plain = |address: String| Some(Place { before: String::new(), address });
+        match space {
+            Space::Global => self.global(bytes, write),
+            Space::Shared if self.function => None,
+            Space::Shared => {
+                let at = self.at(32, bytes);
+                match self.random.below(3) {
+                    0 => plain(format!("%shown+{at}")),
+                    1 => {
+                        let index = register(&mut self.random, 32);
+                        Some(Place {
+                            before: format!(
+                                "and.b32 %ta, {index}, {};\nadd.u32 %ta, %ta, %shown;\n",
+                                mask(32, bytes)
+                            ),
+                            address: "%ta".to_owned(),
+                        })
+                    }
+                    _ => Some(Place {
+                        before: "mul.wide.u32 %da, %tid0, 32;\nmov.u64 %db, sh;\nadd.s64 %da, %da, %db;\n"
+                            .to_owned(),
+                        address: format!("%da+{at}"),
+                    }),
+                }
+            }
+            Space::Local => {
+                if self.random.chance(50) {
+                    return plain(format!("loc+{}", self.at(128, bytes)));
+                }
+                let index = register(&mut self.random, 32);
+                Some(Place {
+                    before: format!(
+                        "and.b32 %ta, {index}, {};\nmov.u32 %tb, loc;\nadd.u32 %ta, %ta, %tb;\n",
+                        mask(128, bytes)
+                    ),
+                    address: "%ta".to_owned(),
+                })
+            }
+            Space::Const if write => None,
+            Space::Const => {
+                if self.random.chance(40) {
+                    return plain(format!("table+{}", self.at(256, bytes)));
+                }
+                let index =
+                    if self.random.chance(50) { "%tid0".to_owned() } else { register(&mut self.random, 32) };
+                Some(Place {
+                    before: format!(
+                        "and.b32 %ta, {index}, {};\ncvt.u64.u32 %da, %ta;\nmov.u64 %db, table;\nadd.s64 %da, %da, %db;\n",
+                        mask(256, bytes)
+                    ),
+                    address: "%da".to_owned(),
+                })
+            }
+            Space::Param if write || self.function => None,
+            Space::Param => {
+                let (name, most) = self.random.pick(&[("p_c", 8), ("p_a", 4), ("p_b", 4)]);
+                (bytes <= most).then(|| Place { before: String::new(), address: name.to_owned() })
+            }
+            Space::Generic => match self.random.below(3) {
+                0 if !self.function => {
+                    let at = self.at(32, bytes);
+                    plain(format!("%gsh+{at}"))
+                }
+                1 => {
+                    let at = self.at(128, bytes);
+                    plain(format!("%gloc+{at}"))
+                }
+                _ => self.global(bytes, write),
+            },
+            Space::Reg | Space::Sreg | Space::Tex => None,
+        }
+    }
+
+    fn global(&mut self, bytes: u32, write: bool) -> Option<Place> {
+        if write || self.random.chance(40) {
+            if !self.function && self.random.chance(40) {
+                // A column: neighbours in the warp are neighbours in memory.
+                let column = self.random.below(8) as u32 * THREADS * 16;
+                return Some(Place {
+                    before: String::new(),
+                    address: format!("%col+{}", column + self.at(16, bytes)),
+                });
+            }
+            if self.random.chance(50) {
+                return Some(Place {
+                    before: String::new(),
+                    address: format!("%own+{}", self.at(192, bytes)),
+                });
+            }
+            let index = register(&mut self.random, 32);
+            let base = if self.random.chance(50) { "%own" } else { "%da" };
+            let before = match base {
+                "%own" => format!(
+                    "and.b32 %ta, {index}, {};\ncvt.u64.u32 %da, %ta;\nadd.s64 %da, %own, %da;\n",
+                    mask(128, bytes)
+                ),
+                _ => format!(
+                    "and.b32 %ta, {index}, {};\ncvt.s64.s32 %db, %ta;\nadd.s64 %da, %db, %own;\n",
+                    mask(64, bytes)
+                ),
+            };
+            return Some(Place { before, address: format!("%da+{}", self.at(64, bytes)) });
+        }
+        // Read only.
+        let at = self.at(16384, bytes);
+        let before = match self.random.below(6) {
+            0 => return Some(Place { before: String::new(), address: format!("%inp+{at}") }),
+            1 => format!("mul.wide.u32 %da, %tid0, {bytes};\nadd.s64 %da, %da, %inp;\n"),
+            2 => format!(
+                "sub.u32 %ta, 2047, %gid;\nmul.wide.s32 %da, %ta, {bytes};\nadd.s64 %da, %inp, %da;\n"
+            ),
+            3 => {
+                let step = self.random.pick(&[2, 3]) * bytes.min(8).max(bytes);
+                format!("and.b32 %ta, %tid0, 255;\nmul.wide.u32 %da, %ta, {step};\nadd.s64 %da, %da, %inp;\n")
+            }
+            4 => {
+                let k = self.random.below(64);
+                format!(
+                    "xor.b32 %ta, %tid0, {k};\nmul.wide.u32 %da, %ta, {bytes};\nadd.s64 %da, %da, %inp;\n"
+                )
+            }
+            _ => {
+                let index = register(&mut self.random, 32);
+                format!(
+                    "and.b32 %ta, {index}, {};\ncvt.u64.u32 %da, %ta;\nadd.s64 %da, %inp, %da;\n",
+                    mask(32768, bytes)
+                )
+            }
+        };
+        Some(Place { before, address: format!("%da+{at}") })
+    }
+
+    /// A multiple of the size, with room for the access.
+    fn at(&mut self, room: u32, bytes: u32) -> u32 {
+        self.random.below((room / bytes) as usize) as u32 * bytes
+    }
+
+    /// Threads of all CTAs, or of one, combine values.
+    fn combine(&mut self) {
+        let all: Vec<(&str, &str)> =
+            COMMUTING.iter().flat_map(|(op, types)| types.iter().map(move |ty| (*op, *ty))).collect();
+        let index = self.random.below(all.len());
+        let (op, ty) = all[index];
+        let bits: u32 = ty[1..].parse().unwrap_or(32);
+        let value = register(&mut self.random, bits);
+        let guard = self.guard();
+        let region = 64 * index as u32;
+        let shared = self.random.chance(50);
+        let lane = register(&mut self.random, 32);
+        let spread = mask(64, bits / 8);
+        let (space, before) = match shared {
+            true => ("shared", format!("and.b32 %ta, {lane}, {spread};\nadd.u32 %ta, %ta, %sh;\n")),
+            false => (
+                "global",
+                format!("and.b32 %ta, {lane}, {spread};\ncvt.u64.u32 %da, %ta;\nadd.s64 %da, %da, %com;\n"),
+            ),
+        };
+        let address = if shared { format!("%ta+{}", 12288 + region) } else { format!("%da+{region}") };
+        // The first form keeps the old value where nobody looks at it.
+        let text = match self.random.below(3) {
+            0 if bits == 32 => format!("{before}{guard}atom.{space}.{op}.{ty} %tb, [{address}], {value};"),
+            0 => format!("{before}{guard}atom.{space}.{op}.{ty} %db, [{address}], {value};"),
+            _ => format!("{before}{guard}red.{space}.{op}.{ty} [{address}], {value};"),
+        };
+        self.line(text);
+    }
+
+    /// Lanes of one warp, on few addresses.
+    fn warp_atomic(&mut self) {
+        let bytes = 8;
+        let index = register(&mut self.random, 32);
+        let index = if self.random.chance(30) { "%u1".to_owned() } else { index };
+        let spread = self.random.pick(&[0, 8, 24, 56]);
+        let before =
+            format!("and.b32 %ta, {index}, {spread};\ncvt.u64.u32 %da, %ta;\nadd.s64 %da, %da, %wrp;\n");
+        self.atomic(before, "%da", "global", bytes);
+    }
+
+    /// A thread alone.
+    fn own_atomic(&mut self) {
+        let at = self.random.below(8) * 8;
+        if self.random.chance(50) || self.function {
+            self.atomic(String::new(), &format!("%own+{at}"), "global", 8);
+        } else {
+            self.atomic(String::new(), &format!("%shown+{}", at % 32), "shared", 8);
+        }
+    }
+
+    fn atomic(&mut self, before: String, address: &str, space: &str, most: u32) {
+        let op = if self.random.chance(75) { Op::Atom } else { Op::Red };
+        for _ in 0..20 {
+            let Some(spelled) = self.spelled(op) else { return };
+            let mods = &spelled.mods;
+            let ty = mods.ty_in(Slot::Type).unwrap_or(Ty::B32);
+            if mods.space().name() != space || ty.bits() / 8 > most || ty.bits() < 16 {
+                continue;
+            }
+            let bits = ty.bits();
+            let guard = self.guard();
+            let mut operands: Vec<String> = Vec::new();
+            for operand in &spelled.row.form().operands {
+                operands.push(match (operand.dir, operand.name) {
+                    (_, "a") if matches!(operand.kind, ptx::isa::Kind::Address(_)) => format!("[{address}]"),
+                    _ => {
+                        debug_assert!(letter(bits) != 'h' || bits == 16);
+                        register(&mut self.random, bits)
+                    }
+                });
+            }
+            return self.line(format!("{before}{guard}{} {};", spelled.head, operands.join(", ")));
+        }
+    }
+}
+
+/// The bits of an index that keep it within `room` bytes (a power of two) and aligned.
+fn mask(room: u32, bytes: u32) -> u32 {
+    (room - 1) & !(bytes - 1)
+}

@@ -1,0 +1,226 @@
+//! `cargo xtask agree`: random programs, in the interpreter and in native code, compared bit for bit.
+//!
+//! Programs come from seeds ([`generate`]): instructions from every row of the table that acts on registers, with all types and
+//! modifiers; loads, stores and atomics of all widths in all spaces; branches, loops, switches, irreducible graphs, calls, barriers and warp
+//! operations; odd shapes of CTAs, several CTAs; values at which something changes. A program that differs is made smaller
+//! ([`reduce`]) and written to `target/agree`; what was found so is kept in `tests/agree`, and every test run compares it again.
+//!
+//! Invariant: a program does not depend on the schedule, so any difference is a mistake of an engine (or of the generator).
+
+mod forms;
+mod generate;
+mod memory;
+mod program;
+mod random;
+mod reduce;
+mod run;
+mod warp;
+
+use program::Program;
+use ptxvm::Cpu;
+use run::{Machines, Outcome};
+use std::time::{Duration, Instant};
+
+const USAGE: &str = "usage: cargo xtask agree [--seed N] [--count N] [--seconds N] [--cpu avx512|avx2|baseline]... [--every] [--print] [--keep-going] [FILE...]\n\
+                     \n\
+                     Without FILEs: programs of the seeds from N on; the processors that this machine can be take\n\
+                     turns, or run --every program. --print shows them only.";
+/// How many programs share devices before new ones are made.
+const SHARED: u64 = 500;
+
+struct Options {
+    seed: u64,
+    count: u64,
+    time: Option<Duration>,
+    cpus: Vec<Cpu>,
+    /// Each program on every processor; else on one after the other.
+    every: bool,
+    print: bool,
+    keep_going: bool,
+    files: Vec<String>,
+}
+
+fn read(args: &[String]) -> Result<Options, String> {
+    let mut options = Options {
+        seed: 1,
+        count: 1000,
+        time: None,
+        cpus: Vec::new(),
+        every: false,
+        print: false,
+        keep_going: false,
+        files: Vec::new(),
+    };
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let mut number = || args.next().and_then(|text| text.parse::<u64>().ok()).ok_or(USAGE);
+        match arg.as_str() {
+            "--seed" => options.seed = number()?,
+            "--count" => options.count = number()?,
+            "--seconds" => options.time = Some(Duration::from_secs(number()?)),
+            "--every" => options.every = true,
+            "--print" => options.print = true,
+            "--keep-going" => options.keep_going = true,
+            "--cpu" => options.cpus.push(match args.next().map(String::as_str) {
+                Some("avx512") => Cpu::Avx512,
+                Some("avx2") => Cpu::Avx2,
+                Some("baseline") => Cpu::Baseline,
+                _ => return Err(USAGE.to_owned()),
+            }),
+            file if !file.starts_with('-') => options.files.push(file.to_owned()),
+            _ => return Err(USAGE.to_owned()),
+        }
+    }
+    if options.cpus.is_empty() {
+        options.cpus = available();
+    }
+    Ok(options)
+}
+
+/// The processors that native code for runs on this machine.
+fn available() -> Vec<Cpu> {
+    let probe = ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry main() { ret; }";
+    let runs = |cpu: &Cpu| {
+        let vm = ptxvm::Vm::with_cpu(ptxvm::AddressSize::Bits64, Some(*cpu))?;
+        let kernel = vm.load("probe.ptx", probe)?.kernel("main")?;
+        vm.launch(&kernel, &ptxvm::Launch::new([1, 1, 1], [1, 1, 1]).engine(ptxvm::Engine::Jit))
+    };
+    [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline].into_iter().filter(|cpu| runs(cpu).is_ok()).collect()
+}
+
+/// How often what came out.
+#[derive(Default)]
+struct Counts {
+    same: u64,
+    trapped: u64,
+    bad: Vec<String>,
+}
+
+/// The subcommand.
+pub(crate) fn agree(args: &[String]) -> Result<(), String> {
+    let options = read(args)?;
+    if !options.files.is_empty() {
+        return files(&options);
+    }
+    let levels = generate::levels();
+    if options.print {
+        for seed in options.seed..options.seed + options.count {
+            print!("{}", generate::program(&levels, seed).text());
+        }
+        return Ok(());
+    }
+    // A panic is a finding like another; its message alone is wanted.
+    std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
+    let began = Instant::now();
+    let mut machines = Machines::new(&options.cpus).map_err(|e| e.to_string())?;
+    let mut counts = Counts::default();
+    for index in 0..options.count {
+        if options.time.is_some_and(|time| began.elapsed() > time) {
+            break;
+        }
+        if index % SHARED == SHARED - 1 {
+            machines = Machines::new(&options.cpus).map_err(|e| e.to_string())?;
+        }
+        let seed = options.seed + index;
+        let program = generate::program(&levels, seed);
+        let turn = if options.every { None } else { Some(seed as usize) };
+        match machines.run(&program, turn) {
+            Outcome::Same => counts.same += 1,
+            Outcome::Trapped(why) => {
+                counts.trapped += 1;
+                eprintln!("seed {seed}: traps: {}", why.lines().next().unwrap_or_default());
+            }
+            Outcome::Refused(why) => counts.bad.push(format!("seed {seed}: {why}")),
+            Outcome::Differs(cpu, why) => {
+                let name = format!("{cpu:?}").to_lowercase();
+                eprintln!("seed {seed}: {name}: {why}");
+                let machines = Machines::new(&[cpu]).map_err(|e| e.to_string())?;
+                let small = reduce::reduce(&machines, program);
+                let path = crate::root().join("target/agree").join(format!("seed-{seed}-{name}.ptx"));
+                let write = || {
+                    std::fs::create_dir_all(crate::root().join("target/agree"))?;
+                    std::fs::write(&path, small.text())
+                };
+                write().map_err(|e| format!("{}: {e}", path.display()))?;
+                counts.bad.push(format!("seed {seed}: {name}: {why}; smaller: {}", path.display()));
+            }
+        }
+        if !counts.bad.is_empty() && !options.keep_going {
+            break;
+        }
+    }
+    let Counts { same, trapped, bad } = counts;
+    let (all, time) = (same + trapped + bad.len() as u64, began.elapsed().as_secs_f64());
+    println!(
+        "{all} programs from seed {} in {time:.0} s: {same} agree on {:?}, {trapped} trapped in the interpreter, {} differ or were refused",
+        options.seed,
+        options.cpus,
+        bad.len()
+    );
+    if bad.is_empty() { Ok(()) } else { Err(bad.join("\n")) }
+}
+
+/// Compares programs that were written to files.
+fn files(options: &Options) -> Result<(), String> {
+    let mut bad = Vec::new();
+    for file in &options.files {
+        let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
+        let program = Program::read(&text).ok_or_else(|| format!("{file}: no line `// agree: ...`"))?;
+        let machines = Machines::new(&options.cpus).map_err(|e| e.to_string())?;
+        let outcome = machines.run(&program, None);
+        println!("{file}: {outcome:?}");
+        if let Outcome::Differs(cpu, _) = outcome
+            && options.keep_going
+        {
+            print!("{}", reduce::reduce(&machines.only(cpu), program).text());
+        }
+        if !matches!(outcome, Outcome::Same) {
+            bad.push(file.clone());
+        }
+    }
+    if bad.is_empty() { Ok(()) } else { Err(bad.join("\n")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_programs_agree() {
+        let (levels, cpus) = (generate::levels(), available());
+        assert!(!cpus.is_empty(), "native code can be made for this machine");
+        let machines = Machines::new(&cpus).expect("devices can be made");
+        for seed in 0..60 {
+            let program = generate::program(&levels, seed);
+            let outcome = machines.run(&program, Some(seed as usize));
+            assert!(matches!(outcome, Outcome::Same), "seed {seed}: {outcome:?}\n{}", program.text());
+        }
+    }
+
+    #[test]
+    fn what_differed_once_agrees() {
+        let machines = Machines::new(&available()).expect("devices can be made");
+        let folder = crate::root().join("tests/agree");
+        let mut some = 0;
+        for entry in std::fs::read_dir(&folder).expect("the folder is part of the project") {
+            let path = entry.expect("its entries can be read").path();
+            if path.extension().is_none_or(|e| e != "ptx") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a text");
+            let program = Program::read(&text).expect("its launch stands in it");
+            let outcome = machines.run(&program, None);
+            assert!(matches!(outcome, Outcome::Same), "{}: {outcome:?}", path.display());
+            some += 1;
+        }
+        assert!(some > 0);
+    }
+
+    #[test]
+    fn a_program_is_read_as_it_was_written() {
+        let program = generate::program(&generate::levels(), 3);
+        let read = Program::read(&program.text()).expect("its launch stands in it");
+        assert_eq!(read.text(), program.text());
+        assert_eq!((read.grid, read.block, read.data), (program.grid, program.block, program.data));
+    }
+}

@@ -1,0 +1,60 @@
+//! A generated program: its lines, and how it is launched.
+//!
+//! Invariant: the text alone says all: a comment at its head holds the launch, so a file of it can be run again.
+
+use std::fmt::Write;
+
+/// A statement, or several that only make sense together.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) text: String,
+    /// The reducer leaves it: declarations, labels, first values of registers.
+    pub(crate) fixed: bool,
+}
+
+/// A module with one entry, `main`.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    pub(crate) lines: Vec<Line>,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    /// Of the contents of memory.
+    pub(crate) data: u64,
+}
+
+impl Program {
+    /// The module, with its launch as a comment.
+    pub(crate) fn text(&self) -> String {
+        let ([gx, gy, gz], [bx, by, bz], data) = (self.grid, self.block, self.data);
+        let mut text = format!("// agree: grid {gx} {gy} {gz} block {bx} {by} {bz} data {data}\n");
+        for line in &self.lines {
+            let _never = writeln!(text, "{}", line.text);
+        }
+        text
+    }
+
+    /// Reads what [`Program::text`] wrote; each line is one of the program.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let head = text.lines().find_map(|line| line.strip_prefix("// agree: "))?;
+        let mut numbers = head.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+        let mut three = || -> Option<[u32; 3]> {
+            let mut next = || u32::try_from(numbers.next()?).ok();
+            Some([next()?, next()?, next()?])
+        };
+        let (grid, block) = (three()?, three()?);
+        let data = numbers.next()?;
+        let lines = text.lines().filter(|line| !line.starts_with("// agree: "));
+        let lines = lines.map(|line| Line { text: line.to_owned(), fixed: false }).collect();
+        Some(Self { lines, grid, block, data })
+    }
+
+    /// Threads of a CTA.
+    pub(crate) fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// CTAs.
+    pub(crate) fn ctas(&self) -> u32 {
+        self.grid.iter().product()
+    }
+}
