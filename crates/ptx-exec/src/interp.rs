@@ -11,19 +11,21 @@
 //! Invariants: a step never sees a lane that has exited; the guest's mistakes come back as faults with their place; nothing here
 //! panics or runs forever.
 
-use crate::bound::{Block, Code, Exec, Function, StepFn, Term, Value32, WarpSync};
+use crate::bound::{Block, Exec, Function, StepFn, Term, Value32, WarpSync};
 use crate::frame::{BarrierWait, Current, Group, ROOT, Wait, WarpFrame};
 use crate::lanes::{LANES, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Activity;
-use crate::native::{Native, Reached, Supply};
+use crate::native::Reached;
 use crate::trap::{Fault, FaultKind};
 use native::Entered;
 pub(crate) use native::{Left, run_left};
 use ptx::ir::{BlockId, Guard};
+pub(crate) use world::World;
 
 mod native;
 #[cfg(test)]
 mod tests;
+mod world;
 
 /// Blocks that a group out of turn may run before the lowest group runs again.
 const EXTRA_BLOCKS: u32 = 64;
@@ -104,46 +106,6 @@ enum Next {
     Split,
     /// A lane is at fault.
     Failed(Box<Fault>),
-}
-
-/// Everything of a launch that a running warp looks at.
-#[derive(Clone, Copy)]
-pub(crate) struct World<'a> {
-    /// Bound code.
-    pub(crate) code: &'a Code,
-    /// Address of the module's first function.
-    pub(crate) functions: u64,
-    /// Width of addresses.
-    pub(crate) address_size: ptx::check::module::AddressSize,
-    /// The PTX text.
-    pub(crate) source: &'a ptx::check::module::Source,
-    /// Native code of the kernel, if it is to be used.
-    pub(crate) native: Option<&'a dyn Native>,
-    /// Where native code may come from while the launch runs.
-    pub(crate) supply: Option<&'a dyn Supply>,
-}
-
-impl World<'_> {
-    /// With native code, if some has come.
-    pub(crate) fn supplied(&self) -> Self {
-        match (self.native, self.supply) {
-            (None, Some(supply)) => Self { native: supply.native(), ..*self },
-            (Some(_), _) | (None, None) => *self,
-        }
-    }
-
-    pub(crate) fn function(&self, index: u32) -> Option<&Function> {
-        self.code.functions.get(index as usize)?.as_ref()
-    }
-
-    pub(crate) fn block(&self, function: u32, block: u32) -> Option<&Block> {
-        self.function(function)?.blocks.get(block as usize)
-    }
-
-    /// An instruction and its line, for reports.
-    pub(crate) fn place(&self, span: ptx::Span) -> String {
-        format!("`{}` (line {})", span.text(&self.source.text), self.source.line(span))
-    }
 }
 
 /// Runs a warp.

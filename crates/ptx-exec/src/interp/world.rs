@@ -1,0 +1,46 @@
+//! What all warps of a launch look at.
+//!
+//! Invariant: nothing in it changes while a warp runs; native code that comes meanwhile is seen from the warp's next turn on.
+
+use crate::bound::{Block, Code, Function};
+use crate::native::{Native, Supply};
+
+/// Everything of a launch that a running warp looks at.
+#[derive(Clone, Copy)]
+pub(crate) struct World<'a> {
+    /// Bound code.
+    pub(crate) code: &'a Code,
+    /// Address of the module's first function.
+    pub(crate) functions: u64,
+    /// Width of addresses.
+    pub(crate) address_size: ptx::check::module::AddressSize,
+    /// The PTX text.
+    pub(crate) source: &'a ptx::check::module::Source,
+    /// Native code of the kernel, if it is to be used.
+    pub(crate) native: Option<&'a dyn Native>,
+    /// Where native code may come from while the launch runs.
+    pub(crate) supply: Option<&'a dyn Supply>,
+}
+
+impl World<'_> {
+    /// With native code, if some has come.
+    pub(crate) fn supplied(&self) -> Self {
+        match (self.native, self.supply) {
+            (None, Some(supply)) => Self { native: supply.native(), ..*self },
+            (Some(_), _) | (None, None) => *self,
+        }
+    }
+
+    pub(crate) fn function(&self, index: u32) -> Option<&Function> {
+        self.code.functions.get(index as usize)?.as_ref()
+    }
+
+    pub(crate) fn block(&self, function: u32, block: u32) -> Option<&Block> {
+        self.function(function)?.blocks.get(block as usize)
+    }
+
+    /// An instruction and its line, for reports.
+    pub(crate) fn place(&self, span: ptx::Span) -> String {
+        format!("`{}` (line {})", span.text(&self.source.text), self.source.line(span))
+    }
+}
