@@ -11,6 +11,7 @@ use super::module::{
     AddressBase, Body, FuncId, FunctionKind, LabelId, LocalId, LocalRole, LocalVar, Param, ProtoId, Register,
     RegisterId, Signature, Statement, Storage, VarId,
 };
+use super::names::NameMut;
 use super::parameter::{Names, difference};
 use super::scope::{Entity, Found, closest};
 use super::sequence::Sequence;
@@ -306,7 +307,13 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
         self.body.shared.iter_mut().for_each(|(id, _)| *id = register(*id));
         for statement in &mut self.body.statements {
             let Statement::Inst(inst) = statement else { continue };
-            inst.operands.iter_mut().for_each(|operand| operand.renumber(&register, &local));
+            for operand in &mut inst.operands {
+                operand.for_each_name_mut(&mut |name| match name {
+                    NameMut::Register(id) => *id = register(*id),
+                    NameMut::Local(id) => *id = local(*id),
+                    NameMut::Var(_) | NameMut::Func(_) | NameMut::Prototype(_) => {}
+                });
+            }
             if let Some(guard) = &mut inst.guard {
                 guard.register = register(guard.register);
             }

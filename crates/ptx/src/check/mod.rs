@@ -32,6 +32,7 @@ mod inst;
 mod link;
 mod mismatch;
 mod mov;
+mod names;
 mod operand;
 mod parameter;
 mod print;

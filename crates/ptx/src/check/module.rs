@@ -528,49 +528,6 @@ pub enum Operand {
     },
 }
 
-impl Operand {
-    /// Gives registers and local variables other numbers.
-    pub(super) fn renumber(
-        &mut self,
-        register: &impl Fn(RegisterId) -> RegisterId,
-        local: &impl Fn(LocalId) -> LocalId,
-    ) {
-        let base = |base: &mut AddressBase| match base {
-            AddressBase::Register(id) => *id = register(*id),
-            AddressBase::Local(id) => *id = local(*id),
-            AddressBase::Absolute | AddressBase::Var(_) | AddressBase::Func(_) => {}
-        };
-        match self {
-            Operand::Register(id) | Operand::Element(id, _) | Operand::Not(id) => *id = register(*id),
-            Operand::ParamVar(id) => *id = local(*id),
-            Operand::Vector(list) | Operand::AddressList(list) | Operand::Args(list) => {
-                list.iter_mut().for_each(|operand| operand.renumber(register, local));
-            }
-            Operand::Pair(d, p) => {
-                d.renumber(register, local);
-                p.renumber(register, local);
-            }
-            Operand::Address(address) => {
-                base(&mut address.base);
-                if let Some(index) = &mut address.index {
-                    *index = register(*index);
-                }
-            }
-            Operand::SymbolAddress(of, _) | Operand::Opaque(of) => base(of),
-            Operand::Video { value, .. } => value.renumber(register, local),
-            Operand::Absent
-            | Operand::Sink
-            | Operand::Sreg(..)
-            | Operand::Imm(_)
-            | Operand::Label(_)
-            | Operand::BranchTargets(_)
-            | Operand::Function(_)
-            | Operand::CallTargets(_)
-            | Operand::Prototype(_) => {}
-        }
-    }
-}
-
 /// `[base + offset]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {

@@ -6,6 +6,7 @@
 use super::body::BodyChecker;
 use super::inst::Site;
 use super::module::{Address, AddressBase, Body, Inst, Operand, RegisterId, Statement};
+use super::names::Name;
 use super::report::Report;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
@@ -129,8 +130,10 @@ pub(super) fn unused_results(body: &Body, report: &mut Report) {
         };
         for (form, operand) in operands() {
             if result(form, operand).is_none() {
-                visit(operand, &mut |register| {
-                    unread.remove(register);
+                operand.for_each_name(&mut |name| {
+                    if let Name::Register(register) = name {
+                        unread.remove(register);
+                    }
                 });
             }
         }
@@ -183,47 +186,5 @@ impl Unread {
         let place = self.written.get_mut(register.0 as usize)?;
         let since = std::mem::take(&mut place.0);
         (since == self.cleared).then_some(place.1)
-    }
-}
-
-/// Every register in an operand.
-fn visit(operand: &Operand, see: &mut impl FnMut(RegisterId)) {
-    match operand {
-        Operand::Register(register) | Operand::Element(register, _) | Operand::Not(register) => {
-            see(*register)
-        }
-        Operand::Vector(list) | Operand::AddressList(list) | Operand::Args(list) => {
-            for operand in list {
-                visit(operand, see);
-            }
-        }
-        Operand::Pair(d, p) => {
-            visit(d, see);
-            visit(p, see);
-        }
-        Operand::Address(Address { base, index, .. }) => {
-            if let AddressBase::Register(register) = base {
-                see(*register);
-            }
-            if let Some(register) = index {
-                see(*register);
-            }
-        }
-        Operand::SymbolAddress(base, _) | Operand::Opaque(base) => {
-            if let AddressBase::Register(register) = base {
-                see(*register);
-            }
-        }
-        Operand::Video { value, .. } => visit(value, see),
-        Operand::Absent
-        | Operand::Sink
-        | Operand::Sreg(..)
-        | Operand::Imm(_)
-        | Operand::Label(_)
-        | Operand::BranchTargets(_)
-        | Operand::Function(_)
-        | Operand::CallTargets(_)
-        | Operand::Prototype(_)
-        | Operand::ParamVar(_) => {}
     }
 }

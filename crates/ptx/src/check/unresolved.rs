@@ -3,7 +3,8 @@
 //! Invariant: a declaration alone needs nothing; what is called, has its address taken, is accessed, or stands in an
 //! initialiser does. Unsized shared arrays are the dynamic shared memory of a launch, and need nothing either.
 
-use super::module::{AddressBase, Body, FuncId, Linkage, Module, Operand, Statement, Symbol, VarId};
+use super::module::{Body, FuncId, Linkage, Module, Statement, Symbol, VarId};
+use super::names::Name;
 use crate::isa::Space;
 
 /// An external symbol that a module uses and does not define.
@@ -73,44 +74,13 @@ impl Uses {
         }
         for statement in &body.statements {
             if let Statement::Inst(inst) = statement {
-                inst.operands.iter().for_each(|operand| self.operand(operand));
+                let mut see = |name| match name {
+                    Name::Var(id) => self.variable(id),
+                    Name::Func(id) => self.function(id),
+                    Name::Register(_) => {}
+                };
+                inst.operands.iter().for_each(|operand| operand.for_each_name(&mut see));
             }
-        }
-    }
-
-    fn base(&mut self, base: AddressBase) {
-        match base {
-            AddressBase::Var(id) => self.variable(id),
-            AddressBase::Func(id) => self.function(id),
-            AddressBase::Absolute | AddressBase::Register(_) | AddressBase::Local(_) => {}
-        }
-    }
-
-    fn operand(&mut self, operand: &Operand) {
-        match operand {
-            Operand::Address(address) => self.base(address.base),
-            Operand::SymbolAddress(base, _) | Operand::Opaque(base) => self.base(*base),
-            Operand::Function(id) => self.function(*id),
-            Operand::Vector(list) | Operand::AddressList(list) | Operand::Args(list) => {
-                list.iter().for_each(|operand| self.operand(operand));
-            }
-            Operand::Pair(d, p) => {
-                self.operand(d);
-                self.operand(p);
-            }
-            Operand::Video { value, .. } => self.operand(value),
-            Operand::Absent
-            | Operand::Sink
-            | Operand::Register(_)
-            | Operand::Element(..)
-            | Operand::Not(_)
-            | Operand::Sreg(..)
-            | Operand::Imm(_)
-            | Operand::Label(_)
-            | Operand::BranchTargets(_)
-            | Operand::CallTargets(_)
-            | Operand::Prototype(_)
-            | Operand::ParamVar(_) => {}
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a token is a kind and a place; its text is the source under its span. PTX ISA §4.
 
+use super::tree::BinaryOp;
 use crate::Span;
 
 /// What a token is.
@@ -116,6 +117,32 @@ impl TokenKind {
                 | TokenKind::UnterminatedComment
                 | TokenKind::HashLine
         )
+    }
+
+    /// The operator of two operands that it is, if it is one.
+    pub(super) const fn binary_operator(self) -> Option<BinaryOp> {
+        use TokenKind as K;
+        Some(match self {
+            K::Star => BinaryOp::Mul,
+            K::Slash => BinaryOp::Div,
+            K::Percent => BinaryOp::Rem,
+            K::Plus => BinaryOp::Add,
+            K::Minus => BinaryOp::Sub,
+            K::Shl => BinaryOp::Shl,
+            K::Shr => BinaryOp::Shr,
+            K::Lt => BinaryOp::Lt,
+            K::Le => BinaryOp::Le,
+            K::Gt => BinaryOp::Gt,
+            K::Ge => BinaryOp::Ge,
+            K::EqEq => BinaryOp::Eq,
+            K::Ne => BinaryOp::Ne,
+            K::And => BinaryOp::And,
+            K::Xor => BinaryOp::Xor,
+            K::Or => BinaryOp::Or,
+            K::AndAnd => BinaryOp::LogicalAnd,
+            K::OrOr => BinaryOp::LogicalOr,
+            _ => return None,
+        })
     }
 
     /// Whether it is a number, well-formed or not.

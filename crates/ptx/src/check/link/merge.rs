@@ -5,9 +5,10 @@
 use super::shift as shifted;
 use super::symbols::{Place, Resolved};
 use crate::check::module::{
-    Address, AddressBase, Body, FuncId, Function, LocalRole, LocalVar, Module, Operand, ProtoId, Signature,
-    Source, Statement, Symbol, VarId, Variable,
+    Body, FuncId, Function, LocalRole, LocalVar, Module, ProtoId, Signature, Source, Statement, Symbol,
+    VarId, Variable,
 };
+use crate::check::names::NameMut;
 use std::sync::Arc;
 
 /// Moves all places of a module `by` bytes.
@@ -180,14 +181,6 @@ impl Numbers {
         *id = new.expect("every function has a new number, its own or that of its definition");
     }
 
-    fn base(&self, base: &mut AddressBase) {
-        match base {
-            AddressBase::Var(id) => self.var(id),
-            AddressBase::Func(id) => self.func(id),
-            AddressBase::Absolute | AddressBase::Register(_) | AddressBase::Local(_) => {}
-        }
-    }
-
     fn variable(&self, variable: &mut Variable) {
         if let Some(owner) = &mut variable.owner {
             self.func(owner);
@@ -214,41 +207,20 @@ impl Numbers {
         for statement in &mut body.statements {
             match statement {
                 Statement::Label(_) => {}
-                Statement::Inst(inst) => inst.operands.iter_mut().for_each(|operand| self.operand(operand)),
+                Statement::Inst(inst) => {
+                    let mut see = |name: NameMut<'_>| match name {
+                        NameMut::Var(id) => self.var(id),
+                        NameMut::Func(id) => self.func(id),
+                        NameMut::Prototype(ProtoId(id)) => *id += self.prototypes,
+                        NameMut::Register(_) | NameMut::Local(_) => {}
+                    };
+                    inst.operands.iter_mut().for_each(|operand| operand.for_each_name_mut(&mut see));
+                }
                 Statement::Loc(loc) => {
                     let new = self.files.iter().find(|(old, _)| *old == loc.file);
                     loc.file = new.map_or(loc.file, |(_, new)| *new);
                 }
             }
-        }
-    }
-
-    fn operand(&self, operand: &mut Operand) {
-        match operand {
-            Operand::Vector(list) | Operand::AddressList(list) | Operand::Args(list) => {
-                list.iter_mut().for_each(|operand| self.operand(operand));
-            }
-            Operand::Pair(a, b) => {
-                self.operand(a);
-                self.operand(b);
-            }
-            Operand::Address(Address { base, .. })
-            | Operand::SymbolAddress(base, _)
-            | Operand::Opaque(base) => self.base(base),
-            Operand::Function(id) => self.func(id),
-            Operand::Prototype(ProtoId(id)) => *id += self.prototypes,
-            Operand::Absent
-            | Operand::Sink
-            | Operand::Register(_)
-            | Operand::Element(..)
-            | Operand::Not(_)
-            | Operand::Sreg(..)
-            | Operand::Imm(_)
-            | Operand::Label(_)
-            | Operand::BranchTargets(_)
-            | Operand::CallTargets(_)
-            | Operand::ParamVar(_)
-            | Operand::Video { .. } => {}
         }
     }
 }

@@ -12,9 +12,10 @@ mod body;
 mod init;
 
 use super::module::{
-    AddressBase, AddressSize, Body, FuncId, Function, FunctionKind, Linkage, LocalVar, Module, Operand,
-    Param, Performance, SectionLine, SectionValue, Signature, Statement, Symbol, VarId, Variable,
+    AddressSize, Body, FuncId, Function, FunctionKind, Linkage, LocalVar, Module, Param, Performance,
+    SectionLine, SectionValue, Signature, Statement, Symbol, VarId, Variable,
 };
+use super::names::Name;
 use crate::isa::{Space, Ty, TyKind, Version};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -371,43 +372,12 @@ fn named_by(body: &Body, found: &mut Vec<Symbol>) {
     found.extend(body.call_targets.iter().flatten().map(|id| Symbol::Func(*id)));
     for statement in &body.statements {
         if let Statement::Inst(inst) = statement {
-            inst.operands.iter().for_each(|operand| named_in(operand, found));
+            let mut see = |name| match name {
+                Name::Var(id) => found.push(Symbol::Var(id)),
+                Name::Func(id) => found.push(Symbol::Func(id)),
+                Name::Register(_) => {}
+            };
+            inst.operands.iter().for_each(|operand| operand.for_each_name(&mut see));
         }
-    }
-}
-
-fn named_in(operand: &Operand, found: &mut Vec<Symbol>) {
-    match operand {
-        Operand::Vector(list) | Operand::AddressList(list) | Operand::Args(list) => {
-            list.iter().for_each(|operand| named_in(operand, found));
-        }
-        Operand::Pair(a, b) => {
-            named_in(a, found);
-            named_in(b, found);
-        }
-        Operand::Address(address) => found.extend(symbol(address.base)),
-        Operand::SymbolAddress(base, _) | Operand::Opaque(base) => found.extend(symbol(*base)),
-        Operand::Function(id) => found.push(Symbol::Func(*id)),
-        Operand::Absent
-        | Operand::Sink
-        | Operand::Register(_)
-        | Operand::Element(..)
-        | Operand::Not(_)
-        | Operand::Sreg(..)
-        | Operand::Imm(_)
-        | Operand::Label(_)
-        | Operand::BranchTargets(_)
-        | Operand::CallTargets(_)
-        | Operand::Prototype(_)
-        | Operand::ParamVar(_)
-        | Operand::Video { .. } => {}
-    }
-}
-
-fn symbol(base: AddressBase) -> Option<Symbol> {
-    match base {
-        AddressBase::Var(id) => Some(Symbol::Var(id)),
-        AddressBase::Func(id) => Some(Symbol::Func(id)),
-        AddressBase::Absolute | AddressBase::Register(_) | AddressBase::Local(_) => None,
     }
 }

@@ -84,27 +84,7 @@ impl Parser<'_> {
     }
 
     fn binary_operator(&self) -> Option<BinaryOp> {
-        Some(match self.kind()? {
-            K::Star => BinaryOp::Mul,
-            K::Slash => BinaryOp::Div,
-            K::Percent => BinaryOp::Rem,
-            K::Plus => BinaryOp::Add,
-            K::Minus => BinaryOp::Sub,
-            K::Shl => BinaryOp::Shl,
-            K::Shr => BinaryOp::Shr,
-            K::Lt => BinaryOp::Lt,
-            K::Le => BinaryOp::Le,
-            K::Gt => BinaryOp::Gt,
-            K::Ge => BinaryOp::Ge,
-            K::EqEq => BinaryOp::Eq,
-            K::Ne => BinaryOp::Ne,
-            K::And => BinaryOp::And,
-            K::Xor => BinaryOp::Xor,
-            K::Or => BinaryOp::Or,
-            K::AndAnd => BinaryOp::LogicalAnd,
-            K::OrOr => BinaryOp::LogicalOr,
-            _ => return None,
-        })
+        self.kind().and_then(K::binary_operator)
     }
 
     fn unary(&mut self) -> Parse<Expr> {

@@ -48,7 +48,7 @@ impl Condition<'_> {
 
     fn binary(&mut self, level: u8) -> Option<i64> {
         let mut left = self.unary()?;
-        while let Some(op) = self.kind().and_then(operator).filter(|op| op.precedence() >= level) {
+        while let Some(op) = self.kind().and_then(K::binary_operator).filter(|op| op.precedence() >= level) {
             self.at += 1;
             let right = self.binary(op.precedence() + 1)?;
             left = apply(op, left, right)?;
@@ -83,30 +83,6 @@ impl Condition<'_> {
         self.depth -= 1;
         Some(value)
     }
-}
-
-fn operator(kind: K) -> Option<BinaryOp> {
-    Some(match kind {
-        K::Star => BinaryOp::Mul,
-        K::Slash => BinaryOp::Div,
-        K::Percent => BinaryOp::Rem,
-        K::Plus => BinaryOp::Add,
-        K::Minus => BinaryOp::Sub,
-        K::Shl => BinaryOp::Shl,
-        K::Shr => BinaryOp::Shr,
-        K::Lt => BinaryOp::Lt,
-        K::Le => BinaryOp::Le,
-        K::Gt => BinaryOp::Gt,
-        K::Ge => BinaryOp::Ge,
-        K::EqEq => BinaryOp::Eq,
-        K::Ne => BinaryOp::Ne,
-        K::And => BinaryOp::And,
-        K::Xor => BinaryOp::Xor,
-        K::Or => BinaryOp::Or,
-        K::AndAnd => BinaryOp::LogicalAnd,
-        K::OrOr => BinaryOp::LogicalOr,
-        _ => return None,
-    })
 }
 
 fn apply(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
