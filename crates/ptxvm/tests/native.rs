@@ -347,7 +347,8 @@ fn addresses_that_are_computed_in_each_lane_reach_what_they_mean() {
                 "ld.global.u32 %r6, [%rd5]; setp.gt.u32 %p2, %r6, 40; mov.u32 %r7, 1; mov.u32 %r8, 2; {way} {then}"
             );
             let filled = (0..256).map(f).collect();
-            let buffers = [filled, (0..256).map(|i: u32| i * 0x0101_0307).collect(), vec![0; 256]];
+            let buffers =
+                [filled, (0..256).map(|i: u32| i.wrapping_mul(0x0101_0307)).collect(), vec![0; 256]];
             match (Case { buffers, ..case(&body) }).agree() {
                 Ok(_) => well += 1,
                 Err(_) => faults += 1,

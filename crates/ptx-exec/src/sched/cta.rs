@@ -86,6 +86,8 @@ pub(super) trait Limits {
     fn spend_native(&self, steps: u64, fallbacks: u64);
     /// Whether CTAs may run in native code as a whole: nobody counts their steps or permutes their schedule.
     fn whole(&self) -> bool;
+    /// Whether the thread may still get help.
+    fn alone(&self) -> bool;
     /// Whether the time is up.
     fn late(&self) -> bool;
 }

@@ -30,6 +30,8 @@ use std::time::{Duration, Instant};
 
 /// How long the thread that launches works alone. Chosen: about what waking another takes.
 const ALONE: Duration = Duration::from_micros(5);
+/// A launch of so many warps takes longer than that in any case.
+const MANY_WARPS: u64 = 2048;
 /// The most CTAs that a thread takes at once.
 const PORTION: u64 = 256;
 /// A thread's room is kept from launch to launch if it is no larger than this, in bytes.
@@ -216,7 +218,11 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
         found: Mutex::new(Found::default()),
     });
     let helpers = Helpers { pool: memory.pool(), launching: &launching, help: RefCell::new(None) };
-    launching.work(0, (threads > 1).then_some(&helpers));
+    if threads > 1 && count.saturating_mul(u64::from(launching.run.shape.warps())) >= MANY_WARPS {
+        helpers.call();
+    }
+    let alone = threads > 1 && helpers.help.borrow().is_none();
+    launching.work(0, alone.then_some(&helpers));
     if let Some(help) = helpers.help.into_inner() {
         memory.pool().finish(help);
     }
@@ -307,6 +313,10 @@ impl Limits for Worker<'_> {
 
     fn whole(&self) -> bool {
         self.launching.run.max_steps.is_none() && self.launching.run.seed == 0
+    }
+
+    fn alone(&self) -> bool {
+        self.alone.get().is_some()
     }
 
     fn late(&self) -> bool {

@@ -46,6 +46,26 @@ struct Job {
     wanted: std::ops::Range<u32>,
     /// Threads that work on it.
     busy: u32,
+    /// Whether one of them panicked.
+    broken: bool,
+}
+
+/// A thread that works on a launch, until it is dropped.
+struct Busy<'a> {
+    shared: &'a Shared,
+    number: u64,
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        if let Some(job) = state.jobs.iter_mut().find(|job| job.number == self.number) {
+            job.busy -= 1;
+            job.broken |= std::thread::panicking();
+        }
+        drop(state);
+        self.shared.done.notify_all();
+    }
 }
 
 /// A launch that is being helped.
@@ -66,15 +86,13 @@ impl Shared {
                 && let Some(thread) = job.wanted.next()
             {
                 job.busy += 1;
-                let (number, launching) = (job.number, Arc::clone(&job.launching));
+                let busy = Busy { shared: self, number: job.number };
+                let launching = Arc::clone(&job.launching);
                 drop(state);
                 launching.work(thread, None);
                 drop(launching);
+                drop(busy);
                 state = self.state();
-                if let Some(job) = state.jobs.iter_mut().find(|job| job.number == number) {
-                    job.busy -= 1;
-                }
-                self.done.notify_all();
                 continue;
             }
             if state.gone {
@@ -112,7 +130,13 @@ impl Pool {
         let number = state.count;
         let wanted = threads.len() as u32;
         let spawn = wanted.saturating_sub(state.idle);
-        state.jobs.push(Job { number, launching: Arc::clone(launching), wanted: threads, busy: 0 });
+        state.jobs.push(Job {
+            number,
+            launching: Arc::clone(launching),
+            wanted: threads,
+            busy: 0,
+            broken: false,
+        });
         drop(state);
         self.shared.work.notify_all();
         for _ in 0..spawn {
@@ -127,6 +151,9 @@ impl Pool {
     }
 
     /// Waits until no thread works on the launch any more. It gets no more help.
+    ///
+    /// # Panics
+    /// Where one of the threads did, which is a bug.
     pub(crate) fn finish(&self, help: Help) {
         let mut state = self.shared.state();
         loop {
@@ -134,7 +161,12 @@ impl Pool {
             let job = &mut state.jobs[at];
             job.wanted = 0..0;
             if job.busy == 0 {
-                state.jobs.swap_remove(at);
+                let job = state.jobs.swap_remove(at);
+                drop(state);
+                assert!(
+                    !job.broken,
+                    "ptxvm bug: a thread of the launch panicked; please report the program and its launch"
+                );
                 return;
             }
             state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);

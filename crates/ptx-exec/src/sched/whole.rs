@@ -15,6 +15,8 @@ use crate::trap::FaultKind;
 
 /// Turns of loops that native code of a CTA may take until it looks whether the launch is to stop. Chosen: about a tenth of a millisecond.
 const TURNS: i64 = 1 << 15;
+/// The same while the thread that launches has no help yet: it soon looks whether it should have.
+const FIRST_TURNS: i64 = 1 << 9;
 /// How often a loop that may wait for others can use its turns up, having changed memory, before the CTA's other warps have theirs.
 const WAITING: u32 = 16;
 
@@ -96,7 +98,7 @@ impl Cta {
                 reached,
                 warp,
                 round,
-                turns: TURNS,
+                turns: if limits.alone() && !native.may_wait() { FIRST_TURNS } else { TURNS },
                 mask: 0,
                 live: 0,
                 parked: 0,
