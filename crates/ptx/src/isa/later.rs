@@ -48,7 +48,7 @@ pub const LATER: &[Later] = &[
 #[rustfmt::skip]
 const LATER_WORDS: &[(&str, &[&str], Version)] = &[
     ("cluster",         &["ld", "st", "atom", "red", "fence", "barrier"],             Version::new(7, 8)),
-    ("shared::cta",     &["ld", "st", "atom", "red", "cvta", "isspacep", "cp"],       Version::new(7, 8)),
+    ("shared::cta",     &["cp"],                                                      Version::new(7, 8)),
     ("shared::cluster", &["ld", "st", "atom", "red", "cvta", "isspacep", "cp"],       Version::new(7, 8)),
     ("param",           &["cvta", "isspacep"],                                        Version::new(7, 7)),
     ("param::entry",    &["ld", "cvta", "isspacep"],                                  Version::new(8, 3)),

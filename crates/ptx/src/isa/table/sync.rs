@@ -9,7 +9,7 @@ use crate::isa::row::{Row, Rule, row, s};
 const SEM: &str = "relaxed*@6.0,sm_70 acquire@6.0,sm_70 release@6.0,sm_70 acq_rel@6.0,sm_70";
 const RED_SEM: &str = "relaxed*@6.0,sm_70 release@6.0,sm_70";
 const SCOPE: &str = "cta@5.0,sm_60 gpu*@5.0,sm_60 sys@5.0,sm_60";
-const SPACE: &str = "-@2.0,sm_20 global shared@1.2,sm_12";
+const SPACE: &str = "-@2.0,sm_20 global shared@1.2,sm_12 shared::cta@7.8,sm_30";
 const COUNT: &[Rule] = &[Rule::BarrierCount];
 
 #[rustfmt::skip]
