@@ -66,7 +66,18 @@ const CLIENTS: &[Client] = &[
         required: false,
         ..client(
             "numba-cuda",
-            Program::Python(&["numba-cuda[cu12]==0.30.*", "numba==0.68.*"], "numba_kernels.py"),
+            Program::Python(
+                // Without nvJitLink, which makes machine code: numba then links by the driver.
+                &[
+                    "numba-cuda==0.30.*",
+                    "numba==0.68.*",
+                    "cuda-bindings==12.9.*",
+                    "nvidia-cuda-nvcc-cu12==12.9.*",
+                    "nvidia-cuda-nvrtc-cu12==12.9.*",
+                    "nvidia-cuda-runtime-cu12==12.9.*",
+                ],
+                "numba_kernels.py",
+            ),
         )
     },
     Client {

@@ -12,6 +12,7 @@ use crate::ffi::{HostBytes, In, Out, Pointer, Text};
 use crate::handles::Handle;
 use crate::image;
 use crate::jit_options::JitOptions;
+use crate::log;
 use crate::module::load_texts;
 use crate::status::{Answer, Status};
 use std::ffi::{CString, c_int, c_uint};
@@ -19,6 +20,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// What the lines between texts begin with.
 const MARK: &str = "// ptxvm linked image ";
+
+/// What archives of objects begin with.
+const ARCHIVE: &[u8] = b"!<arch>\n";
 
 /// Texts that are to be linked.
 #[derive(Default)]
@@ -63,6 +67,11 @@ fn add(state: Handle, kind: c_int, name: String, bytes: Vec<u8>, options: Option
     let link = driver.links.get(state)?;
     if let Some(options) = options {
         *link.options.lock().unwrap_or_else(PoisonError::into_inner) = options;
+    }
+    if bytes.starts_with(ARCHIVE) {
+        // A library of machine code (`libcudadevrt.a`). What programs call of it is in our own device library.
+        log::note(&format!("`{name}` is an archive of machine code, and left out"));
+        return Ok(());
     }
     let mut bytes = bytes;
     bytes.push(0);

@@ -18,6 +18,11 @@ use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+/// Functions of CUDA's device library that programs call, in PTX of our own.
+const DEVICE_LIBRARY: &str = include_str!("device_library.ptx");
+/// Their names: a text that has one of them needs the library.
+const DEVICE_FUNCTIONS: [&str; 2] = ["cudaCGSynchronize", "cudaCGGetIntrinsicHandle"];
+
 /// A loaded module, or a library of one.
 pub(crate) struct Module {
     pub(crate) context: Arc<Context>,
@@ -62,7 +67,10 @@ pub(crate) fn load_texts(
     options: &mut JitOptions,
 ) -> Result<ptxvm::Module, Status> {
     let began = Instant::now();
-    let texts: Vec<_> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let mut texts: Vec<_> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    if texts.iter().any(|(_, text)| DEVICE_FUNCTIONS.iter().any(|name| text.contains(name))) {
+        texts.push(("<device library>", DEVICE_LIBRARY));
+    }
     let checked = ptxvm::link(&texts, &CheckOptions::default());
     let mut report = |diagnostics: &[ptxvm::Diagnostic]| {
         for diagnostic in diagnostics {
@@ -272,4 +280,49 @@ fn enumerate(driver: &Driver, out: Out<Handle>, count: c_uint, module: Handle) -
     let handles: Result<Vec<Handle>, Status> =
         names.iter().take(count as usize).map(|name| module.function(driver, name)).collect();
     out.set_all(&handles?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DEVICE_LIBRARY;
+    use ptxvm::{Arg, Launch, Vm};
+
+    /// CTAs that read each other's results of the last round, with a barrier of the grid before and after each write.
+    const ROUNDS: &str = r"
+.version 6.4
+.target sm_70
+.address_size 64
+.extern .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope);
+.extern .func (.param .b32 status) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);
+.visible .entry rounds(.param .u64 data)
+{
+    .reg .b32 %r<9>; .reg .b64 %rd<5>; .reg .pred %p;
+    ld.param.u64 %rd1, [data];
+    mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; mov.u32 %r3, 0;
+again:
+    // data[cta] = data[the next cta] of the last round + 1
+    add.u32 %r4, %r1, 1; rem.u32 %r4, %r4, %r2; mul.wide.u32 %rd2, %r4, 4; add.u64 %rd2, %rd1, %rd2;
+    ld.volatile.global.u32 %r5, [%rd2];
+    { .param .b64 h; .param .b32 f; .param .b32 s; mov.u64 %rd4, 1; st.param.b64 [h], %rd4; mov.u32 %r8, 0; st.param.b32 [f], %r8; call.uni (s), cudaCGSynchronize, (h, f); ld.param.b32 %r6, [s]; }
+    mul.wide.u32 %rd3, %r1, 4; add.u64 %rd3, %rd1, %rd3;
+    add.u32 %r5, %r5, 1; st.volatile.global.u32 [%rd3], %r5;
+    { .param .b64 h; .param .b32 f; .param .b32 s; st.param.b64 [h], %rd4; st.param.b32 [f], %r8; call.uni (s), cudaCGSynchronize, (h, f); ld.param.b32 %r6, [s]; }
+    add.u32 %r3, %r3, 1; setp.lt.u32 %p, %r3, 20; @%p bra again;
+    ret;
+}
+";
+
+    #[test]
+    fn all_ctas_of_a_grid_wait_for_each_other() {
+        let vm = Vm::new().expect("a device");
+        let texts = [("rounds", ROUNDS), ("<device library>", DEVICE_LIBRARY)];
+        let kernel = vm.link(&texts).and_then(|module| module.kernel("rounds")).expect("it links");
+        for (ctas, threads) in [(16, 64), (5, 33), (1, 1)] {
+            let data = vm.zeros::<u32>(ctas as usize).expect("memory");
+            let launch = Launch::new([ctas, 1, 1], [threads, 1, 1]);
+            let launch = launch.args(&kernel, &[Arg::buffer(&data)]).expect("it fits");
+            vm.launch(&kernel, &launch).expect("no trap");
+            assert!(data.read().expect("memory").iter().all(|rounds| *rounds == 20));
+        }
+    }
 }
