@@ -109,7 +109,8 @@ impl Emit<'_> {
             return false;
         }
         let Some(lowering) = self.lowering(site, inst) else { return false };
-        let free = lowering.number_srcs | lowering.copied_srcs;
+        let copied = if op.defs.iter().all(|def| self.is_loose(*def)) { lowering.copied_srcs } else { 0 };
+        let free = lowering.number_srcs | copied;
         // The carry flags are the last that is read and the last that is written.
         let flags = |name: &&Name| self.kind(**name) == Kind::Mask;
         let carry_in = op.uses[1..].last().filter(flags).filter(|_| lowering.reads_carry);

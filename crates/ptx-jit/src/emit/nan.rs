@@ -9,7 +9,7 @@ use super::Emit;
 use crate::llvm::Value;
 use crate::lower::{self, Lower, Lowering};
 use crate::plan::{Name, OpKind, Site};
-use ptx::ir::Inst;
+use ptx::ir::{Inst, Src};
 use std::rc::Rc;
 
 impl Emit<'_> {
@@ -20,49 +20,76 @@ impl Emit<'_> {
         known.or_insert_with(|| lower::choose(inst, &env).map(Rc::new)).clone()
     }
 
-    /// Finds the values that may be loose.
+    /// Finds the values that may be loose: results of arithmetic, and copies of such. Where a copy may also be of bits that nobody computed
+    /// as a number (an integer, what memory held), it must keep these, so none of it is loose.
     pub(super) fn find_loose(&mut self) {
         let plan = self.job.plan;
-        let mut loose = vec![false; plan.kinds.len()];
-        loop {
-            let mut changed = false;
-            let mut set = |loose: &mut Vec<bool>, def: Name, value: bool| {
-                let old = &mut loose[def.0 as usize];
-                changed |= value && !*old;
-                *old |= value;
-            };
-            for node in &plan.nodes {
-                for phi in &node.phis {
-                    let any = phi.from.iter().any(|name| loose[name.0 as usize]);
-                    set(&mut loose, phi.def, any);
-                }
-                for op in &node.ops {
-                    match &op.kind {
-                        OpKind::SelectMask | OpKind::SelectPred { .. } => {
-                            let any = op.uses[1..].iter().any(|name| loose[name.0 as usize]);
-                            set(&mut loose, op.defs[0], any);
-                        }
-                        OpKind::Inst(site) => {
-                            let Some(inst) = site.inst(self.job.function) else { continue };
-                            let Some(lowering) = self.lowering(*site, inst) else { continue };
-                            let names = op.uses[1..].iter();
-                            let mut copied =
-                                registers(inst).zip(names).filter(|(src, _)| bit(lowering.copied_srcs, *src));
-                            let any = lowering.loose_nan || copied.any(|(_, name)| loose[name.0 as usize]);
-                            // Where an instruction has several results, each may be the copy.
-                            for def in &op.defs {
-                                set(&mut loose, *def, any);
+        let count = plan.kinds.len();
+        // What a value is made of: itself, by arithmetic or as a constant number, or copies.
+        let mut loose = vec![false; count];
+        let mut pure = vec![false; count];
+        let mut copies: Vec<(Name, Vec<Name>)> = Vec::new();
+        for zero in &plan.zeros {
+            pure[zero.0 as usize] = true;
+        }
+        for node in &plan.nodes {
+            copies.extend(node.phis.iter().map(|phi| (phi.def, phi.from.clone())));
+            for op in &node.ops {
+                match &op.kind {
+                    OpKind::SelectMask | OpKind::SelectPred { .. } => {
+                        copies.push((op.defs[0], op.uses[1..].to_vec()));
+                    }
+                    OpKind::Inst(site) => {
+                        let Some(inst) = site.inst(self.job.function) else { continue };
+                        let Some(lowering) = self.lowering(*site, inst) else { continue };
+                        let constants = inst.srcs.iter().enumerate().all(|(at, src)| match src {
+                            Src::Imm(bits) => (*bits as u32) & 0x7fff_ffff <= 0x7f80_0000,
+                            Src::Reg(_) => true,
+                            _ => !bit(lowering.copied_srcs, at as u32),
+                        });
+                        let names = registers(inst).zip(&op.uses[1..]);
+                        let copied = names.filter(|(src, _)| bit(lowering.copied_srcs, *src));
+                        let copied: Vec<Name> = copied.map(|(_, name)| *name).collect();
+                        for def in &op.defs {
+                            if lowering.loose_nan {
+                                loose[def.0 as usize] = true;
+                                pure[def.0 as usize] = true;
+                            } else if lowering.copied_srcs != 0 && constants {
+                                // Where an instruction has several results, each may be the copy.
+                                copies.push((*def, copied.clone()));
                             }
                         }
-                        _ => {}
                     }
+                    _ => {}
                 }
             }
-            if !changed {
-                break;
+        }
+        copies.iter().for_each(|(def, _)| pure[def.0 as usize] = true);
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for (def, from) in &copies {
+                if pure[def.0 as usize] && !from.iter().all(|name| pure[name.0 as usize]) {
+                    pure[def.0 as usize] = false;
+                    changed = true;
+                }
+            }
+        }
+        changed = true;
+        while std::mem::take(&mut changed) {
+            for (def, from) in &copies {
+                let def = def.0 as usize;
+                if pure[def] && !loose[def] && from.iter().any(|name| loose[name.0 as usize]) {
+                    loose[def] = true;
+                    changed = true;
+                }
             }
         }
         self.loose = loose;
+    }
+
+    /// A chunk of a value that `def` copies: as loose as that may be.
+    pub(super) fn chunk_for(&mut self, def: Name, name: Name, chunk: u32) -> Value {
+        if self.is_loose(def) { self.loose_chunk(name, chunk) } else { self.chunk(name, chunk) }
     }
 
     /// Whether a value may hold any NaN.

@@ -178,15 +178,21 @@ impl Emit<'_> {
 
     /// A value in the shape of another name's class. It is as loose as that may be.
     pub(super) fn coerce(&mut self, name: Name, like: Name) -> Rep {
+        let loose = self.is_loose(like);
         match self.class(like).clone() {
-            Class::Uniform(_) | Class::Bottom => Rep::Scalar(self.loose_scalar(name)),
+            Class::Uniform(_) | Class::Bottom if loose => Rep::Scalar(self.loose_scalar(name)),
+            Class::Uniform(_) | Class::Bottom => Rep::Scalar(self.scalar(name)),
             Class::Pattern(pattern) => {
                 let count = if pattern.by_chunk { self.chunks() } else { 1 };
-                let base =
-                    |emit: &mut Self, c| emit.loose_base(name, c).expect("ptxvm bug: a pattern has bases");
+                let base = |emit: &mut Self, c| {
+                    let base = if loose { emit.loose_base(name, c) } else { emit.base(name, c) };
+                    base.expect("ptxvm bug: a pattern has bases")
+                };
                 Rep::Bases((0..count).map(|c| base(self, c)).collect())
             }
-            Class::Varying => Rep::Chunks((0..self.chunks()).map(|c| self.loose_chunk(name, c)).collect()),
+            Class::Varying => {
+                Rep::Chunks((0..self.chunks()).map(|c| self.chunk_for(like, name, c)).collect())
+            }
         }
     }
 
@@ -200,7 +206,7 @@ impl Emit<'_> {
         } else {
             let chunks = (0..self.chunks()).map(|c| {
                 let bits = self.mask_chunk(mask, c);
-                let (a, b) = (self.loose_chunk(op.uses[1], c), self.loose_chunk(op.uses[2], c));
+                let (a, b) = (self.chunk_for(def, op.uses[1], c), self.chunk_for(def, op.uses[2], c));
                 self.b.select(bits, a, b)
             });
             Rep::Chunks(chunks.collect())
@@ -230,7 +236,7 @@ impl Emit<'_> {
         } else {
             let chunks = (0..self.chunks()).map(|c| {
                 let bits = self.chunk(pred, c);
-                let (a, b) = (self.loose_chunk(a, c), self.loose_chunk(b, c));
+                let (a, b) = (self.chunk_for(def, a, c), self.chunk_for(def, b, c));
                 self.b.select(bits, a, b)
             });
             Rep::Chunks(chunks.collect())
