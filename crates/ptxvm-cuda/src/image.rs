@@ -140,6 +140,7 @@ impl Image {
     }
 
     /// As [`Image::capture`], of bytes whose length is known: a file, or an input of the linker.
+    #[cfg(test)]
     pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
         match bytes.first_chunk().map(|magic| u32::from_le_bytes(*magic)) {
             Some(PART_MAGIC) => Ok(Image::Containers(vec![bytes.to_vec()])),

@@ -10,6 +10,7 @@ use crate::entry::entries;
 use crate::ffi::{HostBytes, In, Out, Pointer, adopt};
 use crate::handles::Handle;
 use crate::log;
+use crate::pool::Location;
 use crate::status::{Answer, Status};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
@@ -388,6 +389,26 @@ entries! { ENTRIES;
         let (driver, _) = crate::stream::queue(stream, default)?;
         check_managed(driver, address, bytes)?;
         if matches!(device, 0 | -1) { Ok(()) } else { Err(Status::InvalidDevice) }
+    }
+
+    /// Advice on where managed memory should be: it is everywhere.
+    fn cuMemAdvise_v2(address: u64, bytes: usize, advice: c_int, location: Location) {
+        let (driver, _) = current()?;
+        check_managed(driver, address, bytes)?;
+        location.check_any()?;
+        if (1..=6).contains(&advice) { Ok(()) } else { Err(Status::InvalidValue) }
+    }
+
+    /// Brings managed memory to a place: it is there.
+    fn cuMemPrefetchAsync_v2 | cuMemPrefetchAsync_v2_ptsz as default (
+        address: u64, bytes: usize, location: Location, flags: c_uint, stream: Handle,
+    ) {
+        let (driver, _) = crate::stream::queue(stream, default)?;
+        check_managed(driver, address, bytes)?;
+        if flags != 0 {
+            return Err(Status::InvalidValue);
+        }
+        location.check_any()
     }
 
     /// An attribute of managed memory.

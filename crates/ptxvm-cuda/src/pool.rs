@@ -79,6 +79,21 @@ pub(crate) struct Location {
     number: c_int,
 }
 
+impl Location {
+    /// Fails unless it is our device or the host.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_INVALID_DEVICE`.
+    pub(crate) fn check_any(self) -> Answer {
+        match self.kind {
+            1 => crate::init::check_device(self.number),
+            // The host, and its NUMA nodes.
+            2..=4 => Ok(()),
+            _ => Err(Status::InvalidValue),
+        }
+    }
+}
+
 fn take(out: Out<u64>, bytes: usize, pool: Option<Handle>, stream: Handle, default: DefaultStream) -> Answer {
     let (driver, queue) = queue(stream, default)?;
     out.check()?;

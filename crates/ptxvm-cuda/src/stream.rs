@@ -307,6 +307,27 @@ entries! { ENTRIES;
         count.set_optional(0)
     }
 
+    /// The capture that it takes part in: none.
+    fn cuStreamGetCaptureInfo_v3 | cuStreamGetCaptureInfo_v3_ptsz as default (
+        stream: Handle, status: Out<c_int>, id: Out<u64>, graph: Out<Handle>, nodes: Out<Pointer>, edges: Out<Pointer>,
+        count: Out<usize>,
+    ) {
+        queue(stream, default)?;
+        status.set(0)?;
+        id.set_optional(0)?;
+        graph.set_optional(Handle::NULL)?;
+        nodes.set_optional(Pointer::NULL)?;
+        edges.set_optional(Pointer::NULL)?;
+        count.set_optional(0)
+    }
+
+    /// The capture that it takes part in: none.
+    fn cuStreamGetCaptureInfo | cuStreamGetCaptureInfo_ptsz as default (stream: Handle, status: Out<c_int>, id: Out<u64>) {
+        queue(stream, default)?;
+        status.set(0)?;
+        id.set_optional(0)
+    }
+
     /// Attributes of a stream are noted nowhere: they make no difference.
     fn cuStreamCopyAttributes | cuStreamCopyAttributes_ptsz as default (to: Handle, from: Handle) {
         queue(to, default)?;
