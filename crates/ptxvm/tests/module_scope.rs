@@ -108,7 +108,8 @@ fn functions_and_kernels_share_what_is_of_module_scope() {
         for (n, found) in out.read().expect("the results").chunks(8).enumerate() {
             let n = n as u64;
             let (total, before) = (n * (n + 1) / 2, n.saturating_sub(1));
-            let wanted = [n, total, n % 2 | n << 32, n | 5 << 32, 0x1_2345_6789, before | n << 32, 0, 0];
+            let wanted =
+                [n, total, (n % 2) | (n << 32), n | (5 << 32), 0x1_2345_6789, before | (n << 32), 0, 0];
             assert_eq!(found, wanted, "thread {n}, {engine:?}, indirect {indirect}");
         }
     }

@@ -8,8 +8,11 @@
 use crate::{Exit, UsageError};
 use std::ffi::OsString;
 
+/// A tool: takes its arguments.
+type Tool = fn(&[String]) -> Result<Exit, UsageError>;
+
 /// The tool as which this program was called, if it was.
-pub(crate) fn called_as(program: Option<&OsString>) -> Option<fn(&[String]) -> Result<Exit, UsageError>> {
+pub(crate) fn called_as(program: Option<&OsString>) -> Option<Tool> {
     let name = std::path::Path::new(program?).file_name()?.to_str()?;
     match name {
         "ptxas" | "ptxas-blackwell" => Some(ptxas),
