@@ -138,7 +138,7 @@ pub(crate) fn place(
 /// The code that a kernel is compiled to, as text.
 ///
 /// # Errors
-/// As [`compile`].
+/// Says why it cannot be compiled.
 pub fn listing(session: &Session, kernel: &Kernel, ntid: [u32; 3], what: Listing) -> Result<String, Error> {
     let (module, ..) = translate(session, kernel, ntid)?;
     match what {

@@ -1,10 +1,10 @@
 //! `libcuda.so.1` over the PTX virtual machine: programs for the CUDA driver API run on the CPU.
 //!
-//! One file for each part of the driver API. [`entry`] says how an entry point is written, [`ffi`] what C's pointers become, [`handles`] what its
-//! handles are, [`driver`] what all threads share.
+//! One file for each part of the driver API. `entry` says how an entry point is written, `ffi` what C's pointers become, `handles` what its
+//! handles are, `driver` what all threads share.
 //!
 //! Invariants: no panic crosses into C; a null, misaligned or destroyed argument is answered with the documented error; a function
-//! that is not supported answers `CUDA_ERROR_NOT_SUPPORTED` and never a success; `unsafe` stands in [`ffi`] alone.
+//! that is not supported answers `CUDA_ERROR_NOT_SUPPORTED` and never a success; `unsafe` stands in `ffi` alone.
 //!
 //! What it does not do: it answers no undocumented table and no check of the vendor.
 #![allow(non_snake_case, reason = "entry points have the names of the driver API")]

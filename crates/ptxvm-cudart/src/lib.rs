@@ -4,7 +4,7 @@
 //! device code, launches, memory, streams, events, queries. Everything is done by the driver, which is opened as `libcuda.so.1` when the
 //! first call needs it; NVIDIA's own runtime would ask the driver to prove its vendor, this one does not.
 //!
-//! One file for each part of the API. [`entry`] says how a function is written, [`driver`] how the driver is called, [`ffi`] what C's
+//! One file for each part of the API. `entry` says how a function is written, `driver` how the driver is called, `ffi` what C's
 //! pointers become.
 //!
 //! Invariants: every function of the shared libraries of CUDA 12.9 and 13 is exported; what is not done answers `cudaErrorNotSupported`, never success; no
