@@ -216,6 +216,9 @@ mod tests {
         for at in 0..bytes.len() - 3 {
             let mut wrong = bytes.clone();
             wrong[at..at + 4].fill(0xff);
+            if wrong == bytes {
+                continue;
+            }
             assert_ne!(Made::decode(&wrong), Some(sample()), "at {at}");
         }
     }

@@ -40,14 +40,15 @@ fn a_branch_on_the_thread_number_parts_the_lanes_and_one_on_a_parameter_does_not
 
 #[test]
 fn thread_numbers_are_patterns_where_the_shape_allows() {
-    let body =
-        "mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; add.u32 %r3, %r1, %r2; st.global.u32 [%rd1], %r3; ret;";
+    let body = "mov.u64 %rd1, 64; mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; add.u32 %r3, %r1, %r2; \
+                st.global.u32 [%rd1], %r3; ret;";
     let classes = |ntid| -> Vec<Class> {
         let plan = plan(body, ntid);
-        plan.classes
-            .iter()
+        // Names that nothing defines any more have a class too.
+        let defined = plan.nodes.iter().flat_map(|node| &node.ops).flat_map(|op| &op.defs);
+        defined
+            .map(|name| plan.classes[name.0 as usize].clone())
             .filter(|class| matches!(class, Class::Pattern(_) | Class::Varying))
-            .cloned()
             .collect()
     };
     // Rows of 32: x is the lane, y is the same in a warp.
