@@ -357,7 +357,7 @@ pub(crate) struct LibraryOptions {
     /// Stop a kernel that runs longer
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<f64>,
-    /// Print what ran, at the end of each process
+    /// Name on standard error each kernel that ran: its time and instructions
     #[arg(long)]
     stats: bool,
     /// Kernels may access all memory of the process: clients that hand host pointers to kernels (tensors on the CPU) need it

@@ -96,6 +96,8 @@ pub(crate) struct Settings {
     threads: Option<u32>,
     /// When a launch has run too long. `PTXVM_TIMEOUT`, in seconds.
     timeout: Option<Duration>,
+    /// Whether each launch says what it ran. `PTXVM_STATS`.
+    pub(crate) stats: bool,
 }
 
 impl Settings {
@@ -107,6 +109,7 @@ impl Settings {
             engine: read("PTXVM_ENGINE", engine).unwrap_or_default(),
             threads: read("PTXVM_THREADS", |text| text.parse().ok().filter(|threads| *threads > 0)),
             timeout: read("PTXVM_TIMEOUT", |text| Duration::try_from_secs_f64(text.parse().ok()?).ok()),
+            stats: read("PTXVM_STATS", |text| Some(text != "0")).unwrap_or(false),
         }
     }
 

@@ -147,16 +147,28 @@ pub(crate) fn launch(
 /// Runs a kernel when its turn has come.
 fn run(driver: &Driver, context: &Context, function: &Function, launch: &Launch) -> Answer {
     let result = driver.vm.launch(&function.kernel, launch);
-    let output = match &result {
-        Ok(report) => &report.output[..],
+    let report = match &result {
+        Ok(report) => Some(report),
         Err(error) => match error.kind() {
-            ErrorKind::Trap(_, report) => &report.output[..],
-            ErrorKind::Rejected(_) | ErrorKind::Caller(_) | ErrorKind::Machine(_) => &[],
+            ErrorKind::Trap(_, report) => Some(report),
+            ErrorKind::Rejected(_) | ErrorKind::Caller(_) | ErrorKind::Machine(_) => None,
         },
     };
-    if !output.is_empty() {
-        let mut out = std::io::stdout().lock();
-        let _closed = out.write_all(output).and_then(|()| out.flush());
+    if let Some(report) = report {
+        if !report.output.is_empty() {
+            let mut out = std::io::stdout().lock();
+            let _closed = out.write_all(&report.output).and_then(|()| out.flush());
+        }
+        if driver.settings.stats {
+            log::say(&format!(
+                "ptxvm: `{}`: {:?}, {} thread instructions, {} warp instructions, {} of them in native code",
+                function.kernel.name(),
+                report.elapsed,
+                report.thread_instructions,
+                report.warp_instructions,
+                report.ran.native_instructions
+            ));
+        }
     }
     result.map(|_| ()).map_err(|error| {
         if !context.gone.load(std::sync::atomic::Ordering::Relaxed) {

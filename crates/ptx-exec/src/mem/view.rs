@@ -173,11 +173,6 @@ impl View {
         permits(space, extent.class, write).then_some((extent.start, extent.bytes))
     }
 
-    /// Notes that native code may have written what others see.
-    pub fn note_native_writes(&mut self) {
-        self.note(false, true);
-    }
-
     /// Prose about where an address of a space is: its nearest allocation, or the bounds of its window.
     pub fn nearest(&self, space: Space, lane: usize, address: u64) -> String {
         let window = |what: &str, bytes: u64| match address.checked_sub(bytes) {

@@ -223,6 +223,7 @@ const LIBRARY: [(&CStr, Find); 3] = [
     (c"memset", || memset as *const () as usize),
 ];
 
+// SAFETY: these are the C library's, with the signatures of the C standard; only their addresses are taken.
 unsafe extern "C" {
     fn memcpy(to: *mut c_void, from: *const c_void, len: usize) -> *mut c_void;
     fn memmove(to: *mut c_void, from: *const c_void, len: usize) -> *mut c_void;

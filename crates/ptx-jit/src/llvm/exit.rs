@@ -19,6 +19,7 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 /// The process whose threads are counted.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
+// SAFETY: the C library's, with the signature of the C standard.
 unsafe extern "C" {
     fn atexit(function: extern "C" fn()) -> i32;
 }
