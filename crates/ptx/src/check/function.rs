@@ -402,7 +402,8 @@ impl<'a> Checker<'a> {
         self.report.push(Diagnostic::new(Code::ConflictingDirectives, span, error).with_section("11.4.6"));
     }
 
-    fn first_word(&self, span: Span) -> &'a str {
+    /// The text of a span before its first white space or comma.
+    pub(super) fn first_word(&self, span: Span) -> &'a str {
         span.text(self.text).split([' ', '\t', '\n', '\r', ',']).next().unwrap_or("")
     }
 

@@ -146,7 +146,7 @@ impl Checker<'_> {
         }
         let start = items.first().map_or(Span::default(), |item| {
             let start = item.span().start;
-            Span::new(start, item.span().end.min(start + 8))
+            Span::new(start, start + self.first_word(item.span()).len() as u32)
         });
         if broken_start {
             return;
