@@ -13,19 +13,23 @@ mod clock;
 mod device;
 mod native;
 mod overhead;
+mod peers;
 mod table;
 
 use case::{Case, Check, Size};
 use clock::{Clock, Took, median};
 use device::{Device, Seen};
 use native::Native;
+use peers::{Beside, Peers};
 use ptxvm::{Cpu, Engine};
 use std::time::Duration;
 
 const USAGE: &str = "usage: cargo xtask bench [--only NAME[,NAME...]] [--threads N] [--rounds N] [--cpu avx512|avx2|baseline] \
-                     [--engine interp] [--clock wall|cpu] [--json]\n\
+                     [--engine interp] [--peers] [--clock wall|cpu] [--json]\n\
                      \n\
                      --engine interp  also how many times faster native code is than the interpreter, on smaller sizes\n\
+                     --peers          also how many times faster native code is than OpenCL on the CPU and than `ptx_run` of another \
+                     library, where they are installed\n\
                      --only overheads only what compiling and launching cost";
 
 /// How long one side runs in a round, at least.
@@ -38,6 +42,7 @@ pub(crate) struct Options {
     rounds: usize,
     cpu: Option<Cpu>,
     interp: bool,
+    peers: bool,
     clock: Clock,
     json: bool,
 }
@@ -50,6 +55,7 @@ impl Options {
             rounds: 7,
             cpu: None,
             interp: false,
+            peers: false,
             clock: Clock::Wall,
             json: false,
         };
@@ -61,6 +67,7 @@ impl Options {
                 "--threads" => options.threads = number(value()?)?,
                 "--rounds" => options.rounds = number(value()?)?.max(1) as usize,
                 "--json" => options.json = true,
+                "--peers" => options.peers = true,
                 "--engine" if value()? == "interp" => options.interp = true,
                 "--clock" => match value()?.as_str() {
                     "wall" => options.clock = Clock::Wall,
@@ -109,6 +116,7 @@ pub(crate) struct Row {
     compiled: Duration,
     /// Times faster than the interpreter.
     over_interp: Option<f64>,
+    beside: Vec<Beside>,
 }
 
 /// Runs what `args` ask for and prints it.
@@ -121,11 +129,12 @@ pub(crate) fn bench(args: &[String]) -> Result<(), String> {
     }
     let program = native::build()?;
     let mut native = Native::start(&program, options.threads)?;
+    let mut peers = if options.peers { Peers::start(options.threads) } else { Peers::none() };
     let mut rows = Vec::new();
     table::head(&options);
     for (name, make) in cases::ALL.iter().filter(|(name, _)| options.wants(name)) {
         let case = make(Size::Full);
-        let mut row = row(&options, &case, &mut native).map_err(|e| format!("{name}: {e}"))?;
+        let mut row = row(&options, &case, &mut native, &mut peers).map_err(|e| format!("{name}: {e}"))?;
         if options.interp {
             let reduced = make(Size::Reduced);
             row.over_interp = Some(over_interp(&options, &reduced).map_err(|e| format!("{name}: {e}"))?);
@@ -142,11 +151,12 @@ pub(crate) fn bench(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn row(options: &Options, case: &Case, native: &mut Native) -> Result<Row, String> {
+fn row(options: &Options, case: &Case, native: &mut Native, peers: &mut Peers) -> Result<Row, String> {
     native.open(case)?;
     let device = Device::new(case, options.cpu, Engine::Jit, options.threads).map_err(|e| e.to_string())?;
     let (_, first) = device.run().map_err(|e| e.to_string())?;
     let way = agree(case, &device, native)?;
+    let opened = peers.open(case, &device);
     let mut seen = Seen::default();
     let mut jit = |times: usize| -> Result<Vec<Took>, String> {
         let mut all = Vec::new();
@@ -169,6 +179,7 @@ fn row(options: &Options, case: &Case, native: &mut Native) -> Result<Row, Strin
         rounds_native.push(native.run(way, native_times)?);
         rounds_jit.push(jit(jit_times)?);
     }
+    let beside = peers.run(opened, rounds, options.clock);
     let medians = |rounds: &[Vec<Took>], clock: Clock| -> Vec<f64> {
         rounds.iter().map(|round| median(round.iter().map(|took| took.by(clock)).collect())).collect()
     };
@@ -188,6 +199,7 @@ fn row(options: &Options, case: &Case, native: &mut Native) -> Result<Row, Strin
         seen,
         compiled: first.compiled,
         over_interp: None,
+        beside,
     })
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn build() -> Result<PathBuf, String> {
         let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let object = made.join(format!("{name}.o"));
         if !newer(&object, &[source, &header]) {
-            let mut gxx = gxx();
+            let mut gxx = tool();
             gxx.args(["-c", "-Wall", "-Wno-psabi"]).arg(source).arg("-o").arg(&object);
             if FAST_MATH.contains(&name.as_str()) {
                 gxx.arg("-ffast-math");
@@ -48,20 +48,22 @@ pub(crate) fn build() -> Result<PathBuf, String> {
     }
     let program = made.join("native");
     if fresh || !program.exists() {
-        let mut gxx = gxx();
+        let mut gxx = tool();
         gxx.args(&objects).arg("-o").arg(&program);
         run(gxx)?;
     }
     Ok(program)
 }
 
-fn gxx() -> Command {
+/// The compiler of native programs.
+pub(super) fn tool() -> Command {
     let mut command = Command::new("g++");
     command.args(["-std=c++17", "-O3", "-march=native", "-fopenmp"]);
     command
 }
 
-fn newer(made: &Path, sources: &[&Path]) -> bool {
+/// Whether a file is there and newer than these.
+pub(super) fn newer(made: &Path, sources: &[&Path]) -> bool {
     let time = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
     match time(made) {
         Some(made) => sources.iter().all(|source| time(source).is_some_and(|t| t < made)),

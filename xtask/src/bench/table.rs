@@ -3,6 +3,7 @@
 //! Invariant: both forms carry the same figures.
 
 use super::overhead::Overhead;
+use super::peers::Beside;
 use super::{Clock, Options, Row};
 
 /// Names of the columns.
@@ -32,7 +33,8 @@ pub(crate) fn head(options: &Options) {
 
 /// One case.
 pub(crate) fn row(options: &Options, row: &Row) {
-    let Row { name, what, target, native, jit, ratio, other_ratio, seen, compiled, over_interp } = row;
+    let Row { name, what, target, native, jit, ratio, other_ratio, seen, compiled, over_interp, beside } =
+        row;
     let interpreted = seen.interpreted as f64 / seen.warp_instructions.max(1) as f64;
     let rate = seen.thread_instructions as f64 / jit / 1e9;
     let compiled = compiled.as_secs_f64() * 1e3;
@@ -42,13 +44,14 @@ pub(crate) fn row(options: &Options, row: &Row) {
         println!(
             "{{\"kernel\": \"{name}\", \"size\": \"{what}\", \"native_ms\": {:.4}, \"jit_ms\": {:.4}, \"target\": {}, \
              \"ratio\": {ratio:.4}, \"ratio_other_clock\": {other_ratio:.4}, \"compile_ms\": {compiled:.3}, \
-             \"interpreted\": {interpreted:.6}, \"thread_instructions\": {}, \"over_interp\": {}, \"fallbacks\": [{}]}}",
+             \"interpreted\": {interpreted:.6}, \"thread_instructions\": {}, \"over_interp\": {}, \"fallbacks\": [{}], \"peers\": {{{}}}}}",
             native * 1e3,
             jit * 1e3,
             optional(*target),
             seen.thread_instructions,
             optional(*over_interp),
             fallbacks.iter().map(|f| format!("\"{f}\"")).collect::<Vec<_>>().join(", "),
+            beside.iter().map(peer_ms).collect::<Vec<_>>().join(", "),
         );
         return;
     }
@@ -64,6 +67,25 @@ pub(crate) fn row(options: &Options, row: &Row) {
     );
     if !fallbacks.is_empty() {
         println!("{:<16} without native code: {}", "", fallbacks.join(", "));
+    }
+    for Beside { name, took } in beside {
+        match took {
+            Ok(seconds) => println!(
+                "{:<16} {name}: {:.3} ms, {:.2} times as long as native code from PTX",
+                "",
+                seconds * 1e3,
+                seconds / jit
+            ),
+            Err(why) => println!("{:<16} {name}: {why}", ""),
+        }
+    }
+}
+
+/// A peer's time as a member of a JSON object.
+fn peer_ms(Beside { name, took }: &Beside) -> String {
+    match took {
+        Ok(seconds) => format!("\"{name}_ms\": {:.4}", seconds * 1e3),
+        Err(_) => format!("\"{name}_ms\": null"),
     }
 }
 

@@ -1,0 +1,1 @@
+KERNEL empty() {}
