@@ -1,33 +1,82 @@
 //! Runs every case of `tests/fixtures/cases`: a launch as data, with expectations that numpy computed or a trap that must come.
 //!
 //! Each case runs on its main PTX and on its variants (-O0, -g, ...), under several numbers of OS threads and schedule seeds, in the
-//! interpreter and in native code. Results must not depend on any of these.
+//! interpreter and in native code for each kind of processor. Results must not depend on any of these.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use ptxvm::{Buffer, Engine, ErrorKind, Launch, Vm};
+use ptxvm::{Buffer, Cpu, Engine, ErrorKind, Launch, Vm};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// OS threads, schedule seed, engine.
-type Schedule = (u32, u64, Engine);
+/// How a case is launched: OS threads, schedule seed, engine.
+type Schedule = (u32, u64, On);
+
+/// What executes it.
+#[derive(Clone, Copy, Debug)]
+enum On {
+    Interp,
+    /// Native code for the best processor that this machine is.
+    #[cfg(feature = "jit")]
+    Jit,
+    /// Native code for a lesser one, or the same.
+    #[cfg(feature = "jit")]
+    JitFor(Cpu),
+}
+
+impl On {
+    fn engine(self) -> Engine {
+        match self {
+            On::Interp => Engine::Interp,
+            #[cfg(feature = "jit")]
+            On::Jit | On::JitFor(_) => Engine::Jit,
+        }
+    }
+
+    fn cpu(self) -> Option<Cpu> {
+        match self {
+            On::Interp => None,
+            #[cfg(feature = "jit")]
+            On::Jit => None,
+            #[cfg(feature = "jit")]
+            On::JitFor(cpu) => Some(cpu),
+        }
+    }
+
+    /// Whether this machine can execute it.
+    fn is_available(self) -> bool {
+        match self.cpu() {
+            None | Some(Cpu::Baseline) => true,
+            #[cfg(target_arch = "x86_64")]
+            Some(Cpu::Avx2) => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            #[cfg(target_arch = "x86_64")]
+            Some(Cpu::Avx512) => is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl"),
+            #[cfg(not(target_arch = "x86_64"))]
+            Some(_) => false,
+        }
+    }
+}
 
 const MAIN_SCHEDULES: &[Schedule] = &[
-    (1, 0, Engine::Interp),
-    (2, 1, Engine::Interp),
-    (4, 2, Engine::Interp),
-    (1, 12345, Engine::Interp),
+    (1, 0, On::Interp),
+    (2, 1, On::Interp),
+    (4, 2, On::Interp),
+    (1, 12345, On::Interp),
     #[cfg(feature = "jit")]
-    (2, 4, Engine::Jit),
+    (2, 4, On::Jit),
     // In the natural order native code runs CTAs as a whole.
     #[cfg(feature = "jit")]
-    (2, 0, Engine::Jit),
+    (2, 0, On::Jit),
+    #[cfg(feature = "jit")]
+    (2, 0, On::JitFor(Cpu::Avx2)),
+    #[cfg(feature = "jit")]
+    (2, 0, On::JitFor(Cpu::Baseline)),
 ];
 const VARIANT_SCHEDULES: &[Schedule] = &[
-    (2, 3, Engine::Interp),
+    (2, 3, On::Interp),
     #[cfg(feature = "jit")]
-    (2, 5, Engine::Jit),
+    (2, 5, On::Jit),
     #[cfg(feature = "jit")]
-    (1, 0, Engine::Jit),
+    (1, 0, On::Jit),
 ];
 
 fn main() {
@@ -48,7 +97,7 @@ fn main() {
             sources.push((string(variant), VARIANT_SCHEDULES));
         }
         for (ptx, schedules) in sources {
-            for schedule in schedules {
+            for schedule in schedules.iter().filter(|(_, _, on)| on.is_available()) {
                 let (case, root, ptx, schedule) = (case.clone(), root.clone(), ptx.clone(), *schedule);
                 let title = format!(
                     "{name} {} threads={} seed={} {:?}",
@@ -88,14 +137,14 @@ fn extent(value: &Value) -> [u32; 3] {
     [0, 1, 2].map(|i| value[i].as_u64().unwrap_or(1) as u32)
 }
 
-fn run(root: &Path, case: &Value, ptx: &str, (threads, seed, engine): Schedule) -> Result<(), String> {
+fn run(root: &Path, case: &Value, ptx: &str, (threads, seed, on): Schedule) -> Result<(), String> {
     let text = std::fs::read_to_string(root.join(ptx)).map_err(|e| format!("{ptx}: {e}"))?;
     let checked = ptxvm::check(ptx, &text, &ptxvm::CheckOptions::default());
     let report = |d: &ptxvm::Diagnostic| ptxvm::render(d, &checked.source, false);
     let Some(module) = checked.module else {
         return Err(checked.diagnostics.iter().map(report).collect::<Vec<_>>().join("\n"));
     };
-    let vm = Vm::for_addresses(module.address_size).map_err(|e| e.to_string())?;
+    let vm = Vm::with_cpu(module.address_size, on.cpu()).map_err(|e| e.to_string())?;
     let module = vm.load_module(module).map_err(|e| e.to_string())?;
     let kernel = module.kernel(&string(&case["kernel"])).map_err(|e| e.to_string())?;
 
@@ -154,7 +203,8 @@ fn run(root: &Path, case: &Value, ptx: &str, (threads, seed, engine): Schedule) 
         params[slot.offset..slot.offset + slot.bytes].copy_from_slice(bytes);
     }
 
-    let mut launch = Launch::new(extent(&case["grid"]), extent(&case["block"])).seed(seed).engine(engine);
+    let mut launch =
+        Launch::new(extent(&case["grid"]), extent(&case["block"])).seed(seed).engine(on.engine());
     launch.shared = case["shared"].as_u64().unwrap_or(0) as u32;
     launch.threads = Some(threads);
     launch.max_steps = case["max_steps"].as_u64();
