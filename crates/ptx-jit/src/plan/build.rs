@@ -88,11 +88,25 @@ struct Builder<'a, M: Machine> {
     bodies: HashMap<(u32, bool), NodeId>,
     work: Vec<(u32, bool, NodeId)>,
     captured: HashMap<(u32, u32), Name>,
+    /// The same variables, with the block whose parked lanes they are of.
+    caps: Vec<(Name, u32)>,
     entries: BTreeSet<u32>,
     resumes: Vec<Resume>,
     shape: Shape,
     /// Operations so far.
     ops: usize,
+    /// By node: where lanes may be parked when it begins.
+    may: Vec<BitSet>,
+}
+
+/// A plan over variables, and when those of parked lanes mean anything.
+pub(super) struct Graph {
+    /// The plan.
+    pub(super) plan: Plan,
+    /// By variable: the block whose parked lanes it is about. It means something only where lanes may be parked there.
+    pub(super) waits: Vec<Option<u32>>,
+    /// By node: where lanes may be parked when it begins.
+    pub(super) may: Vec<BitSet>,
 }
 
 /// `None` if the plan would be too large.
@@ -101,7 +115,7 @@ pub(super) fn build(
     shape: Shape,
     machine: &impl Machine,
     facts: &Facts,
-) -> Option<Plan> {
+) -> Option<Graph> {
     // What follows takes the square of the number of blocks, of a small part of the nodes' time.
     if function.blocks.len() > super::NODES / 4 {
         return None;
@@ -146,10 +160,12 @@ pub(super) fn build(
         bodies: HashMap::new(),
         work: Vec::new(),
         captured: HashMap::new(),
+        caps: Vec::new(),
         entries: entries.clone(),
         resumes: Vec::new(),
         shape,
         ops: 0,
+        may: Vec::new(),
     };
     let mut found = Vec::new();
     for &block in &entries {
@@ -160,6 +176,13 @@ pub(super) fn build(
     if builder.is_full() {
         return None;
     }
+    let mut waits = vec![None; builder.kinds.len()];
+    for block in 0..function.blocks.len() as u32 {
+        waits[builder.parked(block).0 as usize] = Some(block);
+    }
+    for (name, block) in builder.caps {
+        waits[name.0 as usize] = Some(block);
+    }
     let mut plan = Plan {
         nodes: builder.nodes,
         kinds: builder.kinds,
@@ -168,10 +191,11 @@ pub(super) fn build(
         start,
         resumes: builder.resumes,
         zeros: Vec::new(),
+        unset: Vec::new(),
         needed: Vec::new(),
     };
     link(&mut plan);
-    Some(plan)
+    Some(Graph { plan, waits, may: builder.may })
 }
 
 /// Fills in predecessors.
@@ -231,13 +255,21 @@ impl<M: Machine> Builder<'_, M> {
         let kind = self.kinds[register as usize];
         let name = self.temp(kind);
         self.captured.insert((block, register), name);
+        self.caps.push((name, block));
         name
     }
 
-    fn node(&mut self, block: u32, full: bool) -> NodeId {
+    /// `may`: where lanes may be parked when it begins.
+    fn node(&mut self, block: u32, full: bool, may: BitSet) -> NodeId {
         let (preds, phis, ops) = (Vec::new(), Vec::new(), Vec::new());
         self.nodes.push(Node { block, full, preds, phis, ops, term: Term::Goto(NodeId(0)) });
+        self.may.push(may);
         NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// No block.
+    fn nobody(&self) -> BitSet {
+        BitSet::new(self.function.blocks.len())
     }
 
     fn op(&mut self, node: NodeId, kind: OpKind, uses: &[Name], defs: &[Name]) {
@@ -259,7 +291,8 @@ impl<M: Machine> Builder<'_, M> {
         if let Some(node) = self.bodies.get(&(block, full)) {
             return *node;
         }
-        let node = self.node(block, full);
+        let may = if full { self.nobody() } else { self.may(block) };
+        let node = self.node(block, full, may);
         self.bodies.insert((block, full), node);
         self.work.push((block, full, node));
         node
@@ -280,7 +313,7 @@ impl<M: Machine> Builder<'_, M> {
 
     fn entry(&mut self, block: u32) -> Entry {
         let shape = self.shape;
-        let node = self.node(block, true);
+        let node = self.node(block, true, self.nobody());
         let live: Vec<usize> = self.live.live_in[block as usize].iter().collect();
         let mut relies = Vec::new();
         for number in live {
@@ -299,7 +332,7 @@ impl<M: Machine> Builder<'_, M> {
         let parting = self.facts.divergent.contains(&true);
         let masked = if shape.whole_warps() && (block == 0 || !parting) {
             let none = BitSet::new(self.live.registers.len());
-            self.exit_node(block, true, Why::Declined, &none, &BitSet::new(self.function.blocks.len()))
+            self.exit_node(block, true, Why::Declined, &none, &self.nobody())
         } else {
             self.body(block, false)
         };
@@ -333,7 +366,7 @@ impl<M: Machine> Builder<'_, M> {
 
     /// Where a warp begins that has no frame: its registers are zero.
     fn start(&mut self) -> NodeId {
-        let node = self.node(0, true);
+        let node = self.node(0, true, self.nobody());
         self.counters(node);
         self.choose(node, 0);
         self.drain();
@@ -373,7 +406,7 @@ impl<M: Machine> Builder<'_, M> {
         if !sync || self.function.kind != FunctionKind::Entry {
             return None;
         }
-        let (index, node) = (self.resumes.len() as u32, self.node(block, full));
+        let (index, node) = (self.resumes.len() as u32, self.node(block, full, self.nobody()));
         let mut kept = Vec::new();
         for number in self.live.live_in[next.0 as usize].clone().iter() {
             let (reg, name) = (self.live.registers.reg(number), Name(number as u32));
@@ -431,7 +464,7 @@ impl<M: Machine> Builder<'_, M> {
     }
 
     fn exit_node(&mut self, block: u32, full: bool, why: Why, live: &BitSet, parked: &BitSet) -> NodeId {
-        let node = self.node(block, full);
+        let node = self.node(block, full, parked.clone());
         let exit = self.exit(why, live, parked);
         self.end(node, Term::Exit(Box::new(exit)));
         node
@@ -441,7 +474,7 @@ impl<M: Machine> Builder<'_, M> {
     fn block(&mut self, block: u32, full: bool, node: NodeId) {
         let function = self.function;
         let content = &function.blocks[block as usize];
-        let may = if full { BitSet::new(function.blocks.len()) } else { self.may(block) };
+        let may = if full { self.nobody() } else { self.may(block) };
         let mask = self.var(Var::Mask);
         if full {
             self.op(node, OpKind::Mask(u32::MAX), &[], &[mask]);
@@ -529,7 +562,7 @@ impl<M: Machine> Builder<'_, M> {
             Terminator::WarpSync { inst, next } => {
                 let live = self.live.before(function, block as usize, content.insts.len());
                 let beyond = self.exit_node(block, full, Why::Terminator { block }, &live, &may);
-                let done = self.node(block, full);
+                let done = self.node(block, full, may.clone());
                 let site = Site { block, index: content.insts.len() as u32 };
                 self.inst(done, site, inst, None, mask);
                 let to = self.edge(block, full, next.0, &may);
@@ -553,17 +586,19 @@ impl<M: Machine> Builder<'_, M> {
         let mut all: Vec<usize> = may.iter().collect();
         all.sort_unstable();
         let mask = self.var(Var::Mask);
+        let mut rest = may.clone();
         for p in all {
-            let resume = self.node(block, false);
+            let resume = self.node(block, false, rest.clone());
             self.resume(resume, p as u32);
-            let next = self.node(block, false);
+            rest.remove(p);
+            let next = self.node(block, false, rest.clone());
             let cond = Cond::Empty(self.parked(p as u32));
             self.end(from, Term::If { cond, then: next, els: resume, likely: None });
             from = next;
         }
         let none = BitSet::new(self.live.registers.len());
         self.op(from, OpKind::Mask(0), &[], &[mask]);
-        let exit = self.exit(Why::Finished, &none, &BitSet::new(self.function.blocks.len()));
+        let exit = self.exit(Why::Finished, &none, &self.nobody());
         self.end(from, Term::Exit(Box::new(exit)));
     }
 
@@ -645,8 +680,8 @@ impl<M: Machine> Builder<'_, M> {
         self.op(node, OpKind::And, &[mask, truths], &[lower]);
         let to_low = self.edge(block, full, low, may);
         let to_high = self.edge(block, full, high, may);
-        let some = self.node(block, full);
-        let part = self.node(block, false);
+        let some = self.node(block, full, may.clone());
+        let part = self.node(block, false, may.clone());
         let cond = Cond::Equal(lower, mask);
         self.end(node, Term::If { cond, then: to_low, els: some, likely: None });
         self.end(some, Term::If { cond: Cond::Empty(lower), then: to_high, els: part, likely: None });
@@ -707,13 +742,15 @@ impl<M: Machine> Builder<'_, M> {
         if lower.is_empty() && !merge {
             return self.body(to, false);
         }
-        let first = self.node(from, false);
+        let mut rest = may.clone();
+        let first = self.node(from, false, rest.clone());
         let mut at = first;
         for p in lower {
-            let resume = self.node(from, false);
+            let resume = self.node(from, false, rest.clone());
             self.park(resume, to, mask, merge);
             self.resume(resume, p as u32);
-            let next = self.node(from, false);
+            rest.remove(p);
+            let next = self.node(from, false, rest.clone());
             let cond = Cond::Empty(self.parked(p as u32));
             self.end(at, Term::If { cond, then: next, els: resume, likely: None });
             at = next;
@@ -737,7 +774,7 @@ impl<M: Machine> Builder<'_, M> {
 
     /// A back edge: a turn of a loop.
     fn turn(&mut self, from: u32, full: bool, to: u32, may: &BitSet) -> NodeId {
-        let node = self.node(from, full);
+        let node = self.node(from, full, may.clone());
         let turns = self.var(Var::Turns);
         self.op(node, OpKind::Add(-self.price[to as usize]), &[turns], &[turns]);
         debug_assert!(self.entries.contains(&to));

@@ -153,13 +153,18 @@ pub(super) fn classify(plan: &mut Plan, function: &Function, shape: Shape, machi
         classes: vec![Class::Bottom; plan.kinds.len()],
         resumed: resumed(plan, function),
     };
-    for zero in &plan.zeros {
+    for zero in plan.zeros.iter().filter(|zero| !plan.unset.contains(zero)) {
         all.classes[zero.0 as usize] = Class::Uniform(Some(0));
     }
     all.settle(plan);
     // Values that depend on nothing but each other, in code that is not reached: no class was ever known, and other sources vary.
-    let unknown = all.classes.iter_mut().filter(|class| **class == Class::Bottom);
-    if unknown.map(|class| *class = Class::Varying).count() > 0 {
+    let mut unknown = false;
+    for (name, class) in all.classes.iter_mut().enumerate() {
+        if *class == Class::Bottom && !plan.unset.contains(&Name(name as u32)) {
+            (*class, unknown) = (Class::Varying, true);
+        }
+    }
+    if unknown {
         all.settle(plan);
     }
     plan.classes = all.classes;
@@ -229,7 +234,7 @@ impl<M: Machine> Classifier<'_, M> {
         &self.classes[name.0 as usize]
     }
 
-    fn op(&mut self, op: &super::Op, _block: u32, plan: &Plan) -> bool {
+    fn op(&mut self, op: &super::Op, block: u32, plan: &Plan) -> bool {
         match &op.kind {
             OpKind::Inst(site) => {
                 let Some(inst) = site.inst(self.function) else { return false };
@@ -260,9 +265,6 @@ impl<M: Machine> Classifier<'_, M> {
             }
             OpKind::Load(reg) => {
                 // The node that loads belongs to the block that is entered.
-                let block =
-                    plan.nodes.iter().find(|n| n.ops.iter().any(|o| o.defs.first() == op.defs.first()));
-                let block = block.map_or(0, |n| n.block);
                 let mut class = Class::Bottom;
                 match self.resumed.get(&(block, *reg)) {
                     None => class = Class::Varying,

@@ -13,6 +13,7 @@
 //! What it does not do: no LLVM, no instruction selection, no addresses.
 
 mod build;
+mod choices;
 pub mod classes;
 mod park;
 mod ssa;
@@ -375,6 +376,8 @@ pub struct Plan {
     pub resumes: Vec<Resume>,
     /// Values that are zero.
     pub zeros: Vec<Name>,
+    /// Those of them that stand for values which nobody sees, so that they may be of any class.
+    pub unset: Vec<Name>,
     /// By name: whether anything reads it.
     pub needed: Vec<bool>,
 }
@@ -423,8 +426,8 @@ impl Plan {
             if round == ROUNDS {
                 facts.give_up();
             }
-            let mut plan = build::build(function, shape, machine, &facts)?;
-            ssa::rename(&mut plan, function, machine);
+            let graph = build::build(function, shape, machine, &facts)?;
+            let mut plan = ssa::rename(graph, function, machine);
             classes::classify(&mut plan, function, shape, machine);
             if !facts.refine(&plan, function) {
                 return Some(plan);

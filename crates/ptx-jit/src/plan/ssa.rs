@@ -1,14 +1,22 @@
 //! From variables to values: every name is assigned once, phis where paths meet.
 //!
 //! Invariant: afterwards a value's definition dominates its uses; copies and selects between equal values are gone, and so is what
-//! nothing needs. A variable that is read where nothing was written is a zero ([`Plan::zeros`](super::Plan::zeros)).
+//! nothing needs. A variable that is read where nothing was written is a zero ([`Plan::zeros`](super::Plan::zeros)); so is the mask of
+//! parked lanes where none may be, and what was captured for them is anything ([`Plan::unset`](super::Plan::unset)). Without that, each
+//! place where lanes meet would send its variables through every loop around it.
 
-use super::{Kind, Machine, Name, NodeId, Op, OpKind, Phi, Plan, Term};
+use super::build::Graph;
+use super::{Kind, Machine, Name, NodeId, Op, OpKind, Phi, Plan, Term, choices};
+use ptx::analysis::bits::BitSet;
 use ptx::ir::Function;
 use std::collections::HashMap;
 
 struct Renamer<'a> {
     plan: &'a mut Plan,
+    /// By variable: the block whose parked lanes it is about.
+    waits: &'a [Option<u32>],
+    /// By node: where lanes may be parked when it begins.
+    may: &'a [BitSet],
     kinds: Vec<Kind>,
     /// By node: the variables that are assigned, in order.
     assigned: Vec<Vec<Name>>,
@@ -18,34 +26,68 @@ struct Renamer<'a> {
     start: Vec<HashMap<Name, Name>>,
     queue: Vec<(NodeId, Name, Name)>,
     zeros: HashMap<Kind, Name>,
+    unset: HashMap<Kind, Name>,
 }
 
-pub(super) fn rename(plan: &mut Plan, function: &Function, machine: &impl Machine) {
+pub(super) fn rename(graph: Graph, function: &Function, machine: &impl Machine) -> Plan {
+    let Graph { mut plan, waits, may } = graph;
     let count = plan.nodes.len();
     let mut renamer = Renamer {
-        plan,
+        plan: &mut plan,
+        waits: &waits,
+        may: &may,
         kinds: Vec::new(),
         assigned: vec![Vec::new(); count],
         last: vec![HashMap::new(); count],
         start: vec![HashMap::new(); count],
         queue: Vec::new(),
         zeros: HashMap::new(),
+        unset: HashMap::new(),
     };
     renamer.define();
     renamer.uses();
     renamer.fill();
-    let Renamer { kinds, zeros, .. } = renamer;
-    let zeros: Vec<Name> = zeros.into_values().collect();
+    let Renamer { kinds, zeros, unset, .. } = renamer;
+    let sorted = |names: HashMap<Kind, Name>| {
+        let mut names: Vec<Name> = names.into_values().collect();
+        names.sort_unstable();
+        names
+    };
     plan.kinds = kinds;
-    plan.zeros = zeros;
-    simplify(plan);
-    sweep(plan, function, machine);
+    plan.unset = sorted(unset);
+    plan.zeros = sorted(zeros);
+    plan.zeros.extend(&plan.unset);
+    choices::simplify(&mut plan);
+    sweep(&mut plan, function, machine);
+    plan
 }
 
 impl Renamer<'_> {
     fn value(&mut self, kind: Kind) -> Name {
         self.kinds.push(kind);
         Name(self.kinds.len() as u32 - 1)
+    }
+
+    /// The zero of a kind, or what stands for any value of it.
+    fn constant(&mut self, kind: Kind, set: bool) -> Name {
+        let all = if set { &self.zeros } else { &self.unset };
+        if let Some(name) = all.get(&kind) {
+            return *name;
+        }
+        let name = self.value(kind);
+        let all = if set { &mut self.zeros } else { &mut self.unset };
+        all.insert(kind, name);
+        name
+    }
+
+    /// What a variable is where a node begins, if it is about lanes that cannot be parked there.
+    fn meaningless(&mut self, node: usize, variable: Name) -> Option<Name> {
+        let block = self.waits.get(variable.0 as usize).copied().flatten()?;
+        if self.may[node].contains(block as usize) {
+            return None;
+        }
+        let kind = self.plan.kinds[variable.0 as usize];
+        Some(self.constant(kind, kind == Kind::Mask))
     }
 
     /// Gives every assignment a name of its own; uses keep the variables' names until [`Renamer::uses`].
@@ -55,7 +97,10 @@ impl Renamer<'_> {
             for op in &mut ops {
                 for def in &mut op.defs {
                     let variable = *def;
-                    let value = self.value(self.plan.kinds[variable.0 as usize]);
+                    let value = match op.kind {
+                        OpKind::Mask(0) => self.constant(Kind::Mask, true),
+                        _ => self.value(self.plan.kinds[variable.0 as usize]),
+                    };
                     self.last[node].insert(variable, value);
                     self.assigned[node].push(variable);
                     *def = value;
@@ -78,6 +123,7 @@ impl Renamer<'_> {
                     at += 1;
                 }
             }
+            ops.retain(|op| !matches!(op.kind, OpKind::Mask(0)));
             self.plan.nodes[node].ops = ops;
             let mut term = self.plan.nodes[node].term.clone();
             term.for_each_use(&mut |name| *name = self.read(node, &here, *name));
@@ -107,13 +153,13 @@ impl Renamer<'_> {
                 break *value;
             }
             chain.push(at);
+            if let Some(value) = self.meaningless(at, variable) {
+                break value;
+            }
             match self.plan.nodes[at].preds.as_slice() {
                 [] => {
                     let kind = self.plan.kinds[variable.0 as usize];
-                    let known = self.zeros.get(&kind).copied();
-                    let zero = known.unwrap_or_else(|| self.value(kind));
-                    self.zeros.insert(kind, zero);
-                    break zero;
+                    break self.constant(kind, true);
                 }
                 [one] => {
                     at = one.0 as usize;
@@ -140,69 +186,6 @@ impl Renamer<'_> {
             let from = preds.iter().map(|p| self.at_end(p.0 as usize, variable)).collect();
             self.plan.nodes[node.0 as usize].phis.push(Phi { def, from });
         }
-    }
-}
-
-/// Replaces phis and selects that choose between equal values by the value.
-fn simplify(plan: &mut Plan) {
-    let mut stands: Vec<Name> = (0..plan.kinds.len() as u32).map(Name).collect();
-    fn find(stands: &mut [Name], name: Name) -> Name {
-        let mut at = name;
-        while stands[at.0 as usize] != at {
-            let next = stands[at.0 as usize];
-            stands[at.0 as usize] = stands[next.0 as usize];
-            at = next;
-        }
-        at
-    }
-    loop {
-        let mut changed = false;
-        for node in &mut plan.nodes {
-            node.phis.retain_mut(|phi| {
-                let mut only = None;
-                for from in &mut phi.from {
-                    *from = find(&mut stands, *from);
-                    if *from == phi.def {
-                        continue;
-                    }
-                    match only {
-                        None => only = Some(*from),
-                        Some(one) if one == *from => {}
-                        Some(_) => return true,
-                    }
-                }
-                match only {
-                    Some(one) => {
-                        stands[phi.def.0 as usize] = one;
-                        changed = true;
-                        false
-                    }
-                    None => true,
-                }
-            });
-            node.ops.retain_mut(|op| {
-                let (OpKind::SelectMask | OpKind::SelectPred { .. }) = op.kind else { return true };
-                let (a, b) = (find(&mut stands, op.uses[1]), find(&mut stands, op.uses[2]));
-                if a != b {
-                    return true;
-                }
-                stands[op.defs[0].0 as usize] = a;
-                changed = true;
-                false
-            });
-        }
-        if !changed {
-            break;
-        }
-    }
-    for node in &mut plan.nodes {
-        for phi in &mut node.phis {
-            phi.from.iter_mut().for_each(|name| *name = find(&mut stands, *name));
-        }
-        for op in &mut node.ops {
-            op.for_each_use(&mut |name| *name = find(&mut stands, *name));
-        }
-        node.term.for_each_use(&mut |name| *name = find(&mut stands, *name));
     }
 }
 

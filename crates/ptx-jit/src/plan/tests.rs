@@ -73,3 +73,28 @@ fn loops_can_be_left_when_their_turns_are_over() {
     let body = "mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 100; @%p1 bra L; ret;";
     assert!(exits(&plan(body, [64, 1, 1])).iter().any(|why| matches!(why, Why::Yield { .. })));
 }
+
+/// Branches that part lanes and meet again, one after another, in a loop.
+fn joins_in_a_loop(count: u32) -> Plan {
+    let mut body = "mov.u32 %r1, %tid.x; mov.u32 %r2, 0; LOOP: ".to_owned();
+    for at in 0..count {
+        body += &format!(
+            "mad.lo.u32 %r1, %r1, 5, {at}; setp.lt.u32 %p1, %r1, 9; @%p1 bra E{at}; xor.b32 %r3, %r3, %r1; \
+             bra J{at}; E{at}: add.u32 %r3, %r3, 1; J{at}: "
+        );
+    }
+    body += "add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 100; @%p2 bra LOOP; st.global.u32 [%rd1], %r3; ret;";
+    plan(&body, [64, 1, 1])
+}
+
+#[test]
+fn a_plan_grows_with_the_number_of_joins_and_not_with_its_square() {
+    // Phis with each of their operands, operations with each of theirs: what code is made of.
+    let size = |plan: &Plan| -> usize {
+        let phis = plan.nodes.iter().flat_map(|node| &node.phis).map(|phi| 1 + phi.from.len());
+        let ops = plan.nodes.iter().flat_map(|node| &node.ops).map(|op| 1 + op.uses.len());
+        phis.chain(ops).sum()
+    };
+    let (few, many) = (size(&joins_in_a_loop(10)), size(&joins_in_a_loop(80)));
+    assert!(many <= 9 * few, "10 joins: {few}, 80 joins: {many}");
+}
