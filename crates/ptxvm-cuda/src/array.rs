@@ -167,7 +167,7 @@ fn copy(
     let to = pieces(&to, bytes)?;
     let from = pieces(&from, bytes)?;
     queue.perform(when, move || {
-        let (mut to, mut from) = (to.into_iter(), from.into_iter());
+        let (mut to, mut from) = (to.iter().copied(), from.iter().copied());
         let (mut into, mut out) = (to.next(), from.next());
         while let (Some((a, n)), Some((b, m))) = (into, out) {
             let part = n.min(m);

@@ -71,6 +71,7 @@ fn copy(
         Way::Unified => (unified(to)?, unified(from)?),
     };
     if when == When::InTurn
+        && !queue.is_captured()
         && let Side::Host(host) = from
     {
         // The documentation lets memory that is not pinned be reused as soon as the call returns.

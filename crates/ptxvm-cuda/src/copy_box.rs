@@ -122,8 +122,8 @@ fn copy(copy: &Copy3d, (stream, default): (Handle, DefaultStream), when: When) -
     let when = if pageable(&to) || pageable(&from) { When::Now } else { when };
     let width = copy.width;
     queue.perform(when, move || {
-        for (to, from) in to.into_iter().zip(from) {
-            move_bytes(driver, to, from, width)?;
+        for (to, from) in to.iter().zip(&from) {
+            move_bytes(driver, *to, *from, width)?;
         }
         Ok(())
     })

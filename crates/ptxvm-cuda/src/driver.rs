@@ -49,6 +49,8 @@ pub(crate) struct Driver {
     pub(crate) graph_nodes: Handles<()>,
     /// `CUgraphExec`
     pub(crate) executables: Handles<crate::graph::Executable>,
+    /// `CUuserObject`
+    pub(crate) user_objects: Handles<crate::user_object::UserObject>,
     /// `CUevent`
     pub(crate) events: Handles<Event>,
     /// `CUmemoryPool`
@@ -202,6 +204,7 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
             graphs: Handles::default(),
             graph_nodes: Handles::default(),
             executables: Handles::default(),
+            user_objects: Handles::default(),
             pools,
             blocks: Blocks::default(),
             primary: Mutex::default(),

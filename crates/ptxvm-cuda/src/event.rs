@@ -2,13 +2,14 @@
 //!
 //! Invariant: an event that was never recorded counts as reached.
 
+use crate::capture::{Place, Slot};
 use crate::context::{current, named_or_current};
 use crate::driver::driver;
 use crate::entry::entries;
 use crate::ffi::Out;
 use crate::handles::Handle;
 use crate::status::{Answer, Status};
-use crate::stream::queue;
+use crate::stream::{Queue, queue};
 use ptxvm::Mark;
 use std::ffi::c_uint;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +24,8 @@ pub(crate) struct Event {
     context: Arc<crate::context::Context>,
     flags: c_uint,
     mark: Mutex<Option<Mark>>,
+    /// Where it was recorded in a capture, if it was recorded in one last.
+    place: Mutex<Option<Place>>,
 }
 
 impl Event {
@@ -36,8 +39,27 @@ impl Event {
         Arc::ptr_eq(&self.context, context)
     }
 
+    /// Where it was recorded in a capture.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn record(&self, mark: Mark) {
         *self.mark.lock().unwrap_or_else(PoisonError::into_inner) = Some(mark);
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Notes the place in a stream, or in the capture that it takes part in.
+    fn record_in(&self, queue: &Queue) {
+        match queue.slot().and_then(Slot::place) {
+            Some(place) => *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place),
+            None => self.record(queue.record()),
+        }
+    }
+
+    /// Fails where it was recorded in a capture.
+    fn check_reachable(&self) -> Answer {
+        if self.place().is_some() { Err(Status::CapturedEvent) } else { Ok(()) }
     }
 }
 
@@ -65,7 +87,7 @@ entries! { ENTRIES;
         if flags & !7 != 0 || flags & INTERPROCESS != 0 && flags & DISABLE_TIMING == 0 {
             return Err(Status::InvalidValue);
         }
-        event.set(driver.events.insert(Event { context, flags, mark: Mutex::new(None) }))
+        event.set(driver.events.insert(Event { context, flags, mark: Mutex::new(None), place: Mutex::new(None) }))
     }
 
     /// Destroys an event.
@@ -80,7 +102,7 @@ entries! { ENTRIES;
         if !event.belongs_to(&queue.context) {
             return Err(Status::InvalidHandle);
         }
-        event.record(queue.record());
+        event.record_in(&queue);
         Ok(())
     }
 
@@ -94,19 +116,21 @@ entries! { ENTRIES;
         if !event.belongs_to(&queue.context) {
             return Err(Status::InvalidHandle);
         }
-        event.record(queue.record());
+        event.record_in(&queue);
         Ok(())
     }
 
     /// Whether all before it is done.
     fn cuEventQuery(event: Handle) {
         let event = driver()?.events.get(event)?;
+        event.check_reachable()?;
         if event.mark().is_none_or(|mark| mark.is_done()) { event.context.check() } else { Err(Status::NotReady) }
     }
 
     /// Waits until all before it is done.
     fn cuEventSynchronize(event: Handle) {
         let event = driver()?.events.get(event)?;
+        event.check_reachable()?;
         if let Some(mark) = event.mark() {
             mark.wait();
         }

@@ -191,6 +191,11 @@ impl Pointer {
         Self(bytes.as_ptr().cast_mut().cast())
     }
 
+    /// Handles of ours, which stay until C has read them.
+    pub(crate) fn of_handles(handles: &[Handle]) -> Self {
+        Self(handles.as_ptr().cast_mut().cast())
+    }
+
     /// Whether it points to these bytes, which hold no zero. Reads up to the first that differs.
     pub(crate) fn begins_with(self, bytes: &[u8]) -> bool {
         bytes.iter().enumerate().all(|(at, byte)| self.values::<u8>().at(at) == Ok(*byte))

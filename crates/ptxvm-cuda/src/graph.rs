@@ -4,7 +4,7 @@
 //! them, as the documentation says.
 //!
 //! Invariant: an executable graph holds its nodes in an order that respects all edges; a graph with a circle becomes none. What it does not do:
-//! nothing is captured from streams, and copies between arrays are refused.
+//! copies of arrays are refused as nodes, save where they were captured from a stream.
 
 use crate::copy::move_bytes;
 use crate::driver::{Driver, driver};
@@ -15,19 +15,25 @@ use crate::launch::{Size, launch, parameters};
 use crate::log;
 use crate::memory::Side;
 use crate::status::{Answer, Status};
-use crate::stream::queue;
-use std::ffi::{c_char, c_uint};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::stream::{When, queue};
+use crate::user_object::Held;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{c_char, c_int, c_uint};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// `CUgraph`
 #[derive(Default)]
 pub(crate) struct Graph {
     nodes: Mutex<Vec<Node>>,
+    /// Objects of the program that it keeps alive.
+    pub(crate) held: Held,
 }
 
 /// `CUgraphExec`
 pub(crate) struct Executable {
     nodes: Mutex<Vec<(Handle, Work)>>,
+    /// Objects of the program that it keeps alive, and each launch of it.
+    held: Arc<Held>,
 }
 
 /// A node of a graph.
@@ -40,12 +46,18 @@ struct Node {
 
 /// What a node does.
 #[derive(Clone)]
-enum Work {
+pub(crate) enum Work {
     Nothing,
-    Kernel { function: Handle, size: Size, params: Vec<u8> },
+    Kernel {
+        function: Handle,
+        size: Size,
+        params: Vec<u8>,
+    },
     Copy(Box<Copy3D>),
     Set(Set),
     Host(HostFunction, Pointer),
+    /// What was captured from a stream.
+    Again(Arc<dyn Fn() -> Answer + Send + Sync>),
 }
 
 /// `CUDA_KERNEL_NODE_PARAMS_v1`; the later form has more fields behind.
@@ -63,7 +75,7 @@ struct KernelParams {
 /// `CUDA_MEMCPY3D`
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Copy3D {
+pub(crate) struct Copy3D {
     from: End,
     to: End,
     width: usize,
@@ -91,13 +103,26 @@ struct End {
 /// `CUDA_MEMSET_NODE_PARAMS_v1`; the later form has more fields behind.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Set {
+pub(crate) struct Set {
     to: u64,
     pitch: usize,
     value: c_uint,
     element: c_uint,
     width: usize,
     height: usize,
+}
+
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD`: to a stream's device, where it is.
+const UPLOAD: u64 = 2;
+
+/// `CUDA_GRAPH_INSTANTIATE_PARAMS`
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct InstantiateParams {
+    flags: u64,
+    stream: Handle,
+    node: Handle,
+    result: c_int,
 }
 
 /// `CUDA_HOST_NODE_PARAMS_v1`; the later form has more fields behind.
@@ -111,6 +136,25 @@ struct HostParams {
 impl Graph {
     fn nodes(&self) -> MutexGuard<'_, Vec<Node>> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The handles of its nodes.
+    pub(crate) fn handles(&self) -> Vec<Handle> {
+        self.nodes().iter().map(|node| node.handle).collect()
+    }
+
+    /// These nodes, and all that they depend on.
+    pub(crate) fn ancestors(&self, of: &[Handle]) -> HashSet<Handle> {
+        let nodes = self.nodes();
+        let after: HashMap<Handle, &[Handle]> =
+            nodes.iter().map(|node| (node.handle, &node.after[..])).collect();
+        let (mut found, mut open) = (HashSet::new(), of.to_vec());
+        while let Some(node) = open.pop() {
+            if found.insert(node) {
+                open.extend(after.get(&node).copied().unwrap_or_default());
+            }
+        }
+        found
     }
 
     /// Its nodes, each after all that it depends on.
@@ -158,15 +202,28 @@ impl Executable {
 fn add(node: Out<Handle>, graph: Handle, (after, count): (In<Handle>, usize), work: Work) -> Answer {
     let driver = driver()?;
     node.check()?;
+    let after = if count == 0 { Vec::new() } else { after.all(count)? };
+    node.set(append(driver, graph, after, work)?)
+}
+
+/// Adds a node behind those that it depends on.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_HANDLE`, and `CUDA_ERROR_INVALID_VALUE` where it depends on nodes of other graphs.
+pub(crate) fn append(
+    driver: &Driver,
+    graph: Handle,
+    after: Vec<Handle>,
+    work: Work,
+) -> Result<Handle, Status> {
     let graph = driver.graphs.get(graph)?;
-    let after = after.all(count)?;
     let mut nodes = graph.nodes();
     if !after.iter().all(|other| nodes.iter().any(|node| node.handle == *other)) {
         return Err(Status::InvalidValue);
     }
     let handle = driver.graph_nodes.insert(());
     nodes.push(Node { handle, work, after });
-    node.set(handle)
+    Ok(handle)
 }
 
 fn kernel(driver: &Driver, params: In<KernelParams>) -> Result<Work, Status> {
@@ -246,27 +303,40 @@ fn run_set(driver: &Driver, set: &Set) -> Answer {
 /// Puts all nodes into a stream.
 fn run(executable: Handle, stream: (Handle, DefaultStream)) -> Answer {
     let (driver, queue) = queue(stream.0, stream.1)?;
-    let nodes = driver.executables.get(executable)?.nodes().clone();
+    let executable = driver.executables.get(executable)?;
+    let nodes = executable.nodes().clone();
+    // Who hands over memory of the host looks at it without waiting.
+    let when = if driver.vm.reaches_host() { When::Now } else { When::InTurn };
     for (_, work) in nodes {
         match work {
             Work::Nothing => {}
             Work::Kernel { function, size, params } => launch(function, size, stream, |_| Ok(params))?,
-            Work::Copy(copy) => queue.submit(move || run_copy(driver, &copy)),
-            Work::Set(set) => queue.submit(move || run_set(driver, &set)),
+            Work::Copy(copy) => queue.submit(move || run_copy(driver, &copy))?,
+            Work::Set(set) => queue.submit(move || run_set(driver, &set))?,
+            Work::Again(work) => queue.perform(when, move || work())?,
             Work::Host(function, data) => queue.submit(move || {
                 function.call(data);
                 Ok(())
-            }),
+            })?,
         }
     }
-    Ok(())
+    if executable.held.is_empty() {
+        return Ok(());
+    }
+    let held = Arc::clone(&executable.held);
+    queue.submit(move || {
+        let _until_here = &held;
+        Ok(())
+    })
 }
 
 fn instantiate(executable: Out<Handle>, graph: Handle) -> Answer {
     let driver = driver()?;
     executable.check()?;
-    let nodes = driver.graphs.get(graph)?.in_order()?;
-    executable.set(driver.executables.insert(Executable { nodes: Mutex::new(nodes) }))
+    let graph = driver.graphs.get(graph)?;
+    let nodes = graph.in_order()?;
+    let held = Arc::new(graph.held.again()?);
+    executable.set(driver.executables.insert(Executable { nodes: Mutex::new(nodes), held }))
 }
 
 entries! { ENTRIES;
@@ -351,7 +421,7 @@ entries! { ENTRIES;
     /// The nodes of a graph; without a place for them, how many there are.
     fn cuGraphGetNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) {
         let graph = driver()?.graphs.get(graph)?;
-        let found: Vec<Handle> = graph.nodes().iter().map(|node| node.handle).collect();
+        let found = graph.handles();
         if nodes.check().is_ok() {
             let room = In::<usize>::from(count).get()?;
             nodes.set_all(&found[..found.len().min(room)])?;
@@ -372,6 +442,26 @@ entries! { ENTRIES;
     /// Makes a graph executable.
     fn cuGraphInstantiateWithFlags(executable: Out<Handle>, graph: Handle, _flags: u64) {
         instantiate(executable, graph)
+    }
+
+    /// Makes a graph executable, and says how that went.
+    fn cuGraphInstantiateWithParams | cuGraphInstantiateWithParams_ptsz as default (
+        executable: Out<Handle>, graph: Handle, params: Out<InstantiateParams>,
+    ) {
+        let mut given = In::from(params).get()?;
+        if given.flags & UPLOAD != 0 {
+            queue(given.stream, default)?;
+        }
+        let result = instantiate(executable, graph);
+        given.node = Handle::NULL;
+        // `CUDA_GRAPH_INSTANTIATE_SUCCESS`, `..._ERROR`, `..._INVALID_STRUCTURE`
+        given.result = match result {
+            Ok(()) => 0,
+            Err(Status::InvalidValue) => 2,
+            Err(_) => 1,
+        };
+        params.set(given)?;
+        result
     }
 
     /// Gives a launch of an executable graph other parameters.

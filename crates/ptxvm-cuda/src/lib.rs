@@ -11,6 +11,7 @@
 
 mod array;
 mod attributes;
+mod capture;
 mod context;
 mod copy;
 mod copy_box;
@@ -38,3 +39,4 @@ mod stream;
 mod symbols;
 mod texref;
 mod texture;
+mod user_object;

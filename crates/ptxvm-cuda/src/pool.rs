@@ -97,6 +97,7 @@ impl Location {
 fn take(out: Out<u64>, bytes: usize, pool: Option<Handle>, stream: Handle, default: DefaultStream) -> Answer {
     let (driver, queue) = queue(stream, default)?;
     out.check()?;
+    queue.refuse_capture()?;
     let handle = pool.unwrap_or_else(|| current_pool(driver));
     let pool = driver.pools.get(handle).map_err(|_| Status::InvalidValue)?;
     if bytes == 0 {
@@ -135,6 +136,7 @@ entries! { ENTRIES;
         if address == 0 {
             return Ok(());
         }
+        queue.refuse_capture()?;
         let block = driver.blocks.take(address, |kind| matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Managed))?;
         queue.submit(move || {
             if let Kind::Pool(pool) = block.kind
@@ -145,8 +147,7 @@ entries! { ENTRIES;
             // A kernel may have freed it.
             let _freed = driver.vm.free(address);
             Ok(())
-        });
-        Ok(())
+        })
     }
 
     /// The pool that the device began with.

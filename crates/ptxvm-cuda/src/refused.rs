@@ -156,8 +156,6 @@ refused! {
     cuGraphGetRootNodes
     cuGraphHostNodeGetParams
     cuGraphHostNodeSetParams
-    cuGraphInstantiateWithParams
-    cuGraphInstantiateWithParams_ptsz
     cuGraphKernelNodeCopyAttributes
     cuGraphKernelNodeGetAttribute
     cuGraphKernelNodeGetParams
@@ -185,10 +183,8 @@ refused! {
     cuGraphNodeSetEnabled
     cuGraphNodeSetParams
     cuGraphNodeSetParams_v2
-    cuGraphReleaseUserObject
     cuGraphRemoveDependencies
     cuGraphRemoveDependencies_v2
-    cuGraphRetainUserObject
     cuGraphicsEGLRegisterImage
     cuGraphicsGLRegisterBuffer
     cuGraphicsGLRegisterImage
@@ -334,21 +330,13 @@ refused! {
     cuStreamBatchMemOp_ptsz
     cuStreamBatchMemOp_v2
     cuStreamBatchMemOp_v2_ptsz
-    cuStreamBeginCapture
     cuStreamBeginCaptureToCig
     cuStreamBeginCaptureToCig_ptsz
-    cuStreamBeginCaptureToGraph
-    cuStreamBeginCaptureToGraph_ptsz
-    cuStreamBeginCapture_ptsz
-    cuStreamBeginCapture_v2
-    cuStreamBeginCapture_v2_ptsz
     cuStreamBeginRecaptureToGraph
     cuStreamBeginRecaptureToGraph_ptsz
     cuStreamDestroy
-    cuStreamEndCapture
     cuStreamEndCaptureToCig
     cuStreamEndCaptureToCig_ptsz
-    cuStreamEndCapture_ptsz
     cuStreamGetAttribute
     cuStreamGetAttribute_ptsz
     cuStreamGetDevResource
@@ -356,10 +344,6 @@ refused! {
     cuStreamGetGreenCtx
     cuStreamSetAttribute
     cuStreamSetAttribute_ptsz
-    cuStreamUpdateCaptureDependencies
-    cuStreamUpdateCaptureDependencies_ptsz
-    cuStreamUpdateCaptureDependencies_v2
-    cuStreamUpdateCaptureDependencies_v2_ptsz
     cuStreamWaitValue32
     cuStreamWaitValue32_ptsz
     cuStreamWaitValue64
@@ -386,10 +370,6 @@ refused! {
     cuTexRefSetBorderColor
     cuTexRefSetMipmapLevelBias
     cuTexRefSetMipmapLevelClamp
-    cuThreadExchangeStreamCaptureMode
-    cuUserObjectCreate
-    cuUserObjectRelease
-    cuUserObjectRetain
     cuVDPAUCtxCreate
     cuVDPAUCtxCreate_v2
     cuVDPAUGetDevice

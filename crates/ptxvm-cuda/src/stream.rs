@@ -2,10 +2,12 @@
 //!
 //! Invariant: an operation in a stream of a context that a trap has struck, or that is destroyed, does nothing.
 
+use crate::capture::Slot;
 use crate::context::{Context, current, named_or_current};
 use crate::driver::{Driver, driver};
 use crate::entry::{DefaultStream, entries};
 use crate::ffi::{HostFunction, Out, Pointer, StreamCallback};
+use crate::graph::Work;
 use crate::handles::Handle;
 use crate::status::{Answer, Status};
 use ptxvm::{Mark, Stream, StreamKind};
@@ -31,6 +33,8 @@ pub(crate) struct Queue {
     flags: c_uint,
     priority: c_int,
     number: u64,
+    /// Where it is in a capture; the default stream of a context is never captured.
+    slot: Option<Slot>,
 }
 
 thread_local! {
@@ -52,7 +56,7 @@ pub(crate) fn queue(handle: Handle, default: DefaultStream) -> Result<(&'static 
     match (handle, default) {
         (LEGACY, _) | (Handle::NULL, DefaultStream::Legacy) => {
             let stream = Arc::clone(&context.legacy);
-            Ok((driver, Queue { context, stream, flags: 0, priority: 0, number: 1 }))
+            Ok((driver, Queue { context, stream, flags: 0, priority: 0, number: 1, slot: None }))
         }
         (PER_THREAD, _) | (Handle::NULL, DefaultStream::PerThread) => Ok((driver, own(context))),
         _ => {
@@ -70,15 +74,47 @@ fn own(context: Arc<Context>) -> Queue {
             return queue.clone();
         }
         let stream = Arc::new(context.streams.stream(StreamKind::Blocking));
-        let queue = Queue { context, stream, flags: 0, priority: 0, number: next_number() };
+        let queue = Queue {
+            context,
+            stream,
+            flags: 0,
+            priority: 0,
+            number: next_number(),
+            slot: Some(Slot::default()),
+        };
         own.push(queue.clone());
         queue
     })
 }
 
 impl Queue {
-    /// Does something on another thread when its turn comes. What fails there strikes the context.
-    pub(crate) fn submit(&self, work: impl FnOnce() -> Answer + Send + 'static) {
+    /// Where it is in a capture, unless it is never captured.
+    pub(crate) fn slot(&self) -> Option<&Slot> {
+        self.slot.as_ref()
+    }
+
+    /// Whether it is captured.
+    pub(crate) fn is_captured(&self) -> bool {
+        self.slot.as_ref().is_some_and(Slot::is_captured)
+    }
+
+    /// Fails where it is captured, for what cannot be a node of a graph.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`.
+    pub(crate) fn refuse_capture(&self) -> Answer {
+        self.slot.as_ref().map_or(Ok(()), Slot::refuse)
+    }
+
+    /// Does something on another thread when its turn comes, or makes it a node of a graph. What fails there strikes the context.
+    ///
+    /// # Errors
+    /// Those of a capture.
+    pub(crate) fn submit(&self, work: impl Fn() -> Answer + Send + Sync + 'static) -> Answer {
+        self.perform(When::InTurn, work)
+    }
+
+    fn later(&self, work: impl FnOnce() -> Answer + Send + 'static) {
         let context = Arc::clone(&self.context);
         self.stream.submit(move || {
             if context.check().is_ok()
@@ -93,19 +129,23 @@ impl Queue {
     ///
     /// # Errors
     /// What it returns, and what a trap before it left.
-    pub(crate) fn run(&self, work: impl FnOnce() -> Answer) -> Answer {
+    fn run(&self, work: impl FnOnce() -> Answer) -> Answer {
         self.stream.run(|| self.context.check().and_then(|()| work()))
     }
 
-    /// Does something at once where the call is synchronous, else when its turn comes.
+    /// Does something at once where the call is synchronous, else when its turn comes. In a captured stream it becomes a node of a graph, and
+    /// may be done again and again.
     ///
     /// # Errors
-    /// As [`Queue::run`].
-    pub(crate) fn perform(&self, when: When, work: impl FnOnce() -> Answer + Send + 'static) -> Answer {
+    /// As [`Queue::run`], and those of a capture.
+    pub(crate) fn perform(&self, when: When, work: impl Fn() -> Answer + Send + Sync + 'static) -> Answer {
+        if let Some(slot) = self.slot.as_ref().filter(|slot| slot.is_captured()) {
+            return slot.add(Work::Again(Arc::new(work)));
+        }
         match when {
             When::Now => self.run(work),
             When::InTurn => {
-                self.submit(work);
+                self.later(work);
                 Ok(())
             }
         }
@@ -126,6 +166,7 @@ impl Queue {
     /// # Errors
     /// What a trap left.
     pub(crate) fn synchronize(&self) -> Answer {
+        self.refuse_capture()?;
         self.stream.synchronize();
         self.context.check()
     }
@@ -149,7 +190,14 @@ fn create(out: Out<Handle>, flags: c_uint, priority: c_int) -> Answer {
     let kind = if flags & NON_BLOCKING != 0 { StreamKind::Independent } else { StreamKind::Blocking };
     let stream = Arc::new(context.streams.stream(kind));
     let priority = priority.clamp(GREATEST_PRIORITY, 0);
-    out.set(driver.streams.insert(Queue { context, stream, flags, priority, number: next_number() }))
+    out.set(driver.streams.insert(Queue {
+        context,
+        stream,
+        flags,
+        priority,
+        number: next_number(),
+        slot: Some(Slot::default()),
+    }))
 }
 
 /// A number in device memory that a stream compares with.
@@ -190,8 +238,7 @@ fn wait_value(
             std::thread::sleep(std::time::Duration::from_micros(50));
         }
         Ok(())
-    });
-    Ok(())
+    })
 }
 
 fn write_value(
@@ -208,8 +255,7 @@ fn write_value(
     queue.submit(move || {
         let value = value.to_le_bytes();
         driver.vm.write(address, &value[..bytes]).map_err(|_| Status::IllegalAddress)
-    });
-    Ok(())
+    })
 }
 
 fn check_range(driver: &Driver, address: u64, bytes: usize) -> Answer {
@@ -242,6 +288,7 @@ entries! { ENTRIES;
     /// Whether a stream is done.
     fn cuStreamQuery | cuStreamQuery_ptsz as default (stream: Handle) {
         let (_, queue) = queue(stream, default)?;
+        queue.refuse_capture()?;
         if queue.stream.is_idle() { queue.context.check() } else { Err(Status::NotReady) }
     }
 
@@ -251,7 +298,12 @@ entries! { ENTRIES;
         if flags > 1 {
             return Err(Status::InvalidValue);
         }
-        if let Some(mark) = driver.events.get(event)?.mark() {
+        let event = driver.events.get(event)?;
+        if let Some(place) = event.place() {
+            return queue.slot.as_ref().ok_or(Status::StreamCaptureImplicit)?.join(place);
+        }
+        queue.slot.as_ref().map_or(Ok(()), Slot::isolate)?;
+        if let Some(mark) = event.mark() {
             queue.wait(&mark);
         }
         Ok(())
@@ -289,45 +341,6 @@ entries! { ENTRIES;
         id.set(queue(stream, default)?.1.number)
     }
 
-    /// Whether it is being captured: never.
-    fn cuStreamIsCapturing | cuStreamIsCapturing_ptsz as default (stream: Handle, status: Out<c_int>) {
-        queue(stream, default)?;
-        status.set(0)
-    }
-
-    /// The capture that it takes part in: none.
-    fn cuStreamGetCaptureInfo_v2 | cuStreamGetCaptureInfo_v2_ptsz as default (
-        stream: Handle, status: Out<c_int>, id: Out<u64>, graph: Out<Handle>, nodes: Out<Pointer>, count: Out<usize>,
-    ) {
-        queue(stream, default)?;
-        status.set(0)?;
-        id.set_optional(0)?;
-        graph.set_optional(Handle::NULL)?;
-        nodes.set_optional(Pointer::NULL)?;
-        count.set_optional(0)
-    }
-
-    /// The capture that it takes part in: none.
-    fn cuStreamGetCaptureInfo_v3 | cuStreamGetCaptureInfo_v3_ptsz as default (
-        stream: Handle, status: Out<c_int>, id: Out<u64>, graph: Out<Handle>, nodes: Out<Pointer>, edges: Out<Pointer>,
-        count: Out<usize>,
-    ) {
-        queue(stream, default)?;
-        status.set(0)?;
-        id.set_optional(0)?;
-        graph.set_optional(Handle::NULL)?;
-        nodes.set_optional(Pointer::NULL)?;
-        edges.set_optional(Pointer::NULL)?;
-        count.set_optional(0)
-    }
-
-    /// The capture that it takes part in: none.
-    fn cuStreamGetCaptureInfo | cuStreamGetCaptureInfo_ptsz as default (stream: Handle, status: Out<c_int>, id: Out<u64>) {
-        queue(stream, default)?;
-        status.set(0)?;
-        id.set_optional(0)
-    }
-
     /// Attributes of a stream are noted nowhere: they make no difference.
     fn cuStreamCopyAttributes | cuStreamCopyAttributes_ptsz as default (to: Handle, from: Handle) {
         queue(to, default)?;
@@ -350,8 +363,7 @@ entries! { ENTRIES;
         queue.submit(move || {
             function.call(data);
             Ok(())
-        });
-        Ok(())
+        })
     }
 
     /// Calls a function of the host when all before is done.
@@ -363,8 +375,7 @@ entries! { ENTRIES;
         queue.submit(move || {
             function.call(data);
             Ok(())
-        });
-        Ok(())
+        })
     }
 
     /// Calls a function of the host when all before is done, also after a trap.
@@ -376,6 +387,7 @@ entries! { ENTRIES;
         if flags != 0 {
             return Err(Status::InvalidValue);
         }
+        queue.refuse_capture()?;
         let context = Arc::clone(&queue.context);
         queue.stream.submit(move || {
             let status = context.check().err().unwrap_or(Status::Success);

@@ -38,6 +38,8 @@ pub(crate) const TABLES: &[&[Entry]] = &[
     crate::texref::ENTRIES,
     crate::stream::ENTRIES,
     crate::event::ENTRIES,
+    crate::capture::ENTRIES,
+    crate::user_object::ENTRIES,
     crate::refused::ENTRIES,
 ];
 

@@ -1,0 +1,336 @@
+//! Capture of streams: what is put into a stream becomes nodes of a graph, and runs when the graph is launched.
+//!
+//! A capture begins in one stream; others join it when they wait for an event that was recorded in it. Each stream of a capture knows after which nodes its
+//! next one comes.
+//!
+//! Invariant: while a stream is captured nothing of it runs; what cannot be a node is refused, and with it the whole capture. What it does not do:
+//! allocations and callbacks of streams are no nodes here, and the modes that guard other calls of the process make no difference.
+
+use crate::driver::driver;
+use crate::entry::{DefaultStream, entries};
+use crate::ffi::{In, Out, Pointer};
+use crate::graph::{Graph, Work, append};
+use crate::handles::Handle;
+use crate::status::{Answer, Status};
+use crate::stream::queue;
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_int, c_uint};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// `CU_STREAM_CAPTURE_STATUS_NONE`, `..._ACTIVE`, `..._INVALIDATED`
+const STATUS: [c_int; 3] = [0, 1, 2];
+
+/// A capture that was begun.
+pub(crate) struct Capture {
+    id: u64,
+    graph: Handle,
+    /// The stream that it was begun in.
+    origin: Slot,
+    /// Streams that take part, with that one.
+    streams: Mutex<Vec<Slot>>,
+    /// Something happened that no graph can do.
+    invalid: AtomicBool,
+    ended: AtomicBool,
+}
+
+/// Where a stream is in a capture.
+#[derive(Clone)]
+pub(crate) struct Place {
+    capture: Arc<Capture>,
+    /// What the next node depends on.
+    after: Vec<Handle>,
+}
+
+/// The place of a stream, if it is captured; all handles of the stream share it.
+#[derive(Clone, Default)]
+pub(crate) struct Slot(Arc<Mutex<Option<Place>>>);
+
+thread_local! {
+    /// `CUstreamCaptureMode` of this thread.
+    static MODE: Cell<c_int> = const { Cell::new(0) };
+    /// The nodes that `cuStreamGetCaptureInfo` gave last: they stay until the next call.
+    static GIVEN: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, Option<Place>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the stream is.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.lock().clone()
+    }
+
+    /// Whether the stream is captured.
+    pub(crate) fn is_captured(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    /// Fails where the stream is captured, and spoils the capture: for what cannot be a node.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`.
+    pub(crate) fn refuse(&self) -> Answer {
+        match &*self.lock() {
+            None => Ok(()),
+            Some(place) => {
+                place.capture.invalid.store(true, Ordering::Relaxed);
+                Err(Status::StreamCaptureUnsupported)
+            }
+        }
+    }
+
+    /// Makes something the next node.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`.
+    pub(crate) fn add(&self, work: Work) -> Answer {
+        let mut place = self.lock();
+        let place = place.as_mut().ok_or(Status::StreamCaptureInvalidated)?;
+        place.capture.check()?;
+        let node = append(driver()?, place.capture.graph, place.after.clone(), work)?;
+        place.after = vec![node];
+        Ok(())
+    }
+
+    /// What comes next also waits for a place that an event has.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_CAPTURED_EVENT` where that capture has ended, `CUDA_ERROR_STREAM_CAPTURE_MERGE` where the stream is in another.
+    pub(crate) fn join(&self, event: Place) -> Answer {
+        if event.capture.ended.load(Ordering::Relaxed) {
+            return Err(Status::CapturedEvent);
+        }
+        event.capture.check()?;
+        let mut place = self.lock();
+        match &mut *place {
+            None => {
+                event.capture.streams().push(self.clone());
+                *place = Some(event);
+            }
+            Some(place) if Arc::ptr_eq(&place.capture, &event.capture) => {
+                let new =
+                    event.after.into_iter().filter(|node| !place.after.contains(node)).collect::<Vec<_>>();
+                place.after.extend(new);
+            }
+            Some(place) => {
+                place.capture.invalid.store(true, Ordering::Relaxed);
+                return Err(Status::StreamCaptureMerge);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails where the stream is captured, for an event from outside.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_STREAM_CAPTURE_ISOLATION`.
+    pub(crate) fn isolate(&self) -> Answer {
+        self.refuse().map_err(|_| Status::StreamCaptureIsolation)
+    }
+}
+
+impl Capture {
+    fn check(&self) -> Answer {
+        if self.invalid.load(Ordering::Relaxed) { Err(Status::StreamCaptureInvalidated) } else { Ok(()) }
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Vec<Slot>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn begin(
+    (stream, default): (Handle, DefaultStream),
+    into: Option<(Handle, Vec<Handle>)>,
+    mode: c_int,
+) -> Answer {
+    let (driver, queue) = queue(stream, default)?;
+    if !(0..=2).contains(&mode) {
+        return Err(Status::InvalidValue);
+    }
+    let slot = queue.slot().ok_or(Status::StreamCaptureUnsupported)?;
+    let mut place = slot.lock();
+    if place.is_some() {
+        return Err(Status::IllegalState);
+    }
+    let (graph, after) = match into {
+        Some((graph, after)) => {
+            let nodes = driver.graphs.get(graph)?.handles();
+            if !after.iter().all(|node| nodes.contains(node)) {
+                return Err(Status::InvalidValue);
+            }
+            (graph, after)
+        }
+        None => (driver.graphs.insert(Graph::default()), Vec::new()),
+    };
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let capture = Arc::new(Capture {
+        id: NEXT.fetch_add(1, Ordering::Relaxed),
+        graph,
+        origin: slot.clone(),
+        streams: Mutex::new(vec![slot.clone()]),
+        invalid: AtomicBool::new(false),
+        ended: AtomicBool::new(false),
+    });
+    *place = Some(Place { capture, after });
+    Ok(())
+}
+
+fn end((stream, default): (Handle, DefaultStream), out: Out<Handle>) -> Answer {
+    let (driver, queue) = queue(stream, default)?;
+    out.check()?;
+    let slot = queue.slot().ok_or(Status::IllegalState)?;
+    let place = slot.place().ok_or(Status::IllegalState)?;
+    let capture = place.capture;
+    if !Arc::ptr_eq(&capture.origin.0, &slot.0) {
+        return Err(Status::StreamCaptureUnmatched);
+    }
+    capture.ended.store(true, Ordering::Relaxed);
+    let graph = driver.graphs.get(capture.graph)?;
+    let before = graph.ancestors(&place.after);
+    let mut joined = true;
+    for slot in capture.streams().drain(..) {
+        let other = slot.lock().take();
+        joined &= other.is_none_or(|other| other.after.iter().all(|node| before.contains(node)));
+    }
+    let result = match capture.check() {
+        Ok(()) if !joined => Err(Status::StreamCaptureUnjoined),
+        result => result,
+    };
+    match result {
+        Ok(()) => out.set(capture.graph),
+        Err(status) => {
+            driver.graphs.remove(capture.graph)?;
+            out.set(Handle::NULL)?;
+            Err(status)
+        }
+    }
+}
+
+/// Tells of a stream's capture; what follows it is written only where there is one.
+fn info((stream, default): (Handle, DefaultStream), status: Out<c_int>) -> Result<Option<Place>, Status> {
+    let (_, queue) = queue(stream, default)?;
+    let place = queue.slot().and_then(Slot::place);
+    status.set(match &place {
+        None => STATUS[0],
+        Some(place) if place.capture.check().is_ok() => STATUS[1],
+        Some(_) => STATUS[2],
+    })?;
+    Ok(place)
+}
+
+/// The same with the graph, and what the next node depends on.
+fn whole_info(
+    stream: (Handle, DefaultStream),
+    status: Out<c_int>,
+    (id, graph): (Out<u64>, Out<Handle>),
+    (nodes, count): (Out<Pointer>, Out<usize>),
+) -> Answer {
+    let place = info(stream, status)?;
+    id.set_optional(place.as_ref().map_or(0, |place| place.capture.id))?;
+    graph.set_optional(place.as_ref().map_or(Handle::NULL, |place| place.capture.graph))?;
+    let after = place.map_or_else(Vec::new, |place| place.after);
+    count.set_optional(after.len())?;
+    GIVEN.with_borrow_mut(|given| {
+        *given = after;
+        nodes.set_optional(if given.is_empty() { Pointer::NULL } else { Pointer::of_handles(given) })
+    })
+}
+
+/// Adds to what the next node depends on, or sets it.
+fn update(stream: (Handle, DefaultStream), (nodes, count): (In<Handle>, usize), flags: c_uint) -> Answer {
+    let (driver, queue) = queue(stream.0, stream.1)?;
+    let nodes = if count == 0 { Vec::new() } else { nodes.all(count)? };
+    let slot = queue.slot().ok_or(Status::IllegalState)?;
+    let mut place = slot.lock();
+    let place = place.as_mut().ok_or(Status::IllegalState)?;
+    let known = driver.graphs.get(place.capture.graph)?.handles();
+    if flags > 1 || !nodes.iter().all(|node| known.contains(node)) {
+        return Err(Status::InvalidValue);
+    }
+    if flags == 1 {
+        place.after = nodes;
+    } else {
+        let new = nodes.into_iter().filter(|node| !place.after.contains(node)).collect::<Vec<_>>();
+        place.after.extend(new);
+    }
+    Ok(())
+}
+
+entries! { ENTRIES;
+    /// Begins to capture a stream.
+    fn cuStreamBeginCapture | cuStreamBeginCapture_ptsz as default (stream: Handle) {
+        begin((stream, default), None, 0)
+    }
+
+    /// Begins to capture a stream.
+    fn cuStreamBeginCapture_v2 | cuStreamBeginCapture_v2_ptsz as default (stream: Handle, mode: c_int) {
+        begin((stream, default), None, mode)
+    }
+
+    /// Begins to capture a stream into a graph.
+    fn cuStreamBeginCaptureToGraph | cuStreamBeginCaptureToGraph_ptsz as default (
+        stream: Handle, graph: Handle, after: In<Handle>, _edges: Pointer, count: usize, mode: c_int,
+    ) {
+        let after = if count == 0 { Vec::new() } else { after.all(count)? };
+        begin((stream, default), Some((graph, after)), mode)
+    }
+
+    /// Ends a capture: its graph.
+    fn cuStreamEndCapture | cuStreamEndCapture_ptsz as default (stream: Handle, graph: Out<Handle>) {
+        end((stream, default), graph)
+    }
+
+    /// Whether a stream is captured.
+    fn cuStreamIsCapturing | cuStreamIsCapturing_ptsz as default (stream: Handle, status: Out<c_int>) {
+        info((stream, default), status).map(|_| ())
+    }
+
+    /// The capture that a stream takes part in.
+    fn cuStreamGetCaptureInfo | cuStreamGetCaptureInfo_ptsz as default (stream: Handle, status: Out<c_int>, id: Out<u64>) {
+        let place = info((stream, default), status)?;
+        id.set_optional(place.map_or(0, |place| place.capture.id))
+    }
+
+    /// The capture that a stream takes part in, with its graph.
+    fn cuStreamGetCaptureInfo_v2 | cuStreamGetCaptureInfo_v2_ptsz as default (
+        stream: Handle, status: Out<c_int>, id: Out<u64>, graph: Out<Handle>, nodes: Out<Pointer>, count: Out<usize>,
+    ) {
+        whole_info((stream, default), status, (id, graph), (nodes, count))
+    }
+
+    /// The capture that a stream takes part in, with its graph; edges carry nothing.
+    fn cuStreamGetCaptureInfo_v3 | cuStreamGetCaptureInfo_v3_ptsz as default (
+        stream: Handle, status: Out<c_int>, id: Out<u64>, graph: Out<Handle>, nodes: Out<Pointer>, edges: Out<Pointer>,
+        count: Out<usize>,
+    ) {
+        edges.set_optional(Pointer::NULL)?;
+        whole_info((stream, default), status, (id, graph), (nodes, count))
+    }
+
+    /// Changes what the next node of a captured stream depends on.
+    fn cuStreamUpdateCaptureDependencies | cuStreamUpdateCaptureDependencies_ptsz as default (
+        stream: Handle, nodes: In<Handle>, count: usize, flags: c_uint,
+    ) {
+        update((stream, default), (nodes, count), flags)
+    }
+
+    /// Changes what the next node of a captured stream depends on; edges carry nothing.
+    fn cuStreamUpdateCaptureDependencies_v2 | cuStreamUpdateCaptureDependencies_v2_ptsz as default (
+        stream: Handle, nodes: In<Handle>, _edges: Pointer, count: usize, flags: c_uint,
+    ) {
+        update((stream, default), (nodes, count), flags)
+    }
+
+    /// Notes the thread's mode, and gives the one before. It makes no difference.
+    fn cuThreadExchangeStreamCaptureMode(mode: Out<c_int>) {
+        let new = In::from(mode).get()?;
+        if !(0..=2).contains(&new) {
+            return Err(Status::InvalidValue);
+        }
+        mode.set(MODE.replace(new))
+    }
+}

@@ -1,0 +1,146 @@
+//! User objects: things of the program that graphs keep alive.
+//!
+//! A program makes one with a function that ends it, and hands references to graphs; when the last reference goes, the function is called.
+//!
+//! Invariant: the function is called once, and not before the last launch that needs the object is done. What it does not do: it is called on whichever
+//! thread gives up the last reference.
+
+use crate::driver::driver;
+use crate::entry::entries;
+use crate::ffi::{HostFunction, Out, Pointer};
+use crate::handles::Handle;
+use crate::status::{Answer, Status};
+use std::ffi::c_uint;
+use std::sync::{Mutex, PoisonError};
+
+/// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, the only flag.
+const NO_DESTRUCTOR_SYNC: c_uint = 1;
+/// `CU_GRAPH_USER_OBJECT_MOVE`
+const MOVE: c_uint = 1;
+
+/// `CUuserObject`
+pub(crate) struct UserObject {
+    references: Mutex<u64>,
+    end: HostFunction,
+    data: Pointer,
+}
+
+/// References that a graph, or what was made of it, has. They are given up with it.
+#[derive(Default)]
+pub(crate) struct Held(Mutex<Vec<Handle>>);
+
+impl Held {
+    /// The same references once more.
+    ///
+    /// # Errors
+    /// Those of a driver that was never started.
+    pub(crate) fn again(&self) -> Result<Self, Status> {
+        let handles = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for handle in &handles {
+            retain(*handle, 1)?;
+        }
+        Ok(Self(Mutex::new(handles)))
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    fn add(&self, handle: Handle, count: c_uint) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.extend(std::iter::repeat_n(handle, count as usize));
+    }
+
+    fn take(&self, handle: Handle, count: c_uint) -> Answer {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.iter().filter(|found| **found == handle).count() < count as usize {
+            return Err(Status::InvalidValue);
+        }
+        for _ in 0..count {
+            if let Some(at) = held.iter().position(|found| *found == handle) {
+                held.swap_remove(at);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        for handle in self.0.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let _given_up_by_the_program = release(handle, 1);
+        }
+    }
+}
+
+fn retain(object: Handle, count: c_uint) -> Answer {
+    let object = driver()?.user_objects.get(object).map_err(|_| Status::InvalidValue)?;
+    if count == 0 {
+        return Err(Status::InvalidValue);
+    }
+    *object.references.lock().unwrap_or_else(PoisonError::into_inner) += u64::from(count);
+    Ok(())
+}
+
+fn release(handle: Handle, count: c_uint) -> Answer {
+    let driver = driver()?;
+    let object = driver.user_objects.get(handle).map_err(|_| Status::InvalidValue)?;
+    let left = {
+        let mut references = object.references.lock().unwrap_or_else(PoisonError::into_inner);
+        *references = match references.checked_sub(count.into()) {
+            Some(left) if count > 0 => left,
+            _ => return Err(Status::InvalidValue),
+        };
+        *references
+    };
+    if left == 0 && driver.user_objects.remove(handle).is_ok() {
+        object.end.call(object.data);
+    }
+    Ok(())
+}
+
+entries! { ENTRIES;
+    /// Makes an object of the program that graphs can keep alive.
+    fn cuUserObjectCreate(object: Out<Handle>, data: Pointer, end: HostFunction, references: c_uint, flags: c_uint) {
+        let driver = driver()?;
+        object.check()?;
+        end.check()?;
+        if flags != NO_DESTRUCTOR_SYNC || references == 0 {
+            return Err(Status::InvalidValue);
+        }
+        object.set(driver.user_objects.insert(UserObject { references: Mutex::new(references.into()), end, data }))
+    }
+
+    /// Adds references to an object of the program.
+    fn cuUserObjectRetain(object: Handle, count: c_uint) {
+        retain(object, count)
+    }
+
+    /// Gives up references to an object of the program; with the last it is ended.
+    fn cuUserObjectRelease(object: Handle, count: c_uint) {
+        release(object, count)
+    }
+
+    /// Gives a graph references to an object of the program: new ones, or the caller's own.
+    fn cuGraphRetainUserObject(graph: Handle, object: Handle, count: c_uint, flags: c_uint) {
+        let driver = driver()?;
+        let graph = driver.graphs.get(graph).map_err(|_| Status::InvalidValue)?;
+        if flags & !MOVE != 0 || count == 0 {
+            return Err(Status::InvalidValue);
+        }
+        driver.user_objects.get(object).map_err(|_| Status::InvalidValue)?;
+        if flags & MOVE == 0 {
+            retain(object, count)?;
+        }
+        graph.held.add(object, count);
+        Ok(())
+    }
+
+    /// Takes references to an object of the program from a graph.
+    fn cuGraphReleaseUserObject(graph: Handle, object: Handle, count: c_uint) {
+        let graph = driver()?.graphs.get(graph).map_err(|_| Status::InvalidValue)?;
+        graph.held.take(object, count)?;
+        release(object, count)
+    }
+}
