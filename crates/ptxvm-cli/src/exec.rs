@@ -23,6 +23,12 @@ pub(crate) fn exec(options: &ExecOptions) -> Result<u8, UsageError> {
     let Some((program, arguments)) = options.command.split_first() else {
         return Err("name a command after `--`".into());
     };
+    if let Some(option) = program.to_str().filter(|program| program.starts_with('-')) {
+        return Err(match option.split('=').next() {
+            Some("--tool") => "`exec` has no tools yet: run the program without `--tool`".into(),
+            _ => format!("`exec` has no option `{option}`; `ptxvm exec --help` lists them").into(),
+        });
+    }
     let folder = Folder::make(options.library_path.as_deref())?;
     let mut command = Command::new(program);
     command.args(arguments);

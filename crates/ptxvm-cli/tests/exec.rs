@@ -66,6 +66,9 @@ fn libraries_stand_under_the_names_that_programs_ask_for() {
         ("libcudart.so.12", &runtime),
         ("libcudart.so.13", &runtime),
         ("libgpuocelot.so", &driver),
+        ("libnvJitLink.so", &driver),
+        ("libnvJitLink.so.12", &driver),
+        ("libnvJitLink.so.13", &driver),
     ];
     let expected: String = expected.iter().map(|(name, file)| format!("{name} {file}\n")).collect();
     assert_eq!(found, expected);
@@ -92,6 +95,22 @@ fn caches_are_empty_and_gone_afterwards() {
     let folder = out(&libraries.shell(script));
     assert!(folder.contains("triton"), "{folder}");
     assert!(!Path::new(folder.trim()).exists());
+}
+
+#[test]
+fn options_that_do_not_exist_are_refused_and_nothing_runs() {
+    let libraries = Libraries::new("options");
+    for (option, says) in [
+        ("--tool", "`exec` has no tools yet"),
+        ("--tool=memcheck", "no tools yet"),
+        ("--twol", "no option `--twol`"),
+    ] {
+        let output = libraries.exec(&[option, "memcheck"], &["echo", "it ran"]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(output.stdout.is_empty());
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(message.contains(says), "{message}");
+    }
 }
 
 #[test]

@@ -79,7 +79,14 @@ pub(crate) struct Text {
 /// # Errors
 /// `CUDA_ERROR_INVALID_IMAGE` for a null pointer and for a damaged container, `CUDA_ERROR_NO_BINARY_FOR_GPU` where it holds no PTX that suits.
 pub(crate) fn texts(image: Pointer) -> Result<Vec<(String, String)>, Status> {
-    let sm = driver()?.settings.capability as u32;
+    texts_for(image, driver()?.settings.capability as u32)
+}
+
+/// The same for a device of that compute capability (80 is 8.0).
+///
+/// # Errors
+/// As [`texts`].
+pub(crate) fn texts_for(image: Pointer, sm: u32) -> Result<Vec<(String, String)>, Status> {
     let texts = Image::capture(image).and_then(|image| image.texts(sm)).map_err(|refusal| refusal.said())?;
     let named =
         |text: Text| (if text.name.is_empty() { "<module>".to_owned() } else { text.name }, text.text);

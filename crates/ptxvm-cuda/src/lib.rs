@@ -30,6 +30,7 @@ mod link;
 mod log;
 mod memory;
 mod module;
+mod nvjitlink;
 mod occupancy;
 mod pool;
 mod ptx_run;

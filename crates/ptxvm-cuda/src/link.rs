@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 const MARK: &str = "// ptxvm linked image ";
 
 /// What archives of objects begin with.
-const ARCHIVE: &[u8] = b"!<arch>\n";
+pub(crate) const ARCHIVE: &[u8] = b"!<arch>\n";
 
 /// Texts that are to be linked.
 #[derive(Default)]
@@ -34,7 +34,7 @@ pub(crate) struct Link {
 }
 
 /// Texts as one image.
-fn bundle(texts: &[(String, String)]) -> String {
+pub(crate) fn bundle(texts: &[(String, String)]) -> String {
     let one = |(name, text): &(String, String)| {
         format!("{MARK}{} {}\n{text}\n", text.len(), name.replace('\n', " "))
     };

@@ -57,6 +57,13 @@ impl Module {
     }
 }
 
+/// Adds CUDA's device library where a text needs it.
+pub(crate) fn with_device_library(texts: &mut Vec<(&str, &str)>) {
+    if texts.iter().any(|(_, text)| DEVICE_FUNCTIONS.iter().any(|name| text.contains(name))) {
+        texts.push(("<device library>", DEVICE_LIBRARY));
+    }
+}
+
 /// Checks, links and loads PTX texts. Diagnostics go to the log of `options`, or to standard error.
 ///
 /// # Errors
@@ -68,9 +75,7 @@ pub(crate) fn load_texts(
 ) -> Result<ptxvm::Module, Status> {
     let began = Instant::now();
     let mut texts: Vec<_> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    if texts.iter().any(|(_, text)| DEVICE_FUNCTIONS.iter().any(|name| text.contains(name))) {
-        texts.push(("<device library>", DEVICE_LIBRARY));
-    }
+    with_device_library(&mut texts);
     let checked = ptxvm::link(&texts, &CheckOptions::default());
     let mut report = |diagnostics: &[ptxvm::Diagnostic]| {
         for diagnostic in diagnostics {

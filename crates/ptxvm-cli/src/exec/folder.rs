@@ -6,8 +6,16 @@ use crate::UsageError;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// The names under which programs look for the driver.
-const DRIVER_NAMES: &[&str] = &["libcuda.so.1", "libcuda.so", "libgpuocelot.so"];
+/// The names under which programs look for the driver, and for what else stands in the same file: `ptx_run`, and a linker with nvJitLink's interface.
+/// Who has loaded the driver and asks the loader whether it has nvJitLink already is told yes, as it is the same file.
+const DRIVER_NAMES: &[&str] = &[
+    "libcuda.so.1",
+    "libcuda.so",
+    "libgpuocelot.so",
+    "libnvJitLink.so.12",
+    "libnvJitLink.so.13",
+    "libnvJitLink.so",
+];
 /// The runtime's libraries: the file that cargo builds, and its names.
 const RUNTIMES: &[(&str, &[&str])] =
     &[("libptxvm_cudart.so", &["libcudart.so.12", "libcudart.so.13", "libcudart.so"])];

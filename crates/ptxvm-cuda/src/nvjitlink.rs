@@ -1,0 +1,330 @@
+//! nvJitLink's interface over our linker, for clients that link by it and not by the driver.
+//!
+//! The library stands under that name, too (`ptxvm exec` sees to it). It takes PTX, fat binaries that hold PTX, and what it linked before; what it gives as
+//! machine code is what [`crate::link`] gives: text, which `cuModuleLoadData` takes.
+//!
+//! It says that it is of CUDA 12.0. Of later ones clients expect that it takes NVVM's representation for link-time optimisation, which is not PTX; with this
+//! version they hand over PTX.
+//!
+//! Invariant: an image is given only where its texts fit together; a handle is a number, and never followed. What it does not do: what no input defines is
+//! found when the image is loaded, as a later link may define it; nothing is optimised across inputs; the linked program is not given as one PTX text.
+//! Only the plain names are there, which is what is looked up at run time.
+
+use crate::ffi::{HostBytes, In, Out, Pointer, Text};
+use crate::handles::{Handle, Handles};
+use crate::link::{ARCHIVE, bundle, linked};
+use crate::{image, log};
+use ptxvm::{CheckOptions, Severity};
+use std::ffi::{c_char, c_int, c_uint};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// `nvJitLinkResult`, those that we give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub(crate) enum Outcome {
+    Success = 0,
+    UnrecognizedOption = 1,
+    MissingArch = 2,
+    InvalidInput = 3,
+    PtxCompile = 4,
+    Internal = 6,
+    UnrecognizedInput = 8,
+}
+
+/// What the entry points' bodies give.
+type Answer = Result<(), Outcome>;
+
+/// The version that it says it is of.
+const VERSION: (c_uint, c_uint) = (12, 0);
+
+/// Options, without what follows `=` or `:`, that concern machine code or messages only.
+const OPTIONS: &[&str] = &[
+    "-O",
+    "-O0",
+    "-O1",
+    "-O2",
+    "-O3",
+    "-Xnvvm",
+    "-Xptxas",
+    "-device-stack-protector",
+    "-fma",
+    "-ftz",
+    "-g",
+    "-jump-table-density",
+    "-kernels-used",
+    "-lineinfo",
+    "-maxrregcount",
+    "-no-cache",
+    "-optimize-unused-variables",
+    "-prec-div",
+    "-prec-sqrt",
+    "-split-compile",
+    "-split-compile-extended",
+    "-time",
+    "-v",
+    "-variables-used",
+    "-verbose",
+];
+
+/// One link.
+#[derive(Default)]
+struct Link {
+    /// Compute capability of the device to link for: 80 is 8.0.
+    capability: u32,
+    texts: Vec<(String, String)>,
+    image: Option<String>,
+    errors: String,
+    notes: String,
+}
+
+type Links = Handles<Mutex<Link>>;
+
+fn links() -> &'static Links {
+    static LINKS: OnceLock<Links> = OnceLock::new();
+    LINKS.get_or_init(Links::default)
+}
+
+fn find(handle: Handle) -> Result<Arc<Mutex<Link>>, Outcome> {
+    links().find(handle).ok_or(Outcome::InvalidInput)
+}
+
+/// Runs the body of an entry point.
+fn enter(name: &str, body: impl FnOnce() -> Answer) -> Outcome {
+    let outcome = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => Outcome::Success,
+        Ok(Err(outcome)) => outcome,
+        Err(_) => {
+            log::say(&format!(
+                "ptxvm bug: `{name}` failed in itself; please report it with the program and this text"
+            ));
+            Outcome::Internal
+        }
+    };
+    if outcome != Outcome::Success {
+        log::note(&format!("{name}: {outcome:?}"));
+    }
+    outcome
+}
+
+/// Runs the body of an entry point on its link.
+fn on(name: &str, handle: Handle, body: impl FnOnce(&mut Link) -> Answer) -> Outcome {
+    enter(name, || body(&mut find(handle)?.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// Reads the options.
+fn options(given: &[String]) -> Result<Link, Outcome> {
+    let mut arch = None;
+    for option in given {
+        let (name, value) = option.split_once(['=', ':']).unwrap_or((option, ""));
+        match name {
+            "-arch" => {
+                let number = value.trim_start_matches("sm_").trim_start_matches("compute_");
+                let number = number.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
+                arch = Some(number.parse().map_err(|_| Outcome::UnrecognizedOption)?);
+            }
+            _ if OPTIONS.contains(&name) => {}
+            _ => {
+                log::note(&format!("nvJitLink: `{option}` is not supported"));
+                return Err(Outcome::UnrecognizedOption);
+            }
+        }
+    }
+    let capability = arch.ok_or(Outcome::MissingArch)?;
+    Ok(Link { capability, ..Link::default() })
+}
+
+impl Link {
+    /// Adds an input of a kind (`nvJitLinkInputType`).
+    fn add(&mut self, kind: c_int, mut bytes: Vec<u8>, name: &str) -> Answer {
+        match kind {
+            1 | 2 | 4 | 5 | 6 | 10 => {}
+            3 => {
+                self.errors +=
+                    &format!("{name}: NVVM's representation for link-time optimisation is not PTX\n");
+                return Err(Outcome::UnrecognizedInput);
+            }
+            _ => return Err(Outcome::InvalidInput),
+        }
+        if bytes.starts_with(ARCHIVE) {
+            self.notes += &format!("{name}: an archive of machine code is left out\n");
+            return Ok(());
+        }
+        bytes.push(0);
+        let pointer = Pointer::of_bytes(&bytes);
+        let texts = match linked(pointer) {
+            Some(texts) => texts,
+            None => match image::texts_for(pointer, self.capability) {
+                Ok(mut texts) => {
+                    if let [(only, _)] = &mut texts[..] {
+                        name.clone_into(only);
+                    }
+                    texts
+                }
+                Err(_) => {
+                    self.errors += &format!("{name}: holds no PTX\n");
+                    return Err(Outcome::UnrecognizedInput);
+                }
+            },
+        };
+        self.texts.extend(texts);
+        Ok(())
+    }
+
+    /// Links what was added.
+    fn complete(&mut self) -> Answer {
+        if self.texts.is_empty() {
+            return Err(Outcome::InvalidInput);
+        }
+        let mut texts: Vec<_> =
+            self.texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        crate::module::with_device_library(&mut texts);
+        let checked = ptxvm::link(&texts, &CheckOptions::default());
+        for diagnostic in &checked.diagnostics {
+            let said = ptxvm::render(diagnostic, &checked.source, false) + "\n";
+            match diagnostic.severity {
+                Severity::Error => self.errors += &said,
+                _ => self.notes += &said,
+            }
+        }
+        if checked.module.is_none() {
+            return Err(Outcome::PtxCompile);
+        }
+        self.image = Some(bundle(&self.texts));
+        Ok(())
+    }
+
+    /// The image, once linked.
+    fn image(&self) -> Result<&str, Outcome> {
+        self.image.as_deref().ok_or(Outcome::InvalidInput)
+    }
+}
+
+/// Writes a text and its final zero to a place that the caller made large enough.
+fn give(text: &str, place: Pointer) -> Answer {
+    place.place::<c_char>().set_text(text, text.len() + 1).map_err(|_| Outcome::InvalidInput)
+}
+
+/// Writes how many bytes [`give`] needs.
+fn size(text: &str, place: Out<usize>) -> Answer {
+    place.set(text.len() + 1).map_err(|_| Outcome::InvalidInput)
+}
+
+/// The version.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkVersion(major: Out<c_uint>, minor: Out<c_uint>) -> Outcome {
+    enter("nvJitLinkVersion", || {
+        major.set(VERSION.0).and_then(|()| minor.set(VERSION.1)).map_err(|_| Outcome::InvalidInput)
+    })
+}
+
+/// Begins to link.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkCreate(handle: Out<Handle>, count: u32, given: In<Text>) -> Outcome {
+    enter("nvJitLinkCreate", || {
+        handle.check().map_err(|_| Outcome::InvalidInput)?;
+        let given = if count == 0 {
+            Vec::new()
+        } else {
+            given.all(count as usize).map_err(|_| Outcome::InvalidInput)?
+        };
+        let given: Result<Vec<_>, _> = given.into_iter().map(Text::get).collect();
+        let link = options(&given.map_err(|_| Outcome::InvalidInput)?)?;
+        handle.set(links().insert(Mutex::new(link))).map_err(|_| Outcome::InvalidInput)
+    })
+}
+
+/// Ends a link, and clears the handle.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkDestroy(handle: Out<Handle>) -> Outcome {
+    enter("nvJitLinkDestroy", || {
+        let named = In::from(handle).get().map_err(|_| Outcome::InvalidInput)?;
+        links().remove(named).map_err(|_| Outcome::InvalidInput)?;
+        handle.set(Handle::NULL).map_err(|_| Outcome::InvalidInput)
+    })
+}
+
+/// Adds an input; it may have no name.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkAddData(
+    handle: Handle,
+    kind: c_int,
+    data: Pointer,
+    bytes: usize,
+    name: Text,
+) -> Outcome {
+    on("nvJitLinkAddData", handle, |link| {
+        if data.is_null() || bytes == 0 {
+            return Err(Outcome::InvalidInput);
+        }
+        let data = HostBytes::new(data, bytes).map_err(|_| Outcome::InvalidInput)?.read(<[u8]>::to_vec);
+        link.add(kind, data, &name.get().unwrap_or_else(|_| "<linked>".to_owned()))
+    })
+}
+
+/// Adds a file.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkAddFile(handle: Handle, kind: c_int, path: Text) -> Outcome {
+    on("nvJitLinkAddFile", handle, |link| {
+        let path = path.get().map_err(|_| Outcome::InvalidInput)?;
+        let bytes = std::fs::read(&path).map_err(|error| {
+            link.errors += &format!("{path}: {error}\n");
+            Outcome::InvalidInput
+        })?;
+        link.add(kind, bytes, &path)
+    })
+}
+
+/// Links.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkComplete(handle: Handle) -> Outcome {
+    on("nvJitLinkComplete", handle, Link::complete)
+}
+
+/// How large the image is.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkGetLinkedCubinSize(handle: Handle, bytes: Out<usize>) -> Outcome {
+    on("nvJitLinkGetLinkedCubinSize", handle, |link| size(link.image()?, bytes))
+}
+
+/// The image.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkGetLinkedCubin(handle: Handle, place: Pointer) -> Outcome {
+    on("nvJitLinkGetLinkedCubin", handle, |link| give(link.image()?, place))
+}
+
+/// The linked program as one text: not given.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkGetLinkedPtxSize(handle: Handle, _bytes: Out<usize>) -> Outcome {
+    on("nvJitLinkGetLinkedPtxSize", handle, |_| Err(Outcome::InvalidInput))
+}
+
+/// The linked program as one text: not given.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkGetLinkedPtx(handle: Handle, _place: Pointer) -> Outcome {
+    on("nvJitLinkGetLinkedPtx", handle, |_| Err(Outcome::InvalidInput))
+}
+
+/// How large the messages about mistakes are.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkGetErrorLogSize(handle: Handle, bytes: Out<usize>) -> Outcome {
+    on("nvJitLinkGetErrorLogSize", handle, |link| size(&link.errors, bytes))
+}
+
+/// The messages about mistakes.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkGetErrorLog(handle: Handle, place: Pointer) -> Outcome {
+    on("nvJitLinkGetErrorLog", handle, |link| give(&link.errors, place))
+}
+
+/// How large the other messages are.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkGetInfoLogSize(handle: Handle, bytes: Out<usize>) -> Outcome {
+    on("nvJitLinkGetInfoLogSize", handle, |link| size(&link.notes, bytes))
+}
+
+/// The other messages.
+#[unsafe(no_mangle)]
+extern "C" fn nvJitLinkGetInfoLog(handle: Handle, place: Pointer) -> Outcome {
+    on("nvJitLinkGetInfoLog", handle, |link| give(&link.notes, place))
+}
