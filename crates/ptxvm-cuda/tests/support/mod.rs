@@ -149,6 +149,7 @@ arguments!(a: A, b: B, c: C, d: D, e: E);
 arguments!(a: A, b: B, c: C, d: D, e: E, f: F);
 arguments!(a: A, b: B, c: C, d: D, e: E, f: F, g: G);
 arguments!(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H);
+arguments!(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H, i: I, j: J);
 arguments!(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H, i: I, j: J, k: K);
 
 /// `cuLaunchKernel`'s parameters.

@@ -1,0 +1,59 @@
+//! `PTXVM_STATS`: a line for each kernel that ran. The library reads it when it starts and writes to standard error, so the launches are in a
+//! process of their own.
+
+mod support;
+
+use std::process::Command;
+use support::Api;
+
+const NULL: usize = 0;
+/// Set in the process that launches.
+const CHILD: &str = "PTXVM_TEST_LAUNCHES";
+
+#[test]
+fn launches() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let (api, _) = Api::with_context();
+    let module = api.module();
+    let data = api.alloc(4 * 64);
+    assert_eq!(api.launch(api.function(module, "double_all"), (2, 32), NULL, data), 0);
+    assert_eq!(api.launch(api.function(module, "count"), (1, 96), NULL, data), 0);
+    api.ok("cuCtxSynchronize", ());
+}
+
+/// Standard error of a process that launches.
+fn said(stats: &str) -> String {
+    let program = std::env::current_exe().expect("this program");
+    let output = Command::new(program)
+        .args(["--exact", "launches", "--nocapture"])
+        .env(CHILD, "1")
+        .env("PTXVM_STATS", stats)
+        .output()
+        .expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn each_kernel_that_ran_has_a_line() {
+    let said = said("1");
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("ptxvm: `")).collect();
+    let [double, count] = lines[..] else { panic!("{said}") };
+    // 11 instructions for each of 64 threads in 2 warps, and 3 for each of 96 in 3, as they stand in the text.
+    for (line, name, threads, warps) in
+        [(double, "double_all", 64 * 11, 2 * 11), (count, "count", 96 * 3, 3 * 3)]
+    {
+        assert!(line.starts_with(&format!("ptxvm: `{name}`: ")), "{line}");
+        assert!(
+            line.contains(&format!(" {threads} thread instructions, {warps} warp instructions")),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn without_it_nothing_is_said() {
+    assert!(!said("0").contains("thread instructions"));
+}
