@@ -1,5 +1,20 @@
 """CuPy on our runtime library: arrays, element-wise kernels, reductions, raw kernels, streams."""
+import ctypes
+import glob
+import os
+
 import numpy as np
+import nvidia
+
+# CuPy's modules are linked with NVIDIA's libraries, which stand in packages of their own and not on the loader's path. The runtime library is ours.
+order = ("nvrtc", "nvjitlink", "cublas", "cufft", "curand", "cusparse", "cusolver")
+files = glob.glob(os.path.join(list(nvidia.__path__)[0], "*", "lib", "lib*.so.*"))
+for part in order:
+    for file in sorted(file for file in files if f"/{part}/" in file or f"/cuda_{part}/" in file):
+        try:
+            ctypes.CDLL(file, ctypes.RTLD_GLOBAL)
+        except OSError:
+            pass  # one that needs another that comes later
 import cupy as cp
 
 rng = np.random.default_rng(0)

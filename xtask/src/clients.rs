@@ -5,7 +5,10 @@
 //!
 //! Invariant: a client passes when its program from `tests/clients/` exits with 0. What it does not do: nothing that a client's compiler emits is
 //! kept in the repository.
+//!
+//! `--libraries FOLDER` takes `ptxvm` and its libraries from there and builds nothing; `--suites` runs the tests that clients bring with them, too.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -18,8 +21,8 @@ enum Program {
     Compiled(&'static [&'static str], &'static str),
     /// A cargo project.
     Rust(&'static str),
-    /// A CUDA program for clang.
-    Cpp(&'static str),
+    /// A CUDA program for clang, and the options that link our runtime library.
+    Cpp(&'static str, &'static [&'static str]),
 }
 
 /// A client.
@@ -32,10 +35,20 @@ struct Client {
     variables: &'static [(&'static str, &'static str)],
     /// Whether the task fails where it does.
     required: bool,
+    /// Tests that it brings with it, by `--suites` only: minutes to an hour.
+    suite: Option<Suite>,
+}
+
+/// A client's own tests.
+enum Suite {
+    /// Modules of unittest that are installed with the package: all `test_*.py` below that folder of site-packages, named from that package.
+    Unittest { folder: &'static str, package: &'static str, needs: &'static [&'static str] },
+    /// Tests of a crate, compiled from its source with these features; only those that have this in their path.
+    Crate { name: &'static str, features: &'static str, filter: &'static str },
 }
 
 const fn client(name: &'static str, program: Program) -> Client {
-    Client { name, program, options: &[], variables: &[], required: true }
+    Client { name, program, options: &[], variables: &[], required: true, suite: None }
 }
 
 /// All clients.
@@ -55,30 +68,35 @@ const CLIENTS: &[Client] = &[
         "cuda-core",
         Program::Python(&["cuda-core==1.2.*", "cuda-bindings==12.9.*", "numpy"], "core_objects.py"),
     ),
-    client("cudarc", Program::Rust("cudarc")),
+    Client {
+        suite: Some(Suite::Crate {
+            name: "cudarc",
+            features: "std,driver,dynamic-loading,cuda-12090",
+            filter: "driver::",
+        }),
+        ..client("cudarc", Program::Rust("cudarc"))
+    },
     client("cust", Program::Rust("cust")),
     Client {
         options: &["--sm", "75", "--host-pointers"],
         ..client("triton", Program::Python(&["triton==3.9.*", "numpy", "setuptools"], "triton_kernels.py"))
     },
-    client("cpp", Program::Cpp("program.cu")),
+    client("cpp", Program::Cpp("program.cu", &["-lcudart"])),
+    client("cpp-static", Program::Cpp("program.cu", &["-lcudart_static", "-ldl", "-lpthread", "-lm"])),
     Client {
         required: false,
-        ..client(
-            "numba-cuda",
-            Program::Python(
-                // Without nvJitLink, which makes machine code: numba then links by the driver.
-                &[
-                    "numba-cuda==0.30.*",
-                    "numba==0.68.*",
-                    "cuda-bindings==12.9.*",
-                    "nvidia-cuda-nvcc-cu12==12.9.*",
-                    "nvidia-cuda-nvrtc-cu12==12.9.*",
-                    "nvidia-cuda-runtime-cu12==12.9.*",
-                ],
-                "numba_kernels.py",
-            ),
-        )
+        suite: Some(Suite::Unittest {
+            folder: "numba_cuda/numba/cuda/tests",
+            package: "numba.cuda.tests",
+            needs: &["cffi", "filecheck", "ml_dtypes", "psutil", "pytest", "nvidia-cuda-cccl-cu12==12.9.*"],
+        }),
+        // Its tests of caches have folders of their own.
+        variables: &[("NUMBA_CACHE_DIR", "")],
+        ..client("numba-cuda", Program::Python(NUMBA, "numba_kernels.py"))
+    },
+    Client {
+        required: false,
+        ..client("numba-nvjitlink", Program::Python(NUMBA_WITH_LINKER, "numba_kernels.py"))
     },
     Client {
         required: false,
@@ -89,13 +107,40 @@ const CLIENTS: &[Client] = &[
                     "cupy-cuda12x==12.3.0",
                     "numpy<2",
                     "setuptools",
-                    "nvidia-cuda-nvrtc-cu12",
-                    "nvidia-cuda-runtime-cu12",
+                    "nvidia-cuda-nvrtc-cu12==12.9.*",
+                    "nvidia-cuda-runtime-cu12==12.9.*",
+                    // Its modules are linked with them; nothing of them runs.
+                    "nvidia-cublas-cu12==12.9.*",
+                    "nvidia-cufft-cu12==11.*",
+                    "nvidia-curand-cu12==10.*",
+                    "nvidia-cusparse-cu12==12.5.*",
+                    "nvidia-cusolver-cu12==11.7.*",
                 ],
                 "cupy_arrays.py",
             ),
         )
     },
+];
+
+/// numba-cuda without nvJitLink: it links by the driver.
+const NUMBA: &[&str] = &[
+    "numba-cuda==0.30.*",
+    "numba==0.68.*",
+    "cuda-bindings==12.9.*",
+    "nvidia-cuda-nvcc-cu12==12.9.*",
+    "nvidia-cuda-nvrtc-cu12==12.9.*",
+    "nvidia-cuda-runtime-cu12==12.9.*",
+];
+
+/// The same with nvJitLink, in whose place it finds our linker.
+const NUMBA_WITH_LINKER: &[&str] = &[
+    "numba-cuda==0.30.*",
+    "numba==0.68.*",
+    "cuda-bindings==12.9.*",
+    "nvidia-cuda-nvcc-cu12==12.9.*",
+    "nvidia-cuda-nvrtc-cu12==12.9.*",
+    "nvidia-cuda-runtime-cu12==12.9.*",
+    "nvidia-nvjitlink-cu12==12.9.*",
 ];
 
 /// Public headers of CUDA 12.9, and the bitcode of mathematical functions that clang links.
@@ -105,51 +150,110 @@ const HEADERS: &[&str] = &[
     "nvidia-cuda-profiler-api-cu12==12.9.*",
 ];
 
+/// How a client did.
+struct Row {
+    name: String,
+    outcome: Outcome,
+    seconds: u64,
+    /// Why it failed, or what its tests gave.
+    note: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Passed,
+    Failed,
+    /// It failed, and nothing depends on it.
+    Optional,
+}
+
 /// Runs the clients of those names, or all.
-pub(crate) fn clients(names: &[String]) -> Result<(), String> {
+pub(crate) fn clients(arguments: &[String]) -> Result<(), String> {
+    let mut names = Vec::new();
+    let (mut libraries, mut suites) = (None, false);
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--libraries" => libraries = Some(rest.next().ok_or("--libraries names a folder")?),
+            "--suites" => suites = true,
+            name => names.push(name),
+        }
+    }
     if let Some(unknown) = names.iter().find(|name| CLIENTS.iter().all(|client| client.name != **name)) {
         let known: Vec<_> = CLIENTS.iter().map(|client| client.name).collect();
         return Err(format!("there is no client `{unknown}`; there are {}", known.join(", ")));
     }
-    let place = Place::prepare()?;
-    let mut failed = Vec::new();
-    for client in
-        CLIENTS.iter().filter(|client| names.is_empty() || names.iter().any(|name| name == client.name))
-    {
+    let place = Place::prepare(libraries.map(Path::new))?;
+    let mut rows: Vec<Row> = Vec::new();
+    let mut note = |client: &Client, name: String, start: Instant, result: Result<String, String>| {
+        let outcome = match &result {
+            Ok(_) => Outcome::Passed,
+            Err(_) if client.required => Outcome::Failed,
+            Err(_) => Outcome::Optional,
+        };
+        let note = result.unwrap_or_else(|why| why);
+        let row = Row { name, outcome, seconds: start.elapsed().as_secs(), note };
+        println!("{row}");
+        rows.push(row);
+    };
+    for client in CLIENTS.iter().filter(|client| names.is_empty() || names.contains(&client.name)) {
         let start = Instant::now();
-        let result = place.run(client);
-        let seconds = start.elapsed().as_secs();
-        match result {
-            Ok(()) => println!("{:<18} passed  {seconds} s", client.name),
-            Err(why) => {
-                let kind = if client.required { "FAILED" } else { "failed (optional)" };
-                println!("{:<18} {kind}  {seconds} s: {why}", client.name);
-                if client.required {
-                    failed.push(client.name);
-                }
-            }
+        note(client, client.name.to_owned(), start, place.run(client).map(|()| String::new()));
+        if let (true, Some(suite)) = (suites, &client.suite) {
+            let start = Instant::now();
+            note(client, format!("{}'s tests", client.name), start, place.suite(client, suite));
         }
     }
-    if failed.is_empty() { Ok(()) } else { Err(format!("these clients failed: {}", failed.join(", "))) }
+    println!();
+    for row in &rows {
+        println!("{row}");
+    }
+    let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
+    let (passed, failed, optional) =
+        (count(Outcome::Passed), count(Outcome::Failed), count(Outcome::Optional));
+    println!("{passed} passed, {failed} failed, {optional} failed that are optional");
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} clients failed")) }
+}
+
+impl std::fmt::Display for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let outcome = match self.outcome {
+            Outcome::Passed => "passed",
+            Outcome::Failed => "FAILED",
+            Outcome::Optional => "failed (optional)",
+        };
+        write!(f, "{:<20} {outcome:<18} {:>5} s  {}", self.name, self.seconds, self.note)
+    }
 }
 
 /// Where everything lies.
 struct Place {
     root: PathBuf,
     work: PathBuf,
-    target: PathBuf,
+    /// Where `ptxvm` and its libraries are.
+    libraries: PathBuf,
 }
 
 impl Place {
-    /// Builds the program and its libraries.
-    fn prepare() -> Result<Self, String> {
+    /// Builds the program and its libraries, unless there is a folder that has them.
+    fn prepare(libraries: Option<&Path>) -> Result<Self, String> {
         let root = crate::root();
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
         let work = target.join("clients");
         std::fs::create_dir_all(&work)
             .map_err(|error| format!("cannot make `{}`: {error}", work.display()))?;
-        run(Command::new("cargo").args(["build", "--release"]).current_dir(&root), "cargo build")?;
-        Ok(Self { target: target.join("release"), root, work })
+        let libraries = match libraries {
+            Some(folder) => {
+                folder.canonicalize().map_err(|error| format!("`{}`: {error}", folder.display()))?
+            }
+            None => {
+                let packages = ["-p", "ptxvm-cli", "-p", "ptxvm-cuda", "-p", "ptxvm-cudart"];
+                let mut cargo = Command::new("cargo");
+                run(cargo.args(["build", "--release"]).args(packages).current_dir(&root), "cargo build")?;
+                target.join("release")
+            }
+        };
+        Ok(Self { root, work, libraries })
     }
 
     fn run(&self, client: &Client) -> Result<(), String> {
@@ -185,15 +289,15 @@ impl Place {
                 run(&mut cargo, "cargo build")?;
                 self.exec(client, &[build.join("debug").join(format!("client-{name}")).as_os_str()])
             }
-            Program::Cpp(name) => {
+            Program::Cpp(name, runtime) => {
                 let cuda = self.cuda()?;
-                let program = self.work.join("program");
-                let mut clang = Command::new(self.target.join("ptxvm"));
+                let program = self.work.join(format!("program-{}", client.name));
+                let mut clang = Command::new(self.libraries.join("ptxvm"));
                 // The stand-ins for the assembler and the packer are on its path.
                 clang.args(["exec", "--", &clang_name(), "-x", "cuda", "-O2", "--cuda-gpu-arch=sm_75"]);
                 clang.arg(format!("--cuda-path={}", cuda.display())).arg("-Wno-unknown-cuda-version");
                 clang.arg(script(name)).arg("-o").arg(&program);
-                clang.arg(format!("-L{}", cuda.join("lib64").display())).arg("-lcudart");
+                clang.arg(format!("-L{}", cuda.join("lib64").display())).args(runtime);
                 run(&mut clang, "clang")?;
                 self.exec(client, &[program.as_os_str()])
             }
@@ -202,10 +306,62 @@ impl Place {
 
     /// Runs a command under `ptxvm exec`.
     fn exec(&self, client: &Client, command: &[&std::ffi::OsStr]) -> Result<(), String> {
-        let mut program = Command::new(self.target.join("ptxvm"));
+        run(&mut self.command(client, command), "its program")
+    }
+
+    /// A command under `ptxvm exec`.
+    fn command(&self, client: &Client, command: &[&std::ffi::OsStr]) -> Command {
+        let mut program = Command::new(self.libraries.join("ptxvm"));
         program.arg("exec").args(client.options).arg("--").args(command);
         program.envs(client.variables.iter().copied());
-        run(&mut program, "its program")
+        program
+    }
+
+    /// Runs the tests that a client brings with it. What they gave is listed in a file; it fails only where they cannot be run.
+    fn suite(&self, client: &Client, suite: &Suite) -> Result<String, String> {
+        let results = self.work.join(format!("{}-tests.jsonl", client.name));
+        match suite {
+            Suite::Unittest { folder, package, needs } => {
+                let Program::Python(packages, _) = client.program else {
+                    return Err("it is no package".into());
+                };
+                let python = self.environment(client.name, packages, &[])?;
+                let mut pip = Command::new(&python);
+                pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(*needs);
+                run(&mut pip, "pip install")?;
+                let script = self.root.join("tests/clients/suite.py");
+                let mut command: Vec<&std::ffi::OsStr> = vec![python.as_os_str(), script.as_os_str()];
+                command.extend([results.as_os_str(), "2".as_ref(), folder.as_ref(), package.as_ref()]);
+                last_line(&mut self.command(client, &command))
+            }
+            Suite::Crate { name, features, filter } => {
+                let source = crate_source(&self.root.join("tests/clients").join(name), name)?;
+                let copy = self.work.join(format!("{name}-source"));
+                let _first_time = std::fs::remove_dir_all(&copy);
+                run(Command::new("cp").arg("-r").arg(&source).arg(&copy), "cp")?;
+                let (cargo, target) = (OsString::from("cargo"), self.work.join(format!("{name}-tests")));
+                let arguments = [
+                    "test",
+                    "--no-default-features",
+                    "--features",
+                    features,
+                    "--lib",
+                    filter,
+                    "--",
+                    "--test-threads=1",
+                ];
+                let mut command: Vec<&std::ffi::OsStr> = vec![cargo.as_os_str()];
+                command.extend(arguments.iter().map(std::ffi::OsStr::new));
+                let mut command = self.command(client, &command);
+                command.current_dir(&copy).env("CARGO_TARGET_DIR", &target);
+                let output =
+                    command.output().map_err(|error| format!("cargo test does not start: {error}"))?;
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                std::fs::write(&results, &text).map_err(|error| error.to_string())?;
+                let total = text.lines().rev().find(|line| line.starts_with("test result:"));
+                total.map(str::to_owned).ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())
+            }
+        }
     }
 
     /// The Python of a virtual environment with these packages.
@@ -256,11 +412,39 @@ impl Place {
             ("libptxvm_cuda.so", "libcuda.so"),
             ("libptxvm_cuda.so", "libcuda.so.1"),
             ("libptxvm_cudart.so", "libcudart.so"),
+            ("libptxvm_cudart.a", "libcudart_static.a"),
         ] {
-            link(&self.target.join(file), &cuda.join("lib64").join(name))?;
+            link(&self.libraries.join(file), &cuda.join("lib64").join(name))?;
         }
         Ok(cuda)
     }
+}
+
+/// The folder with the source of a crate that a project depends on.
+fn crate_source(project: &Path, name: &str) -> Result<PathBuf, String> {
+    let mut cargo = Command::new("cargo");
+    let output = cargo.args(["metadata", "--format-version", "1"]).current_dir(project).output();
+    let output = output.map_err(|error| format!("cargo metadata does not start: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mark = format!("/{name}-");
+    // Paths of manifests have no character that JSON would spell otherwise.
+    let manifests = text.split("\"manifest_path\":\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let found = manifests
+        .filter(|path| !path.starts_with(&*project.to_string_lossy()))
+        .find(|path| path.contains(&mark));
+    let found = found.ok_or_else(|| format!("cargo metadata names no source of {name}"))?;
+    Ok(Path::new(found).parent().unwrap_or(Path::new("/")).to_owned())
+}
+
+/// The last line that a command prints; everything else it prints goes to standard error.
+fn last_line(command: &mut Command) -> Result<String, String> {
+    let output = command.stderr(std::process::Stdio::inherit()).output();
+    let output = output.map_err(|error| format!("its tests do not start: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        return Err(format!("its tests ended with {}", output.status));
+    }
+    text.lines().last().map(str::to_owned).ok_or_else(|| "its tests said nothing".to_owned())
 }
 
 fn clang_name() -> String {

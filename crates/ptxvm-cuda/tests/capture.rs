@@ -188,7 +188,7 @@ fn a_capture_tells_what_comes_before_its_next_node() {
         let out = (stream, &raw mut status, &raw mut id, &raw mut graph, &raw mut nodes, &raw mut count);
         api.ok("cuStreamGetCaptureInfo_v2", out);
         // SAFETY: the library gave a place with so many nodes, until the next call.
-        let nodes: Vec<usize> = (0..count).map(|index| unsafe { *nodes.add(index) }).collect();
+        let nodes: Vec<usize> = (0..count).map(|index| unsafe { nodes.wrapping_add(index).read() }).collect();
         (status, graph, nodes)
     };
     assert_eq!(info(), (0, NULL, vec![]));

@@ -23,8 +23,9 @@ pub(crate) fn variables(folder: &Folder) -> Vec<(&'static str, OsString)> {
         // numba: the driver by its path, and no kernels of earlier runs.
         ("NUMBA_CUDA_DRIVER", driver),
         ("NUMBA_CACHE_DIR", cache("numba")),
-        // CuPy: its compiler stops at PTX.
+        // CuPy: its compiler stops at PTX, and it does not use the reductions that it brings along as machine code.
         ("CUPY_COMPILE_WITH_PTX", "1".into()),
+        ("CUPY_ACCELERATORS", "".into()),
         ("CUPY_CACHE_DIR", cache("cupy")),
         // PyCUDA keeps binaries by the text of their source.
         ("PYCUDA_DISABLE_CACHE", "1".into()),
