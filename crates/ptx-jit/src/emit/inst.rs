@@ -175,7 +175,13 @@ impl Emit<'_> {
     }
 
     /// The same; sources in the set `free` may hold any NaN.
-    fn free_operands(&mut self, inst: &Inst, op: &Op, lanes: Lanes, free: u32) -> Option<Vec<Operand>> {
+    pub(super) fn free_operands(
+        &mut self,
+        inst: &Inst,
+        op: &Op,
+        lanes: Lanes,
+        free: u32,
+    ) -> Option<Vec<Operand>> {
         let mut next = 1;
         let mut all = Vec::new();
         for (at, src) in inst.srcs.iter().enumerate() {

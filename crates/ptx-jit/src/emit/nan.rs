@@ -8,8 +8,11 @@
 use super::Emit;
 use crate::llvm::Value;
 use crate::lower::{self, Lower, Lowering};
-use crate::plan::{Name, OpKind, Site};
-use ptx::ir::{Inst, Src};
+use crate::plan::{Kind, Name, OpKind, Site};
+use ptx::analysis::bits::BitSet;
+use ptx::analysis::def_use::Registers;
+use ptx::ir::{Inst, Reg, RegClass, Src};
+use ptx::isa::Op;
 use std::rc::Rc;
 
 impl Emit<'_> {
@@ -25,10 +28,15 @@ impl Emit<'_> {
     pub(super) fn find_loose(&mut self) {
         let plan = self.job.plan;
         let count = plan.kinds.len();
+        let raw = self.raw_registers();
+        let registers = Registers::new(self.job.function);
+        let word = |name: &Name| plan.kinds[name.0 as usize] == Kind::Reg(RegClass::R32);
         // What a value is made of: itself, by arithmetic or as a constant number, or copies.
         let mut loose = vec![false; count];
         let mut pure = vec![false; count];
         let mut copies: Vec<(Name, Vec<Name>)> = Vec::new();
+        // What was in memory meanwhile, exact.
+        let mut kept: Vec<(Name, Name)> = Vec::new();
         for zero in &plan.zeros {
             pure[zero.0 as usize] = true;
         }
@@ -39,25 +47,33 @@ impl Emit<'_> {
                     OpKind::SelectMask | OpKind::SelectPred { .. } => {
                         copies.push((op.defs[0], op.uses[1..].to_vec()));
                     }
+                    OpKind::Load(reg) => {
+                        let bits = &raw[node.block as usize];
+                        pure[op.defs[0].0 as usize] = !bits.contains(registers.number(*reg));
+                    }
+                    OpKind::Restore(resume, reg) => {
+                        let stored = &plan.resumes[*resume as usize].kept;
+                        let stored = stored.iter().find(|(have, _)| have == reg);
+                        kept.extend(stored.map(|(_, name)| (op.defs[0], *name)));
+                    }
                     OpKind::Inst(site) => {
                         let Some(inst) = site.inst(self.job.function) else { continue };
-                        let Some(lowering) = self.lowering(*site, inst) else { continue };
-                        let constants = inst.srcs.iter().enumerate().all(|(at, src)| match src {
-                            Src::Imm(bits) => (*bits as u32) & 0x7fff_ffff <= 0x7f80_0000,
-                            Src::Reg(_) => true,
-                            _ => !bit(lowering.copied_srcs, at as u32),
-                        });
-                        let names = registers(inst).zip(&op.uses[1..]);
-                        let copied = names.filter(|(src, _)| bit(lowering.copied_srcs, *src));
-                        let copied: Vec<Name> = copied.map(|(_, name)| *name).collect();
-                        for def in &op.defs {
-                            if lowering.loose_nan {
-                                loose[def.0 as usize] = true;
-                                pure[def.0 as usize] = true;
-                            } else if lowering.copied_srcs != 0 && constants {
-                                // Where an instruction has several results, each may be the copy.
-                                copies.push((*def, copied.clone()));
+                        match self.made(*site, inst) {
+                            Made::Number => {
+                                for def in op.defs.iter().filter(|def| word(def)) {
+                                    loose[def.0 as usize] = true;
+                                    pure[def.0 as usize] = true;
+                                }
                             }
+                            Made::Copy(sources) => {
+                                let names = source_registers(inst).zip(&op.uses[1..]);
+                                let copied = names.filter(|((src, _), _)| bit(sources, *src));
+                                let copied: Vec<Name> = copied.map(|(_, name)| *name).collect();
+                                // Where an instruction has several results, each may be the copy.
+                                let defs = op.defs.iter().filter(|def| word(def));
+                                copies.extend(defs.map(|def| (*def, copied.clone())));
+                            }
+                            Made::Bits => {}
                         }
                     }
                     _ => {}
@@ -65,10 +81,17 @@ impl Emit<'_> {
             }
         }
         copies.iter().for_each(|(def, _)| pure[def.0 as usize] = true);
+        kept.iter().for_each(|(def, _)| pure[def.0 as usize] = true);
         let mut changed = true;
         while std::mem::take(&mut changed) {
             for (def, from) in &copies {
                 if pure[def.0 as usize] && !from.iter().all(|name| pure[name.0 as usize]) {
+                    pure[def.0 as usize] = false;
+                    changed = true;
+                }
+            }
+            for (def, from) in &kept {
+                if pure[def.0 as usize] && !pure[from.0 as usize] {
                     pure[def.0 as usize] = false;
                     changed = true;
                 }
@@ -85,6 +108,76 @@ impl Emit<'_> {
             }
         }
         self.loose = loose;
+    }
+
+    /// By block: registers that may hold bits there which nobody computed as a number, whoever executed what led there. It is what the
+    /// program says on every path, and so holds of frames that the interpreter left too.
+    fn raw_registers(&mut self) -> Vec<BitSet> {
+        let function = self.job.function;
+        let registers = Registers::new(function);
+        let mut raw = vec![BitSet::new(registers.len()); function.blocks.len()];
+        // Parameters of a function, and what the host put there.
+        (0..registers.len()).for_each(|number| {
+            raw[0].insert(number);
+        });
+        let mut work: Vec<usize> = (0..function.blocks.len()).rev().collect();
+        while let Some(block) = work.pop() {
+            let content = &function.blocks[block];
+            let mut here = raw[block].clone();
+            for index in 0..=content.insts.len() {
+                let site = Site { block: block as u32, index: index as u32 };
+                let Some(inst) = content.insts.get(index) else {
+                    let made = match content.term.inst() {
+                        Some(inst) => self.made(site, inst),
+                        None => Made::Bits,
+                    };
+                    let number = match (made, content.term.inst()) {
+                        (Made::Copy(sources), Some(inst)) => are_numbers(inst, sources, registers, &here),
+                        (Made::Number | Made::Copy(_) | Made::Bits, _) => false,
+                    };
+                    content.term.for_each_def(&mut |reg| set(&mut here, registers.number(reg), !number));
+                    continue;
+                };
+                let number = match self.made(site, inst) {
+                    Made::Number => true,
+                    Made::Copy(sources) => are_numbers(inst, sources, registers, &here),
+                    Made::Bits => false,
+                };
+                let guarded = inst.guard.is_some();
+                inst.for_each_def(&mut |reg| {
+                    let reg = registers.number(reg);
+                    let was = guarded && here.contains(reg);
+                    set(&mut here, reg, !number || was);
+                });
+            }
+            for next in content.term.successors() {
+                let next = next.0 as usize;
+                if raw[next].union(&here) && !work.contains(&next) {
+                    work.push(next);
+                }
+            }
+        }
+        raw
+    }
+
+    /// What the results of an instruction are.
+    fn made(&mut self, site: Site, inst: &Inst) -> Made {
+        // Values of other lanes are copies too.
+        let copied = if inst.op == Op::ShflSync {
+            1
+        } else {
+            match self.lowering(site, inst) {
+                None => return Made::Bits,
+                Some(lowering) if lowering.loose_nan => return Made::Number,
+                Some(lowering) => lowering.copied_srcs,
+            }
+        };
+        let constants = inst.srcs.iter().enumerate().all(|(at, src)| match src {
+            Src::Imm(bits) => !bit(copied, at as u32) || (*bits as u32) & 0x7fff_ffff <= 0x7f80_0000,
+            Src::Reg(_) => true,
+            _ => !bit(copied, at as u32),
+        });
+        if copied != 0 && constants { Made::Copy(copied) } else { Made::Bits }
     }
 
     /// A chunk of a value that `def` copies: as loose as that may be.
@@ -105,11 +198,35 @@ impl Emit<'_> {
     }
 }
 
-/// By register that the instruction reads: which source it stands in.
-fn registers(inst: &Inst) -> impl Iterator<Item = u32> {
+/// What the results of an instruction are.
+#[derive(Clone, Copy)]
+enum Made {
+    /// A computed number, of which the lowering leaves a NaN as the machine has it.
+    Number,
+    /// One of the sources in the set, bit by bit.
+    Copy(u32),
+    /// Anything.
+    Bits,
+}
+
+/// Whether the sources in the set are computed numbers where these registers are not known to be.
+fn are_numbers(inst: &Inst, sources: u32, registers: Registers, raw: &BitSet) -> bool {
+    source_registers(inst).all(|(src, reg)| !bit(sources, src) || !raw.contains(registers.number(reg)))
+}
+
+fn set(bits: &mut BitSet, number: usize, value: bool) {
+    if value {
+        bits.insert(number);
+    } else {
+        bits.remove(number);
+    }
+}
+
+/// The registers that the instruction reads, and which source each stands in.
+fn source_registers(inst: &Inst) -> impl Iterator<Item = (u32, Reg)> {
     let mut sources = Vec::new();
     for (at, src) in inst.srcs.iter().enumerate() {
-        src.for_each_reg(&mut |_| sources.push(at as u32));
+        src.for_each_reg(&mut |reg| sources.push((at as u32, reg)));
     }
     sources.into_iter()
 }

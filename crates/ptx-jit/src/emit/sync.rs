@@ -169,8 +169,10 @@ impl Emit<'_> {
         };
         let mask = self.scalar(op.uses[0]);
         let mut sources: [Vec<Operand>; 3] = Default::default();
+        let loose = matches!(inst.dsts.first(), Some(Dst::Reg(_))) && self.is_loose(op.defs[0]);
         for c in 0..self.chunks() {
-            let operands = self.operands(inst, op, Lanes::Chunk(c)).expect("`shfl` has plain operands");
+            let operands = self.free_operands(inst, op, Lanes::Chunk(c), u32::from(loose));
+            let operands = operands.expect("`shfl` has plain operands");
             for (list, operand) in sources.iter_mut().zip(operands) {
                 list.push(operand);
             }
