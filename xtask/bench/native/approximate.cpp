@@ -1,5 +1,6 @@
 // Compiled with -ffast-math: the functions of the mathematical library as vectors, approximate roots, sums in any order.
 #include "job.h"
+#include <algorithm>
 #include <cmath>
 #if defined __AVX512F__
 #include <immintrin.h>
@@ -80,4 +81,49 @@ static void nbody(Job &job) {
   }
 }
 
-std::vector<Entry> approximate() { return {{"black_scholes", {black_scholes}}, {"nbody", {nbody}}}; }
+static void softmax(Job &job) {
+  int rows = job.number(0), columns = job.number(1);
+  const float *in = job.array<float>(0);
+  float *out = job.array<float>(1);
+#pragma omp parallel for schedule(static)
+  for (int r = 0; r < rows; r++) {
+    const float *row = in + (size_t)r * columns;
+    float *to = out + (size_t)r * columns;
+    float top = row[0], sum = 0;
+    for (int i = 0; i < columns; i++)
+      top = std::max(top, row[i]);
+    for (int i = 0; i < columns; i++)
+      sum += to[i] = std::exp(row[i] - top);
+    float scale = 1.0f / sum;
+    for (int i = 0; i < columns; i++)
+      to[i] *= scale;
+  }
+}
+
+static void waves(Job &job) {
+  int count = job.number(0), width = job.number(1), height = job.number(2);
+  float step = job.number<float>(3);
+  const float *sources = job.array<float>(0);
+  float *out = job.array<float>(1);
+#pragma omp parallel for schedule(static)
+  for (int py = 0; py < height; py++)
+    for (int px = 0; px < width; px += 64) {
+      float re[64] = {}, im[64] = {};
+      for (int i = 0; i < count; i++) {
+        const float *s = sources + 4 * i;
+        float dy = py * step - s[1];
+        for (int j = 0; j < 64; j++) {
+          float dx = (px + j) * step - s[0];
+          float angle = s[2] * sqrtf(dx * dx + dy * dy) + s[3];
+          re[j] += cosf(angle);
+          im[j] += sinf(angle);
+        }
+      }
+      for (int j = 0; j < 64; j++)
+        out[(size_t)py * width + px + j] = re[j] * re[j] + im[j] * im[j];
+    }
+}
+
+std::vector<Entry> approximate() {
+  return {{"black_scholes", {black_scholes}}, {"nbody", {nbody}}, {"softmax", {softmax}}, {"waves", {waves}}};
+}

@@ -72,4 +72,18 @@ static void sgemm(Job &job) {
   }
 }
 
-std::vector<Entry> matrix() { return {{"sgemm", {sgemm}}}; }
+static void matvec(Job &job) {
+  int rows = job.number(0), columns = job.number(1);
+  const float *a = job.array<float>(0), *x = job.array<float>(1);
+  float *y = job.array<float>(2);
+#pragma omp parallel for schedule(static)
+  for (int r = 0; r < rows; r++) {
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < columns; i++)
+      sum += a[(size_t)r * columns + i] * x[i];
+    y[r] = sum;
+  }
+}
+
+std::vector<Entry> matrix() { return {{"sgemm", {sgemm}}, {"matvec", {matvec}}}; }

@@ -100,6 +100,36 @@ static void sad_blocks(Job &job) {
     }
 }
 
+static void convolution(Job &job) {
+  int width = job.number(0), height = job.number(1);
+  const float *in = job.array<float>(0);
+  float *out = job.array<float>(1);
+  const float weights[25] = {1, 4, 6, 4, 1, 4, 16, 24, 16, 4, 6, 24, 36, 24, 6, 4, 16, 24, 16, 4, 1, 4, 6, 4, 1};
+  auto clamped = [](int at, int end) { return at < 0 ? 0 : at >= end ? end - 1 : at; };
+#pragma omp parallel for schedule(static)
+  for (int y = 0; y < height; y++) {
+    const float *rows[5];
+    for (int dy = 0; dy < 5; dy++)
+      rows[dy] = in + (size_t)clamped(y + dy - 2, height) * width;
+    float *to = out + (size_t)y * width;
+    for (int x : {0, 1, width - 2, width - 1}) {
+      float sum = 0;
+      for (int dy = 0; dy < 5; dy++)
+        for (int dx = 0; dx < 5; dx++)
+          sum += weights[dy * 5 + dx] * rows[dy][clamped(x + dx - 2, width)];
+      to[x] = sum * (1.0f / 256.0f);
+    }
+#pragma omp simd
+    for (int x = 2; x < width - 2; x++) {
+      float sum = 0;
+      for (int dy = 0; dy < 5; dy++)
+        for (int dx = 0; dx < 5; dx++)
+          sum += weights[dy * 5 + dx] * rows[dy][x + dx - 2];
+      to[x] = sum * (1.0f / 256.0f);
+    }
+  }
+}
+
 std::vector<Entry> pictures() {
-  return {{"mandelbrot", {mandelbrot}}, {"sad_stereo", {sad_stereo}}, {"sad_blocks", {sad_blocks}}};
+  return {{"mandelbrot", {mandelbrot}}, {"sad_stereo", {sad_stereo}}, {"sad_blocks", {sad_blocks}}, {"convolution", {convolution}}};
 }

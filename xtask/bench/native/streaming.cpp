@@ -157,10 +157,41 @@ static void scan_pieces(Job &job) {
   }
 }
 
+struct Particle {
+  float x, y, z, vx, vy, vz;
+};
+
+static inline void bounce(float &at, float &speed) {
+  float low = -at, high = 2.0f - at, slower = -0.9f * speed;
+  bool below = at < 0.0f, above = at > 1.0f;
+  at = below ? low : above ? high : at;
+  speed = below || above ? slower : speed;
+}
+
+static void particles(Job &job) {
+  int n = job.number(0), turns = job.number(2);
+  float dt = job.number<float>(1);
+  Particle *all = job.array<Particle>(0);
+#pragma omp parallel for simd schedule(static)
+  for (int i = 0; i < n; i++) {
+    Particle p = all[i];
+    for (int t = 0; t < turns; t++) {
+      p.vy -= 9.81f * dt;
+      p.x += p.vx * dt;
+      p.y += p.vy * dt;
+      p.z += p.vz * dt;
+      bounce(p.x, p.vx);
+      bounce(p.y, p.vy);
+      bounce(p.z, p.vz);
+    }
+    all[i] = p;
+  }
+}
+
 std::vector<Entry> streaming() {
   return {{"saxpy", {saxpy}},
           {"reduction", {reduction}},
           {"stencil", {stencil}},
           {"transpose", {transpose_registers, transpose_tiles}},
-          {"scan", {scan, scan_pieces}}};
+          {"scan", {scan, scan_pieces}}, {"particles", {particles}}};
 }

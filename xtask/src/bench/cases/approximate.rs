@@ -69,3 +69,67 @@ pub(super) fn nbody(size: Size) -> Case {
         }],
     }
 }
+
+pub(super) fn softmax(size: Size) -> Case {
+    let (rows, columns) = size.pick((4096usize, 1024usize), (64, 1024));
+    let near = Check::Floats {
+        abs: 1e-7,
+        rel: 1e-4,
+        why: "1024 terms in another order, 2^-14 at most; exponentials of sums that are rounded at 8, 2^-20",
+    };
+    Case {
+        name: "softmax",
+        what: format!("{rows} rows of {columns}"),
+        target: None,
+        ptx: "softmax",
+        native: "softmax",
+        arrays: vec![
+            Array::input(Noise::new(21).floats(rows * columns, -4.0, 4.0)),
+            Array::output(4 * rows * columns, near),
+        ],
+        numbers: vec![rows as f64, columns as f64],
+        steps: vec![Step {
+            kernel: "softmax",
+            grid: [rows as u32, 1, 1],
+            block: [256, 1, 1],
+            args: vec![Value::Array(0), Value::Array(1), Value::S32(columns as i32)],
+        }],
+    }
+}
+
+pub(super) fn waves(size: Size) -> Case {
+    let (width, height) = size.pick((1024usize, 256usize), (128, 16));
+    let count = 16;
+    let step = 1.0 / 128.0;
+    Case {
+        name: "waves",
+        what: format!("{width} x {height}, {count} sources"),
+        target: None,
+        ptx: "waves",
+        native: "waves",
+        arrays: vec![
+            Array::input(Noise::new(22).floats(4 * count, 0.5, 6.0)),
+            Array::output(
+                4 * width * height,
+                Check::Floats {
+                    abs: 0.01,
+                    rel: 0.0,
+                    why: "angles up to 60 are good to 2^-18, sines to 2^-20; squares of sums of 16 multiply that by 32 at most",
+                },
+            ),
+        ],
+        numbers: vec![count as f64, width as f64, height as f64, step],
+        steps: vec![Step {
+            kernel: "waves",
+            grid: [width as u32 / 32, height as u32 / 8, 1],
+            block: [32, 8, 1],
+            args: vec![
+                Value::Array(0),
+                Value::S32(count as i32),
+                Value::Array(1),
+                Value::S32(width as i32),
+                Value::F32(step as f32),
+            ],
+        }],
+    }
+}

@@ -43,3 +43,39 @@ fn sgemm(size: Size, name: &'static str, target: f64, tile: usize, block: [u32; 
         }],
     }
 }
+
+pub(super) fn matvec(size: Size) -> Case {
+    let (rows, columns) = size.pick((4096usize, 2048usize), (128, 512));
+    Case {
+        name: "matvec",
+        what: format!("{rows} x {columns}"),
+        target: None,
+        ptx: "matvec",
+        native: "matvec",
+        arrays: vec![
+            Array::input(Noise::new(23).floats(rows * columns, 0.0, 1.0)),
+            Array::input(Noise::new(24).floats(columns, 0.0, 1.0)),
+            Array::output(
+                4 * rows,
+                Check::Floats {
+                    abs: 0.0,
+                    rel: 2e-4,
+                    why: "2048 positive terms in another order: 2048 · 2^-24 at most",
+                },
+            ),
+        ],
+        numbers: vec![rows as f64, columns as f64],
+        steps: vec![Step {
+            kernel: "matvec",
+            grid: [rows as u32 / 8, 1, 1],
+            block: [256, 1, 1],
+            args: vec![
+                Value::Array(0),
+                Value::Array(1),
+                Value::Array(2),
+                Value::S32(rows as i32),
+                Value::S32(columns as i32),
+            ],
+        }],
+    }
+}

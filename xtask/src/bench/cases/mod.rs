@@ -34,4 +34,9 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("bitonic_keys", integers::bitonic_keys),
     ("sha256", integers::sha256),
     ("monte_carlo", integers::monte_carlo),
+    ("softmax", approximate::softmax),
+    ("matvec", matrix::matvec),
+    ("convolution", pictures::convolution),
+    ("particles", streaming::particles),
+    ("waves", approximate::waves),
 ];

@@ -84,3 +84,32 @@ pub(super) fn sad_blocks(size: Size) -> Case {
         }],
     }
 }
+
+pub(super) fn convolution(size: Size) -> Case {
+    let (width, height) = size.pick((2048usize, 1024usize), (128, 64));
+    Case {
+        name: "convolution",
+        what: format!("{width} x {height}, 5 x 5"),
+        target: None,
+        ptx: "convolution",
+        native: "convolution",
+        arrays: vec![
+            Array::input(Noise::new(25).floats(width * height, 0.0, 1.0)),
+            Array::output(
+                4 * width * height,
+                Check::Floats {
+                    abs: 0.0,
+                    rel: 4e-6,
+                    why: "25 positive terms, contracted or not: 50 · 2^-24 at most",
+                },
+            ),
+        ],
+        numbers: vec![width as f64, height as f64],
+        steps: vec![Step {
+            kernel: "convolution",
+            grid: [width as u32 / 32, height as u32 / 16, 1],
+            block: [32, 8, 1],
+            args: vec![Value::Array(0), Value::Array(1), Value::S32(width as i32), Value::S32(height as i32)],
+        }],
+    }
+}

@@ -142,3 +142,32 @@ pub(super) fn scan(size: Size) -> Case {
         ],
     }
 }
+
+pub(super) fn particles(size: Size) -> Case {
+    let (n, turns) = size.pick((1usize << 20, 8), (1 << 12, 8));
+    Case {
+        name: "particles",
+        what: format!("{n} structures of 24 bytes, {turns} turns"),
+        target: None,
+        ptx: "particles",
+        native: "particles",
+        arrays: vec![
+            Array::inout(
+                Noise::new(26).floats(6 * n, 0.1, 0.9),
+                Check::Floats {
+                    abs: 1e-4,
+                    rel: 0.0,
+                    why: "eight turns of sums below 2, contracted or not; a wall turns the difference, and makes it no larger",
+                },
+            )
+            .restored(),
+        ],
+        numbers: vec![n as f64, 0.01, f64::from(turns)],
+        steps: vec![Step {
+            kernel: "particles",
+            grid: [n as u32 / 256, 1, 1],
+            block: [256, 1, 1],
+            args: vec![Value::Array(0), Value::S32(n as i32), Value::F32(0.01), Value::S32(turns)],
+        }],
+    }
+}
