@@ -183,6 +183,58 @@ fn accesses_that_are_checked_together_fault_like_single_ones() {
     assert!(faults > 15, "{faults} launches came to the faults that they are to come to");
 }
 
+#[test]
+fn lanes_that_lie_close_together_touch_only_what_is_theirs() {
+    let bodies = [
+        // Every second word, to the last of the buffer, and beyond.
+        "mul.wide.u32 %rd8, %r5, 8; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; ld.global.u32 %r6, [%rd9]; \
+         ld.global.u32 %r7, [%rd9+4]; sub.u32 %r6, %r6, %r7; st.global.u32 [%rd10+4], %r6; ret;",
+        "mul.wide.u32 %rd8, %r5, 8; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; ld.global.u32 %r6, [%rd9+8]; \
+         st.global.u32 [%rd10], %r6; ret;",
+        "mul.wide.u32 %rd8, %r5, 8; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; ld.global.u32 %r6, [%rd9]; \
+         st.global.u32 [%rd10+-4], %r6; ret;",
+        // Partners of a sorting network, in shared memory; in lanes of a predicate, of a branch, and in all.
+        "mov.u64 %rd9, shared; mul.wide.u32 %rd8, %r2, 4; add.u64 %rd10, %rd9, %rd8; st.shared.u32 [%rd10], %r5; bar.sync 0; \
+         xor.b32 %r6, %r2, 5; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd11, %rd9, %rd8; ld.shared.u32 %r7, [%rd11]; \
+         setp.gt.u32 %p1, %r6, %r2; bar.sync 0; @%p1 st.shared.u32 [%rd11], %r1; bar.sync 0; \
+         ld.shared.u32 %r8, [%rd10]; add.u32 %r8, %r8, %r7; st.global.u32 [%rd7], %r8; ret;",
+        "mov.u64 %rd9, shared; mul.wide.u32 %rd8, %r2, 4; add.u64 %rd10, %rd9, %rd8; st.shared.u32 [%rd10], %r5; bar.sync 0; \
+         xor.b32 %r6, %r2, 6; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd11, %rd9, %rd8; setp.le.u32 %p1, %r6, %r2; @%p1 bra Y; \
+         ld.shared.u32 %r7, [%rd10]; ld.shared.u32 %r8, [%rd11]; st.shared.u32 [%rd10], %r8; st.shared.u32 [%rd11], %r7; \
+         Y: bar.sync 0; ld.shared.u32 %r8, [%rd10]; st.global.u32 [%rd7], %r8; ret;",
+        "mov.u64 %rd9, shared; shl.b32 %r6, %r2, 1; and.b32 %r7, %r2, 3; sub.u32 %r6, %r6, %r7; mul.wide.u32 %rd8, %r6, 4; \
+         add.u64 %rd10, %rd9, %rd8; st.shared.u32 [%rd10], %r5; st.shared.u32 [%rd10+16], %r2; bar.sync 0; \
+         mul.wide.u32 %rd8, %r2, 4; add.u64 %rd10, %rd9, %rd8; ld.shared.u32 %r7, [%rd10]; st.global.u32 [%rd7], %r7; ret;",
+        // Beyond what there is of shared memory, in lanes that run or not.
+        "mov.u64 %rd9, shared; xor.b32 %r6, %r2, 3; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd10, %rd9, %rd8; \
+         setp.gt.u32 %p1, %r2, %r1; @%p1 bra X; st.shared.u32 [%rd10+3840], %r5; X: ret;",
+        "mov.u64 %rd9, shared; xor.b32 %r6, %r2, 3; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd10, %rd9, %rd8; \
+         setp.gt.u32 %p1, %r6, 14; @%p1 bra X; st.shared.u32 [%rd10+4032], %r5; ld.shared.u32 %r7, [%rd10+4032]; \
+         st.global.u32 [%rd7], %r7; X: ret;",
+        // Backwards; one byte of three; halves and doubles with gaps; pairs with gaps; all lanes of four at one place.
+        "xor.b32 %r6, %r5, 31; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; \
+         ld.global.u32 %r7, [%rd9]; add.u32 %r7, %r7, %r2; st.global.u32 [%rd10], %r7; ret;",
+        "mul.wide.u32 %rd8, %r5, 3; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; ld.global.s8 %r6, [%rd9+1]; \
+         ld.global.u8 %r7, [%rd9+2]; add.u32 %r6, %r6, %r7; st.global.u8 [%rd10+1], %r6; ret;",
+        "mul.wide.u32 %rd8, %r5, 6; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; ld.global.u16 %h1, [%rd9+4]; \
+         setp.lt.u32 %p1, %r1, %r5; @%p1 bra X; st.global.u16 [%rd10+2], %h1; X: ret;",
+        "setp.ge.u32 %p1, %r5, 61; @%p1 bra X; mul.wide.u32 %rd8, %r5, 16; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; \
+         ld.global.f64 %fd1, [%rd9+8]; add.f64 %fd1, %fd1, %fd1; st.global.f64 [%rd10], %fd1; X: ret;",
+        "mul.wide.u32 %rd8, %r2, 16; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; \
+         ld.global.v2.u32 {%r6, %r7}, [%rd9+8]; st.global.v2.u32 [%rd10], {%r7, %r6}; ret;",
+        "shr.u32 %r6, %r5, 2; mul.wide.u32 %rd8, %r6, 8; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; \
+         ld.global.u32 %r7, [%rd9+4]; st.global.u32 [%rd7], %r7; bar.sync 0; st.global.u32 [%rd10], %r5; ret;",
+    ];
+    let mut faults = 0;
+    for body in bodies {
+        for block in [[64, 1, 1], [16, 4, 1], [20, 3, 1]] {
+            let case = Case { block, ..case(body) };
+            faults += usize::from(case.agree().is_err());
+        }
+    }
+    assert!(faults > 2, "{faults} launches came to the faults that they are to come to");
+}
+
 /// Where the lanes of the atomic tests point, as code that makes `%rd8` of the base `%rd9`, and which of them take part.
 const PLACES: [&str; 5] = [
     "mov.u64 %rd8, %rd9;",

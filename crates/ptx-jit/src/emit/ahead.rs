@@ -9,7 +9,7 @@
 use super::memory::{Access, Reach};
 use super::{Addresses, Emit};
 use crate::llvm::{Likely, Value};
-use crate::plan::{Class, Exit, Kind, Name, Node, Op, OpKind, Site};
+use crate::plan::{Class, Exit, Kind, Name, Node, Op, OpKind, Pattern, Site};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Space};
 use std::collections::HashSet;
@@ -215,7 +215,7 @@ impl Emit<'_> {
         match &addresses {
             Addresses::Same(_) => {}
             Addresses::Pattern(_, pattern) => {
-                if !self.is_regular(access.space, bytes, pattern, self.full) {
+                if !self.is_foreseeable(access.space, bytes, pattern) {
                     return None;
                 }
             }
@@ -254,7 +254,7 @@ impl Emit<'_> {
                 ..group.reach
             };
             if let Addresses::Pattern(_, pattern) = &group.addresses
-                && !self.is_regular(access.space, reach.align, pattern, self.full)
+                && !self.is_foreseeable(access.space, reach.align, pattern)
             {
                 return None;
             }
@@ -264,6 +264,12 @@ impl Emit<'_> {
         let reach = Reach { site, space: access.space, write, lo: offset, hi: end, align: bytes };
         groups.push(Group { anchor, access, reach, addresses });
         Some(())
+    }
+
+    /// Whether all accesses of a pattern are checked by few comparisons.
+    fn is_foreseeable(&self, space: Space, align: u32, pattern: &Pattern) -> bool {
+        self.is_regular(space, align, pattern, self.full)
+            || space == Space::Shared && self.is_together(space, align, pattern)
     }
 
     /// Branches to the exit unless everything fits.

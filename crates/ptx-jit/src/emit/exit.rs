@@ -44,6 +44,20 @@ impl Emit<'_> {
         let rep = self.load_reg(reg, name, self.own);
         let pattern = self.pattern(name);
         let mut odd = self.b.const_int(self.int(1), 0);
+        if let (Rep::Bases(bases), Some(pattern)) = (&rep, &pattern)
+            && pattern.align > 0
+        {
+            let low = u64::MAX >> (64 - u32::from(pattern.align).clamp(1, 64));
+            for (c, base) in bases.iter().enumerate() {
+                let bits = self.b.and(*base, self.b.const_int(base.ty(), low));
+                let uneven = self.b.icmp(IntPred::Ne, bits, self.b.zero(base.ty()));
+                // Where no lane runs, nobody knows the base.
+                let (lanes, _, _) = self.running(self.own, pattern.by_chunk.then_some(c as u32));
+                let some = self.b.icmp(IntPred::Ne, lanes, self.c32(0));
+                let uneven = self.b.and(uneven, some);
+                odd = self.b.or(odd, uneven);
+            }
+        }
         for c in 0..self.chunks() {
             let have = self.load_chunk(reg, c);
             let (base, from) = match (&rep, &pattern) {

@@ -186,6 +186,7 @@ impl Emit<'_> {
 
     fn loaded(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
         let Some(mut access) = self.access(inst, false) else { return false };
+        self.fetches = self.stride(inst, op, access);
         if op.defs.len() != access.count as usize {
             return false;
         }
@@ -268,6 +269,7 @@ impl Emit<'_> {
         if access.space == Space::Param || access.space == Space::Const {
             return false;
         }
+        self.fetches = self.stride(inst, op, access);
         let mut next = 1;
         let Some(addresses) = self.addresses(inst, op, &mut next, &mut access) else { return false };
         if self.is_guarded(inst) && matches!(addresses, Addresses::Same(_)) && access.space != Space::Local {
@@ -427,10 +429,12 @@ impl Emit<'_> {
     /// Whether a pattern's accesses are checked together: they lie in one memory, and all are aligned if one is. Where lanes may be off,
     /// they must be evenly spaced too, so that the lowest and the highest of those that run can be told.
     pub(super) fn is_regular(&self, space: Space, align: u32, pattern: &Pattern, whole: bool) -> bool {
-        let bytes = i64::from(align);
-        space != Space::Local
-            && pattern.lanes.iter().all(|lane| i64::from(*lane) % bytes == 0)
-            && (whole || self.step_of(pattern).is_some())
+        self.is_together(space, align, pattern) && (whole || self.step_of(pattern).is_some())
+    }
+
+    /// Whether a pattern's accesses lie in one memory, and all are aligned if one is.
+    pub(super) fn is_together(&self, space: Space, align: u32, pattern: &Pattern) -> bool {
+        space != Space::Local && pattern.lanes.iter().all(|lane| i64::from(*lane) % i64::from(align) == 0)
     }
 
     /// By how much a lane is behind the one before, if that is the same everywhere (in a chunk, if each has a base).
@@ -516,39 +520,74 @@ impl Emit<'_> {
             Addresses::Spread(spread) if spread.scale.is_multiple_of(align) => {
                 Some(self.spread_fits(reach, spread, (start, limit), (!whole).then_some(mask)))
             }
-            Addresses::Pattern(..) | Addresses::Spread(_) | Addresses::Each(_) => {
-                let mut bad = None;
-                for (c, chunk) in self.each(addresses).into_iter().enumerate() {
-                    let splat = |value| self.b.splat(value, self.width);
-                    let first = if reach.lo == 0 {
-                        chunk
-                    } else {
-                        self.b.add(chunk, splat(self.c64(reach.lo as u64)))
-                    };
-                    let from = if matches!(reach.space, Space::Shared | Space::Local) {
-                        first
-                    } else {
-                        self.b.sub(first, splat(start))
-                    };
-                    let mut wrong = self.b.icmp(IntPred::Uge, from, splat(limit));
-                    if align > 1 {
-                        let odd = self.b.and(chunk, splat(self.c64(align - 1)));
-                        let odd = self.b.icmp(IntPred::Ne, odd, splat(self.c64(0)));
-                        wrong = self.b.or(wrong, odd);
-                    }
-                    if !whole {
-                        let lanes = self.mask_chunk(mask, c as u32);
-                        wrong = self.b.and(wrong, lanes);
-                    }
-                    bad = Some(match bad {
-                        None => wrong,
-                        Some(others) => self.b.or(others, wrong),
-                    });
+            // Mostly all lanes would fit, whether they run or not.
+            Addresses::Pattern(bases, pattern) if self.is_together(reach.space, reach.align, pattern) => {
+                let (low, high) = (pattern.lanes.iter().min()?, pattern.lanes.iter().max()?);
+                let mut all = None;
+                for base in bases {
+                    let low = inside(self, *base, i64::from(*low) + reach.lo);
+                    let high = inside(self, *base, i64::from(*high) + reach.lo);
+                    let fits = self.both(Some(self.b.and(low, high)), aligned(self, *base));
+                    all = Some(self.both(all, Some(fits)));
                 }
-                let bad = self.any(bad?);
-                Some(self.b.not(bad))
+                let here = self.b.current_block();
+                let each = self.b.append_block(self.function, "each");
+                let known = self.b.append_block(self.function, "known");
+                self.b.cond_br(all?, known, each, Likely::Yes);
+                self.b.position_at_end(each);
+                let chunks = self.each(addresses);
+                let fits = self.each_fits(reach, &chunks, (start, limit), Some(mask))?;
+                let there = self.b.current_block();
+                self.b.br(known);
+                self.b.position_at_end(known);
+                let phi = self.b.phi(self.int(1));
+                self.b.add_incoming(phi, self.b.const_int(self.int(1), 1), here);
+                self.b.add_incoming(phi, fits, there);
+                Some(phi)
+            }
+            Addresses::Pattern(..) | Addresses::Spread(_) | Addresses::Each(_) => {
+                let chunks = self.each(addresses);
+                self.each_fits(reach, &chunks, (start, limit), (!whole).then_some(mask))
             }
         }
+    }
+
+    /// Whether what each lane of the mask reaches from its address on lies between bounds, of which there are `limit` from `start`.
+    fn each_fits(
+        &self,
+        reach: Reach,
+        addresses: &[Value],
+        (start, limit): (Value, Value),
+        mask: Option<Value>,
+    ) -> Option<Value> {
+        let align = u64::from(reach.align);
+        let splat = |value| self.b.splat(value, self.width);
+        let mut bad = None;
+        for (c, chunk) in addresses.iter().copied().enumerate() {
+            let first =
+                if reach.lo == 0 { chunk } else { self.b.add(chunk, splat(self.c64(reach.lo as u64))) };
+            let from = if matches!(reach.space, Space::Shared | Space::Local) {
+                first
+            } else {
+                self.b.sub(first, splat(start))
+            };
+            let mut wrong = self.b.icmp(IntPred::Uge, from, splat(limit));
+            if align > 1 {
+                let odd = self.b.and(chunk, splat(self.c64(align - 1)));
+                let odd = self.b.icmp(IntPred::Ne, odd, splat(self.c64(0)));
+                wrong = self.b.or(wrong, odd);
+            }
+            if let Some(mask) = mask {
+                let lanes = self.mask_chunk(mask, c as u32);
+                wrong = self.b.and(wrong, lanes);
+            }
+            bad = Some(match bad {
+                None => wrong,
+                Some(others) => self.b.or(others, wrong),
+            });
+        }
+        let bad = self.any(bad?);
+        Some(self.b.not(bad))
     }
 
     /// Both conditions, as far as there are any.

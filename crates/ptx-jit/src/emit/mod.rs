@@ -8,6 +8,7 @@
 
 mod ahead;
 pub(crate) mod atomic;
+mod cluster;
 mod cta;
 mod exit;
 mod fallback;
@@ -15,6 +16,7 @@ mod inst;
 pub(crate) mod memory;
 mod nan;
 mod spread;
+mod stream;
 mod sync;
 mod transfer;
 mod value;
@@ -129,6 +131,14 @@ struct Emit<'a> {
     spreads: HashMap<Name, spread::Spread>,
     /// Whether the access that is emitted was checked where its node began.
     foreseen: bool,
+    /// By name: by how much the value grows from one CTA to the next.
+    strides: Vec<Option<i64>>,
+    /// By block: whether it belongs to a loop.
+    loops: Vec<bool>,
+    /// Whether the node that is emitted does.
+    in_loop: bool,
+    /// By how much the access that is emitted moves from one CTA to the next, if that is to be fetched.
+    fetches: Option<i64>,
     /// By block: whether it belongs to a loop that may only be waiting.
     waits: Vec<bool>,
     /// How instructions are lowered.
@@ -179,6 +189,10 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         origins: HashMap::new(),
         spreads: HashMap::new(),
         foreseen: false,
+        strides: stream::strides(job.plan, job.function),
+        loops: stream::loops(job.function),
+        in_loop: false,
+        fetches: None,
         waits: crate::machine::waiting_blocks(job.function),
         lowerings: HashMap::new(),
         loose: Vec::new(),
@@ -336,6 +350,7 @@ impl Emit<'_> {
         let node = &plan.nodes[id.0 as usize];
         self.b.position_at_end(self.at(id));
         self.full = node.full;
+        self.in_loop = self.loops.get(node.block as usize).copied().unwrap_or(true);
         for (index, phi) in node.phis.iter().enumerate() {
             let rep = self.phi(phi.def);
             self.reps[phi.def.0 as usize] = Some(rep.clone());

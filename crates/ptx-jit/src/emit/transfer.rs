@@ -51,17 +51,22 @@ impl Emit<'_> {
                         };
                         (0..count).map(value).collect()
                     } else if lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * step) {
+                        self.fetch(base, c, access);
                         self.run(base, c, access, op)
                     } else if access.count == 1
                         && access.bits < 32
                         && lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * 4)
                     {
                         vec![self.parts_of_words(base, c, access, op)]
+                    } else if let Some(cluster) = self.cluster(&lanes, access, self.whole(op)) {
+                        let load = |at: usize| {
+                            let more = self.c64(at as u64 * u64::from(bytes));
+                            let base = if at == 0 { base } else { self.b.add(base, more) };
+                            self.load_cluster(base, &cluster, c, access, op)
+                        };
+                        (0..count).map(load).collect()
                     } else {
-                        let added: Vec<u64> = lanes.iter().map(|l| i64::from(*l) as u64).collect();
-                        let added = self.b.const_ints(self.int(64), &added);
-                        let chunk = self.b.add(self.b.splat(base, self.width), added);
-                        self.gathered(self.b.int_to_ptr(chunk), c, access, op)
+                        self.gathered(self.apart(base, &lanes), c, access, op)
                     };
                     for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
                         list.push(self.extend(value, access, *def));
@@ -86,6 +91,13 @@ impl Emit<'_> {
                 all.into_iter().map(Rep::Chunks).collect()
             }
         }
+    }
+
+    /// Pointers at constant distances from one address.
+    fn apart(&self, base: Value, lanes: &[i32]) -> Value {
+        let added: Vec<u64> = lanes.iter().map(|l| i64::from(*l) as u64).collect();
+        let added = self.b.const_ints(self.int(32), &added);
+        self.b.gep(self.b.int_to_ptr(base), added)
     }
 
     /// The address if a lane of the chunk runs, and else one that can be read: nobody has checked it then.
@@ -227,6 +239,7 @@ impl Emit<'_> {
                     let base = self.b.add(base, self.c64(i64::from(first) as u64));
                     let step = access.bytes() as i32;
                     if lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * step) {
+                        self.fetch(base, c, access);
                         let pointer = self.b.int_to_ptr(base);
                         let all = self.interleave(&values[c as usize]);
                         if whole {
@@ -236,11 +249,13 @@ impl Emit<'_> {
                             let bits = self.interleave(&vec![bits; access.count as usize]);
                             self.b.masked_store(all, pointer, bytes, bits);
                         }
+                    } else if let Some(cluster) =
+                        self.cluster(&lanes, access, whole).filter(|_| access.count == 1)
+                    {
+                        self.store_cluster(values[c as usize][0], base, &cluster, c, access, op);
                     } else {
-                        let added: Vec<u64> = lanes.iter().map(|l| i64::from(*l) as u64).collect();
-                        let added = self.b.const_ints(self.int(64), &added);
-                        let chunk = self.b.add(self.b.splat(base, self.width), added);
-                        self.scattered(self.b.int_to_ptr(chunk), c, access, op, &values[c as usize]);
+                        let pointers = self.apart(base, &lanes);
+                        self.scattered(pointers, c, access, op, &values[c as usize]);
                     }
                 }
             }

@@ -277,7 +277,6 @@ impl<M: Machine> Classifier<'_, M> {
                             // A constant is not checked at entry.
                             let next = match next {
                                 Class::Uniform(_) => Class::Uniform(None),
-                                Class::Pattern(p) => Pattern { align: 0, ..*p }.class(),
                                 other => other,
                             };
                             class = class.join(&next, self.chunk);
@@ -460,9 +459,16 @@ impl<M: Machine> Classifier<'_, M> {
     fn affine(&self, inst: &Inst, sources: &[Class]) -> Option<Class> {
         // Narrower values wrap around within a warp, which no pattern says.
         let narrow = match inst.op {
-            Op::Mov | Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Shl | Op::Shr | Op::And | Op::Or => {
-                inst.mods.ty().bits() < 32
-            }
+            Op::Mov
+            | Op::Add
+            | Op::Sub
+            | Op::Mul
+            | Op::Mad
+            | Op::Shl
+            | Op::Shr
+            | Op::And
+            | Op::Or
+            | Op::Xor => inst.mods.ty().bits() < 32,
             Op::Cvt => inst.mods.dtype().bits().min(inst.mods.atype().bits()) < 32,
             _ => false,
         };
@@ -533,6 +539,15 @@ impl<M: Machine> Classifier<'_, M> {
                     return None;
                 }
                 p.map(p.align.min(bits.trailing_zeros().min(63) as u8), |lane| lane)
+            }
+            Op::Xor => {
+                let (p, bits) = with_constant(sources)?;
+                if !p.disjoint() {
+                    return None;
+                }
+                // The first lane takes the bits along that no lane has in common with it.
+                let low = (bits & ((1u64 << p.align.min(30)) - 1)) as i64;
+                p.map(p.align.min(bits.trailing_zeros().min(63) as u8), |lane| (lane ^ low) - low)
             }
             Op::Cvt => {
                 let (d, a) = (inst.mods.dtype(), inst.mods.atype());
