@@ -42,6 +42,8 @@ pub(crate) struct Jit {
 struct Shared {
     compiler: Compiler,
     queue: Mutex<Queue>,
+    /// How many threads the machine runs at once. Asking the system takes longer than a small launch.
+    cores: u64,
 }
 
 /// What is to be made in the background, one after another.
@@ -266,7 +268,8 @@ impl Jit {
             CodeCache::Folder { path, bytes } => (Some(path), bytes),
         };
         let compiler = Compiler::new(target(cpu), folder, bytes);
-        Self { shared: Arc::new(Shared { compiler, queue: Mutex::default() }) }
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get) as u64;
+        Self { shared: Arc::new(Shared { compiler, queue: Mutex::default(), cores }) }
     }
 
     /// Launches a kernel in the engine that it wants.
@@ -285,8 +288,7 @@ impl Jit {
         let slot = natives.slot(launch.block);
         let instructions: usize = kernel.function().blocks.iter().map(|block| block.insts.len() + 1).sum();
         let cost = TO_BEGIN + FOR_EACH * u32::try_from(instructions).unwrap_or(u32::MAX);
-        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get) as u64;
-        let threads = launch.threads.map_or_else(cores, u64::from).max(1);
+        let threads = launch.threads.map_or(self.shared.cores, u64::from).max(1);
         let alone = threads == 1;
         if slot.made.get().is_none() {
             // What the interpreter takes at least, if every instruction is executed once.
