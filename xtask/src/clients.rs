@@ -43,7 +43,7 @@ struct Client {
 enum Suite {
     /// Modules of unittest that are installed with the package: all `test_*.py` below that folder of site-packages, named from that package.
     Unittest { folder: &'static str, package: &'static str, needs: &'static [&'static str] },
-    /// Tests of a crate, compiled from its source with these features; only those that have this in their path.
+    /// Tests of a crate, compiled from its source with these features; only those that have this in their path. They find NVRTC.
     Crate { name: &'static str, features: &'static str, filter: &'static str },
 }
 
@@ -71,7 +71,7 @@ const CLIENTS: &[Client] = &[
     Client {
         suite: Some(Suite::Crate {
             name: "cudarc",
-            features: "std,driver,dynamic-loading,cuda-12090",
+            features: "std,driver,nvrtc,dynamic-loading,cuda-12090",
             filter: "driver::",
         }),
         ..client("cudarc", Program::Rust("cudarc"))
@@ -339,6 +339,12 @@ impl Place {
                 let copy = self.work.join(format!("{name}-source"));
                 let _first_time = std::fs::remove_dir_all(&copy);
                 run(Command::new("cp").arg("-r").arg(&source).arg(&copy), "cp")?;
+                // It lies within our workspace, and is none of it.
+                let manifest = copy.join("Cargo.toml");
+                let text = std::fs::read_to_string(&manifest).map_err(|error| error.to_string())?;
+                std::fs::write(&manifest, text + "\n[workspace]\n").map_err(|error| error.to_string())?;
+                let python = self.environment("nvrtc", &["nvidia-cuda-nvrtc-cu12==12.9.*"], &[])?;
+                let compiler = packages_of(&python)?.join("cuda_nvrtc/lib");
                 let (cargo, target) = (OsString::from("cargo"), self.work.join(format!("{name}-tests")));
                 let arguments = [
                     "test",
@@ -353,7 +359,7 @@ impl Place {
                 let mut command: Vec<&std::ffi::OsStr> = vec![cargo.as_os_str()];
                 command.extend(arguments.iter().map(std::ffi::OsStr::new));
                 let mut command = self.command(client, &command);
-                command.current_dir(&copy).env("CARGO_TARGET_DIR", &target);
+                command.current_dir(&copy).env("CARGO_TARGET_DIR", &target).env("LD_LIBRARY_PATH", &compiler);
                 let output =
                     command.output().map_err(|error| format!("cargo test does not start: {error}"))?;
                 let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -389,10 +395,7 @@ impl Place {
     /// A folder as CUDA's installer makes it: public headers, and our libraries under their names.
     fn cuda(&self) -> Result<PathBuf, String> {
         let python = self.environment("headers", HEADERS, &[])?;
-        let script = "import nvidia, os; print(list(nvidia.__path__)[0])";
-        let output =
-            Command::new(&python).args(["-c", script]).output().map_err(|error| error.to_string())?;
-        let packages = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        let packages = packages_of(&python)?;
         let cuda = self.work.join("cuda");
         let _first_time = std::fs::remove_dir_all(&cuda);
         for folder in ["include", "lib64", "nvvm", "bin"] {
@@ -418,6 +421,13 @@ impl Place {
         }
         Ok(cuda)
     }
+}
+
+/// Where an environment has NVIDIA's packages.
+fn packages_of(python: &Path) -> Result<PathBuf, String> {
+    let script = "import nvidia; print(list(nvidia.__path__)[0])";
+    let output = Command::new(python).args(["-c", script]).output().map_err(|error| error.to_string())?;
+    Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
 }
 
 /// The folder with the source of a crate that a project depends on.

@@ -112,8 +112,14 @@ pub(crate) struct Set {
     height: usize,
 }
 
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`, which does not go with [`DEVICE_LAUNCH`]
+const AUTO_FREE: u64 = 1;
 /// `CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD`: to a stream's device, where it is.
 const UPLOAD: u64 = 2;
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH`
+const DEVICE_LAUNCH: u64 = 4;
+/// All of them; the others are to free what a graph allocates, which none does, and to keep priorities, which make no difference.
+const INSTANTIATE_FLAGS: u64 = 15;
 
 /// `CUDA_GRAPH_INSTANTIATE_PARAMS`
 #[derive(Clone, Copy)]
@@ -330,9 +336,16 @@ fn run(executable: Handle, stream: (Handle, DefaultStream)) -> Answer {
     })
 }
 
-fn instantiate(executable: Out<Handle>, graph: Handle) -> Answer {
+fn instantiate(executable: Out<Handle>, graph: Handle, flags: u64) -> Answer {
     let driver = driver()?;
     executable.check()?;
+    if flags & !INSTANTIATE_FLAGS != 0 || flags & (AUTO_FREE | DEVICE_LAUNCH) == AUTO_FREE | DEVICE_LAUNCH {
+        return Err(Status::InvalidValue);
+    }
+    if flags & DEVICE_LAUNCH != 0 {
+        log::refused("a graph that kernels launch");
+        return Err(Status::NotSupported);
+    }
     let graph = driver.graphs.get(graph)?;
     let nodes = graph.in_order()?;
     let held = Arc::new(graph.held.again()?);
@@ -431,17 +444,21 @@ entries! { ENTRIES;
 
     /// Makes a graph executable.
     fn cuGraphInstantiate(executable: Out<Handle>, graph: Handle, _node: Out<Handle>, _log: Out<c_char>, _bytes: usize) {
-        instantiate(executable, graph)
+        instantiate(executable, graph, 0)
     }
 
     /// Makes a graph executable.
     fn cuGraphInstantiate_v2(executable: Out<Handle>, graph: Handle, _node: Out<Handle>, _log: Out<c_char>, _bytes: usize) {
-        instantiate(executable, graph)
+        instantiate(executable, graph, 0)
     }
 
     /// Makes a graph executable.
-    fn cuGraphInstantiateWithFlags(executable: Out<Handle>, graph: Handle, _flags: u64) {
-        instantiate(executable, graph)
+    fn cuGraphInstantiateWithFlags(executable: Out<Handle>, graph: Handle, flags: u64) {
+        // A stream to upload in is only in the form below.
+        if flags & UPLOAD != 0 {
+            return Err(Status::InvalidValue);
+        }
+        instantiate(executable, graph, flags)
     }
 
     /// Makes a graph executable, and says how that went.
@@ -452,7 +469,7 @@ entries! { ENTRIES;
         if given.flags & UPLOAD != 0 {
             queue(given.stream, default)?;
         }
-        let result = instantiate(executable, graph);
+        let result = instantiate(executable, graph, given.flags);
         given.node = Handle::NULL;
         // `CUDA_GRAPH_INSTANTIATE_SUCCESS`, `..._ERROR`, `..._INVALID_STRUCTURE`
         given.result = match result {

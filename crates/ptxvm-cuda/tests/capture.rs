@@ -69,6 +69,10 @@ fn what_is_captured_runs_with_each_launch_of_the_graph() {
 
     let nodes = api.make("cuGraphGetNodes", |out: *mut usize| (graph, NULL, out));
     assert_eq!(nodes, 4);
+    let mut none = NULL;
+    for (flags, status) in [(2u64, 1), (16, 1), (5, 1), (4, 801)] {
+        assert_eq!(api.call("cuGraphInstantiateWithFlags", (&raw mut none, graph, flags)), status);
+    }
     let executable = api.make("cuGraphInstantiateWithFlags", |out: *mut usize| (out, graph, 0u64));
     for times in 1..=3u32 {
         api.ok("cuGraphLaunch", (executable, first));
