@@ -75,6 +75,11 @@ pub use texture::{
 };
 pub use vm::{Options, Vm};
 
+/// The examples of the guide, so that they compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Guide;
+
 /// A diagnostic as people read it: message, place, the underlined line, help. With terminal colors if `colors`.
 pub fn render(diagnostic: &Diagnostic, source: &Source, colors: bool) -> String {
     let color = if colors { Color::Always } else { Color::Never };
