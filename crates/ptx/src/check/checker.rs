@@ -88,7 +88,7 @@ impl<'a> Checker<'a> {
     /// The module, where there is no error, and the diagnostics.
     pub(super) fn finish(self, source: Arc<Source>) -> (Option<Module>, Vec<Diagnostic>) {
         let clean = self.report.errors() == 0;
-        let diagnostics = self.report.into_sorted();
+        let diagnostics = super::cascade::without_consequences(self.text, self.report.into_sorted());
         let (Some(version), Some(target), true) =
             (self.header.version, self.header.target(self.options.gpu_name), clean)
         else {
@@ -118,7 +118,10 @@ impl<'a> Checker<'a> {
             match &item {
                 // The header has been read before everything else.
                 Item::Version(_) | Item::AddressSize(_) => {}
-                Item::Error(span) => self.broken_names_of(*span),
+                Item::Error(span) => {
+                    self.header.broken_item();
+                    self.broken_names_of(*span);
+                }
                 Item::Target(target) => self.later_target(target),
                 Item::Variable(variable) => self.module_variable(variable),
                 Item::Function(function) => self.function(function, parser),

@@ -37,6 +37,11 @@ pub(super) struct Header {
 }
 
 impl Header {
+    /// Something could not be read, which may have been `.address_size`: compilers write 64.
+    pub(super) fn broken_item(&mut self) {
+        self.address_size.get_or_insert(AddressSize::Bits64);
+    }
+
     /// What gates are compared with; `None` where the header is broken.
     pub(super) fn level(&self) -> Option<Level> {
         Some(Level { ptx: self.version?, sm: self.sm?, map_f64: self.map_f64.is_some() })
@@ -81,6 +86,7 @@ impl Checker<'_> {
     /// Reads `.version`, the first `.target` and `.address_size` among the first items, and says what is wrong with their order.
     pub(super) fn header_of(&mut self, items: &[Item]) {
         let broken_start = matches!(items.first(), Some(Item::Error(_)));
+        let any_target = items.iter().any(|item| matches!(item, Item::Target(_)));
         let mut seen_version = false;
         let mut seen_target = false;
         let mut seen_size: Option<Span> = None;
@@ -123,7 +129,8 @@ impl Checker<'_> {
                     } else {
                         seen_size = Some(size.span);
                         self.address_size(size);
-                        if !after_target {
+                        // Without a target nothing can stand behind it, and that is said of the version.
+                        if !after_target && (any_target || !seen_version) {
                             self.misplaced(
                                 size.span,
                                 "`.address_size` must follow `.target` immediately",
@@ -340,14 +347,13 @@ impl Checker<'_> {
         match number.value {
             32 => self.header.address_size = Some(AddressSize::Bits32),
             64 => self.header.address_size = Some(AddressSize::Bits64),
-            other => self.report.push(
-                Diagnostic::new(
-                    Code::BadDeclaration,
-                    number.span,
-                    format!("an address has 32 or 64 bits, not {other}"),
-                )
-                .with_section("11.1.3"),
-            ),
+            other => {
+                // So that nothing more is said about addresses of 64 bits.
+                self.header.address_size = Some(AddressSize::Bits64);
+                let message = format!("an address has 32 or 64 bits, not {other}");
+                self.report
+                    .push(Diagnostic::new(Code::BadDeclaration, number.span, message).with_section("11.1.3"));
+            }
         }
     }
 

@@ -18,6 +18,7 @@ pub mod module;
 mod address;
 mod body;
 mod call;
+mod cascade;
 mod checker;
 pub mod constant;
 mod constexpr;

@@ -160,7 +160,7 @@ pub struct Token {
     /// What it is.
     pub kind: TokenKind,
     /// Whether only trivia stand before it on its line.
-    pub(super) first_on_line: bool,
+    pub(crate) first_on_line: bool,
     /// Whether characters that PTX does not use stand between it and the last token that is no trivia.
     pub(super) after_unknown: bool,
     /// Where it stands.

@@ -393,7 +393,7 @@ impl<'s> Parser<'s> {
         while let Some(kind) = self.kind() {
             match kind {
                 K::Semicolon => return,
-                K::LBrace if close == K::RParen => return,
+                K::LBrace if close == K::RParen || (open == 0 && self.starts_statement()) => return,
                 _ if open == 0 && (kind == close || kind == K::Comma) => return,
                 K::LBrace | K::LBracket | K::LParen => open += 1,
                 K::RBrace | K::RBracket | K::RParen if open == 0 => return,
