@@ -397,6 +397,17 @@ impl Kernel {
         &self.code
     }
 
+    /// Bytes up to the end of its last static `.shared` variable; where dynamic ones begin is rounded up from here.
+    pub fn static_shared_bytes(&self) -> u32 {
+        let end = self
+            .shared
+            .iter()
+            .filter(|(_, bytes, _)| *bytes > 0)
+            .map(|(start, bytes, _)| start + bytes)
+            .max();
+        u32::try_from(end.unwrap_or(0)).unwrap_or(u32::MAX)
+    }
+
     /// Local memory of a thread in bytes.
     pub fn local_bytes(&self) -> u64 {
         self.stack_bytes

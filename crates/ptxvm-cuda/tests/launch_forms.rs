@@ -90,6 +90,42 @@ fn cooperative_grids_must_fit_the_device() {
     assert_eq!(launch_with(api, count, 1 << 20, &[attribute(COOPERATIVE, [1, 0, 0])], at), 720);
 }
 
+#[test]
+fn shared_memory_ends_where_its_last_variable_does() {
+    let (api, _) = Api::with_context();
+    let text = c".version 6.4
+        .target sm_70
+        .address_size 64
+        .extern .shared .align 16 .b8 more[];
+        .visible .entry k(.param .u64 out)
+        {
+            .shared .align 1 .b8 one[1];
+            .shared .align 8 .b64 five[5];
+            .reg .b32 %r;
+            .reg .b64 %rd;
+            ld.param.u64 %rd, [out];
+            st.shared.b8 [one], 1;
+            st.shared.b64 [five], %rd;
+            mov.u32 %r, more;
+            st.global.u32 [%rd], %r;
+            ret;
+        }";
+    let module = api.make("cuModuleLoadData", |out: *mut usize| (out, text.as_ptr()));
+    let function = api.function(module, "k");
+    // 1 byte, 7 to align, 40 bytes; what is dynamic begins at the next multiple of its alignment.
+    assert_eq!(api.make("cuFuncGetAttribute", |out: *mut i32| (out, 1i32, function)), 48);
+    let out = api.alloc(4);
+    let params = [&raw const out];
+    let params: Params = params.as_ptr();
+    let one = 1u32;
+    api.ok("cuLaunchKernel", (function, one, one, one, one, one, one, 64u32, NULL, params, NULL));
+    assert_eq!(api.read(out, 1), [48]);
+    let text = c".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry k() {
+        .shared .align 4 .b8 own[40]; st.shared.u32 [own], 1; ret; }";
+    let module = api.make("cuModuleLoadData", |out: *mut usize| (out, text.as_ptr()));
+    assert_eq!(api.make("cuFuncGetAttribute", |out: *mut i32| (out, 1i32, api.function(module, "k"))), 40);
+}
+
 /// `CUDA_ARRAY3D_DESCRIPTOR`
 #[repr(C)]
 #[derive(Clone, Copy, Default)]

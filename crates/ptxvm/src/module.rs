@@ -232,7 +232,7 @@ impl Kernel {
         let constants = program.variables.iter().filter(|variable| variable.space == Space::Const);
         Resources {
             registers: registers(function),
-            shared: self.bound.code().shared_bytes,
+            shared: self.bound.static_shared_bytes(),
             local: self.bound.local_bytes(),
             constant: constants.map(|variable| variable.bytes).sum(),
             max_threads: self.max_threads(),
