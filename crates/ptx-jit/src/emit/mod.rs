@@ -35,6 +35,9 @@ use std::rc::Rc;
 
 /// Lanes.
 const LANES: u32 = 32;
+/// After so many chunks of instructions a straight piece is cut in two: LLVM chooses instructions a piece at a time, in more than linear
+/// time. Chosen: loops of ordinary kernels stay whole.
+const PIECE: u32 = 1024;
 
 /// How a value is held.
 #[derive(Clone, Debug)]
@@ -146,6 +149,8 @@ struct Emit<'a> {
     /// By name: whether it may hold any NaN.
     loose: Vec<bool>,
     head: Block,
+    /// Where nothing was to be run.
+    unknown: Option<Block>,
     out: Emitted,
 }
 
@@ -197,6 +202,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         lowerings: HashMap::new(),
         loose: Vec::new(),
         head,
+        unknown: None,
         out: Emitted::default(),
         b,
     };
@@ -290,6 +296,7 @@ impl Emit<'_> {
         self.lay_out();
         let block = self.dispatch();
         let unknown = self.b.append_block(self.function, "unknown");
+        self.unknown = Some(unknown);
         let mut cases = Vec::new();
         for entry in &self.job.plan.entries {
             let checked = self.b.append_block(self.function, "entry");
@@ -363,14 +370,29 @@ impl Emit<'_> {
             }
         }
         let foreseen = self.ahead(node);
+        let mut piece = 0;
         for (at, op) in node.ops.iter().enumerate() {
             if !foreseen.is_done(at) {
                 self.foreseen = foreseen.fits(at);
                 self.op(op);
+                piece += self.chunks();
+                if piece >= PIECE {
+                    self.divide();
+                    piece = 0;
+                }
             }
         }
         self.foreseen = false;
         self.end(id, &node.term);
+    }
+
+    /// Begins a new LLVM block, behind a branch that always goes there, which LLVM cannot know.
+    fn divide(&mut self) {
+        let Some(unknown) = self.unknown else { return };
+        let on = self.b.append_block(self.function, "piece");
+        let some = self.b.icmp(crate::llvm::IntPred::Ne, self.frame, self.b.zero(self.b.ptr()));
+        self.b.cond_br(some, on, unknown, Likely::Yes);
+        self.b.position_at_end(on);
     }
 
     fn phi(&mut self, name: Name) -> Rep {
