@@ -119,16 +119,17 @@ impl Pattern {
         self.lanes.iter().all(|lane| *lane >= 0 && *lane < 1 << bits)
     }
 
-    fn map(&self, align: u8, f: impl Fn(i64) -> i64) -> Class {
+    /// `None`: the lanes lie too far apart.
+    fn map(&self, align: u8, f: impl Fn(i64) -> i64) -> Option<Pattern> {
         let mut lanes = [0; LANES];
         for (to, from) in lanes.iter_mut().zip(self.lanes) {
             let value = f(i64::from(from));
             if value.abs() >= LIMIT {
-                return Class::Varying;
+                return None;
             }
             *to = value as i32;
         }
-        Pattern { align, lanes, by_chunk: self.by_chunk }.class()
+        Some(Pattern { align, lanes, by_chunk: self.by_chunk })
     }
 }
 
@@ -138,6 +139,8 @@ struct Classifier<'a, M: Machine> {
     shape: Shape,
     chunk: usize,
     classes: Vec<Class>,
+    /// Trailing bits that are zero in a uniform value; of other values it says nothing.
+    aligns: Vec<u8>,
     /// Values that a register may have where the plan is entered at the block.
     resumed: HashMap<(u32, Reg), Vec<Option<Name>>>,
 }
@@ -151,6 +154,7 @@ pub(super) fn classify(plan: &mut Plan, function: &Function, shape: Shape, machi
         shape,
         chunk,
         classes: vec![Class::Bottom; plan.kinds.len()],
+        aligns: vec![ALIGNED; plan.kinds.len()],
         resumed: resumed(plan, function),
     };
     for zero in plan.zeros.iter().filter(|zero| !plan.unset.contains(zero)) {
@@ -207,10 +211,13 @@ impl<M: Machine> Classifier<'_, M> {
             for node in &plan.nodes {
                 for phi in &node.phis {
                     let mut class = self.classes[phi.def.0 as usize].clone();
+                    let mut align = ALIGNED;
                     for from in &phi.from {
                         class = class.join(&self.classes[from.0 as usize], self.chunk);
+                        align = align.min(self.align(*from));
                     }
                     changed |= self.set(phi.def, class);
+                    changed |= self.set_align(phi.def, align);
                 }
                 for op in &node.ops {
                     changed |= self.op(op, node.block, plan);
@@ -234,7 +241,65 @@ impl<M: Machine> Classifier<'_, M> {
         &self.classes[name.0 as usize]
     }
 
+    /// Trailing zeros of a uniform value.
+    fn align(&self, name: Name) -> u8 {
+        match self.class(name) {
+            Class::Uniform(Some(value)) => (value.trailing_zeros() as u8).min(ALIGNED),
+            Class::Bottom | Class::Uniform(None) | Class::Pattern(_) | Class::Varying => {
+                self.aligns[name.0 as usize]
+            }
+        }
+    }
+
+    fn set_align(&mut self, name: Name, align: u8) -> bool {
+        let old = &mut self.aligns[name.0 as usize];
+        let changed = align < *old;
+        *old = align.min(*old);
+        changed
+    }
+
     fn op(&mut self, op: &super::Op, block: u32, plan: &Plan) -> bool {
+        let align = self.align_of(op, plan);
+        let changed = op.defs.iter().fold(false, |changed, def| self.set_align(*def, align) || changed);
+        self.class_of(op, block, plan) || changed
+    }
+
+    /// Trailing zeros of the operation's results, where these are uniform.
+    fn align_of(&self, op: &super::Op, plan: &Plan) -> u8 {
+        match &op.kind {
+            OpKind::Inst(site) if op.defs.len() == 1 => {
+                let Some(inst) = site.inst(self.function) else { return 0 };
+                let sources = self.sources(inst, op);
+                if sources.contains(&Class::Bottom) {
+                    return ALIGNED;
+                }
+                let affine = self.affine(inst, &self.raised(inst, op, sources));
+                affine.map_or(0, |pattern| if pattern.by_chunk { 0 } else { pattern.align })
+            }
+            OpKind::Restore(resume, reg) => {
+                let kept = &plan.resumes[*resume as usize].kept;
+                kept.iter().find(|(have, _)| have == reg).map_or(0, |(_, name)| self.align(*name))
+            }
+            _ => 0,
+        }
+    }
+
+    /// The classes of sources, uniform ones with what is known of their trailing zeros.
+    fn raised(&self, inst: &Inst, op: &super::Op, mut sources: Vec<Class>) -> Vec<Class> {
+        let mut names = op.uses[1..].iter();
+        for (src, class) in inst.srcs.iter().zip(&mut sources) {
+            let mut count = 0;
+            src.for_each_reg(&mut |_| count += 1);
+            let name = (0..count).filter_map(|_| names.next()).last();
+            if let (Src::Reg(_), Some(name), Class::Uniform(None)) = (src, name, &*class) {
+                let align = self.align(*name);
+                *class = Class::Pattern(Box::new(Pattern { by_chunk: false, align, lanes: [0; LANES] }));
+            }
+        }
+        sources
+    }
+
+    fn class_of(&mut self, op: &super::Op, block: u32, plan: &Plan) -> bool {
         match &op.kind {
             OpKind::Inst(site) => {
                 let Some(inst) = site.inst(self.function) else { return false };
@@ -439,7 +504,9 @@ impl<M: Machine> Classifier<'_, M> {
             return vec![Class::Uniform(value); count];
         }
         if count == 1
-            && let Some(class) = self.affine(inst, &sources)
+            && let Some(pattern) = self.affine(inst, &self.raised(inst, op, sources.clone()))
+            && let class = pattern.class()
+            && class != Class::Varying
             && let Kind::Reg(RegClass::R32 | RegClass::R64 | RegClass::R16) =
                 plan.kinds[op.defs[0].0 as usize]
         {
@@ -456,7 +523,7 @@ impl<M: Machine> Classifier<'_, M> {
     }
 
     /// The pattern that the instruction makes of patterns; `None`: none.
-    fn affine(&self, inst: &Inst, sources: &[Class]) -> Option<Class> {
+    fn affine(&self, inst: &Inst, sources: &[Class]) -> Option<Pattern> {
         // Narrower values wrap around within a warp, which no pattern says.
         let narrow = match inst.op {
             Op::Mov
@@ -475,27 +542,24 @@ impl<M: Machine> Classifier<'_, M> {
         if narrow {
             return None;
         }
-        let found = match inst.op {
-            Op::Mov if sources.len() == 1 => sources[0].clone(),
+        match inst.op {
+            Op::Mov if sources.len() == 1 => sources[0].pattern(),
             Op::Cvta | Op::CvtaTo => match inst.mods.space() {
-                Space::Global | Space::Const => sources[0].clone(),
-                Space::Shared | Space::Param => {
-                    let p = sources[0].pattern()?;
-                    Pattern { align: 0, ..p }.class()
-                }
-                _ => return None,
+                Space::Global | Space::Const => sources[0].pattern(),
+                Space::Shared | Space::Param => Some(Pattern { align: 0, ..sources[0].pattern()? }),
+                _ => None,
             },
             Op::Add if is_int(inst.mods.ty()) && !inst.mods.has(ptx::isa::Word::Sat) => {
-                self.sum(&sources[0], &sources[1], 1)?
+                self.sum(&sources[0].pattern()?, &sources[1].pattern()?, 1)
             }
             Op::Sub if is_int(inst.mods.ty()) && !inst.mods.has(ptx::isa::Word::Sat) => {
-                self.sum(&sources[0], &sources[1], -1)?
+                self.sum(&sources[0].pattern()?, &sources[1].pattern()?, -1)
             }
             Op::Mul if is_int(inst.mods.ty()) && inst.mods.half() == Some(Half::Lo) => {
-                self.product(&sources[0], &sources[1], inst.mods.ty())?
+                self.product(&sources[0], &sources[1], inst.mods.ty())
             }
             Op::Mul if is_int(inst.mods.ty()) && inst.mods.half() == Some(Half::Wide) => {
-                self.product(&sources[0], &sources[1], inst.mods.ty())?
+                self.product(&sources[0], &sources[1], inst.mods.ty())
             }
             Op::Mad
                 if is_int(inst.mods.ty())
@@ -503,7 +567,7 @@ impl<M: Machine> Classifier<'_, M> {
                     && !inst.mods.has(ptx::isa::Word::Sat) =>
             {
                 let product = self.product(&sources[0], &sources[1], inst.mods.ty())?;
-                self.sum(&product, &sources[2], 1)?
+                self.sum(&product, &sources[2].pattern()?, 1)
             }
             Op::Shl => {
                 let Class::Uniform(Some(k)) = sources[1] else { return None };
@@ -554,29 +618,24 @@ impl<M: Machine> Classifier<'_, M> {
                 if !is_int(d) || !is_int(a) || inst.mods.has(ptx::isa::Word::Sat) {
                     return None;
                 }
-                let p = sources[0].pattern()?;
-                p.clone().class()
+                sources[0].pattern()
             }
-            _ => return None,
-        };
-        match found {
-            Class::Varying | Class::Bottom => None,
-            found => Some(found),
+            _ => None,
         }
     }
 
-    fn sum(&self, a: &Class, b: &Class, sign: i32) -> Option<Class> {
-        let (a, b) = (a.pattern()?, b.pattern()?);
+    fn sum(&self, a: &Pattern, b: &Pattern, sign: i32) -> Option<Pattern> {
         let (a, b) = if a.by_chunk == b.by_chunk {
-            (a, b)
+            (a.clone(), b.clone())
         } else {
             (a.by_chunks(self.chunk), b.by_chunks(self.chunk))
         };
-        let lanes = std::array::from_fn(|lane| a.lanes[lane] + sign * b.lanes[lane]);
-        Some(Pattern { by_chunk: a.by_chunk, align: a.align.min(b.align), lanes }.class())
+        let lanes: [i32; LANES] = std::array::from_fn(|lane| a.lanes[lane] + sign * b.lanes[lane]);
+        let near = lanes.iter().all(|lane| i64::from(*lane).abs() < LIMIT);
+        near.then(|| Pattern { by_chunk: a.by_chunk, align: a.align.min(b.align), lanes })
     }
 
-    fn product(&self, a: &Class, b: &Class, ty: Ty) -> Option<Class> {
+    fn product(&self, a: &Class, b: &Class, ty: Ty) -> Option<Pattern> {
         let by = |p: Pattern, k: u64| {
             let shift = 64 - ty.bits();
             let k = ((k << shift) as i64) >> shift;
@@ -584,16 +643,16 @@ impl<M: Machine> Classifier<'_, M> {
                 return None;
             }
             let align = if k == 0 { ALIGNED } else { (p.align + k.trailing_zeros() as u8).min(ALIGNED) };
-            Some(p.map(align, |lane| lane.saturating_mul(k)))
+            p.map(align, |lane| lane.saturating_mul(k))
         };
         match (a, b) {
             (Class::Uniform(Some(k)), other) | (other, Class::Uniform(Some(k))) => by(other.pattern()?, *k),
             _ => {
                 let (a, b) = (a.pattern()?, b.pattern()?);
                 let same = a.same_in_chunk(self.chunk) && b.same_in_chunk(self.chunk);
-                same.then(|| {
-                    Class::Pattern(Box::new(Pattern { by_chunk: true, align: 0, lanes: [0; LANES] }))
-                })
+                let one = [&a, &b].iter().all(|p| !p.by_chunk && p.lanes == [0; LANES]);
+                let align = if one { (a.align + b.align).min(ALIGNED) } else { 0 };
+                same.then_some(Pattern { by_chunk: !one, align, lanes: [0; LANES] })
             }
         }
     }
