@@ -117,6 +117,7 @@ api! {
     core => LLVMDisposeBuilder(LLVMBuilderRef);
     core => LLVMPositionBuilderAtEnd(LLVMBuilderRef, LLVMBasicBlockRef);
     core => LLVMGetInsertBlock(LLVMBuilderRef) -> LLVMBasicBlockRef;
+    core => LLVMGetBasicBlockParent(LLVMBasicBlockRef) -> LLVMValueRef;
     core => LLVMGetBasicBlockTerminator(LLVMBasicBlockRef) -> LLVMValueRef;
     core => LLVMAppendBasicBlockInContext(LLVMContextRef, LLVMValueRef, Name) -> LLVMBasicBlockRef;
     core => LLVMBuildBinOp(LLVMBuilderRef, LLVMOpcode, LLVMValueRef, LLVMValueRef, Name) -> LLVMValueRef;

@@ -24,6 +24,12 @@ impl Builder<'_> {
         Block(call!(LLVMAppendBasicBlockInContext(self.module.context, function.value, name.as_ptr())))
     }
 
+    /// A new block of the function that is being emitted.
+    pub(crate) fn append_block_here(&self) -> Block {
+        let function = call!(LLVMGetBasicBlockParent(self.current_block().0));
+        Block(call!(LLVMAppendBasicBlockInContext(self.module.context, function, c"".as_ptr())))
+    }
+
     /// Goes on at the end of a block.
     pub(crate) fn position_at_end(&self, block: Block) {
         call!(LLVMPositionBuilderAtEnd(self.raw, block.0));

@@ -190,14 +190,16 @@ impl Lower<'_, '_> {
         let near = HALF_PI.iter().fold(a, |r, part| self.fused(&[back, k(*part), r]));
         let near_quadrant = b.bitcast(shifted, int);
 
-        let (far, far_quadrant) = self.reduced_by_integers(a);
         let size = self.size(a);
-        let is_near = b.fcmp(FloatPred::Ole, size, k(u64::from(65536f32.to_bits())));
-        let r = b.select(is_near, near, far);
-        let quadrant = b.select(is_near, near_quadrant, far_quadrant);
+        let finite = b.fcmp(FloatPred::Olt, size, k(u64::from(f32::INFINITY.to_bits())));
+        let large = b.fcmp(FloatPred::Ogt, size, k(u64::from(65536f32.to_bits())));
+        let reduced = self.rarely(b.and(large, finite), &[near, near_quadrant], |l| {
+            let (far, quadrant) = l.reduced_by_integers(a);
+            vec![far, quadrant]
+        });
+        let (r, quadrant) = (reduced[0], reduced[1]);
         let turned = self.turned(r, b.add(quadrant, b.const_int(int, quarters)));
 
-        let finite = b.fcmp(FloatPred::Olt, size, k(u64::from(f32::INFINITY.to_bits())));
         let result = b.select(finite, turned, k(0x7fff_ffff));
         if quarters == 1 {
             return result;

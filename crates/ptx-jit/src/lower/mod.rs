@@ -6,7 +6,7 @@
 //! Invariants:
 //! * A lowering gives the same bits as the interpreter's step (a test compares them for every spelling of every row), for every
 //!   bit pattern in every lane: lanes that are off hold garbage, and nothing is poison or traps because of it.
-//! * No memory and no control flow: values in, values out.
+//! * No memory: values in, values out. Control flow only around what no lane may want ([`Lower::rarely`]).
 //! * Every modifier word of the instruction was looked at by the lowering that was chosen ([`Query::finish`]).
 //! * The same code serves scalars (one lane) and vectors.
 //!
@@ -31,7 +31,7 @@ mod video;
 use ptx::ir::{Dst, Inst, RegClass, Src};
 use ptx::isa::{Mods, Op, RowId, Ty};
 
-use crate::llvm::{Builder, Cpu, Extensions, FloatPred, Flush, IntPred, Type, Value};
+use crate::llvm::{Builder, Cpu, Extensions, FloatPred, Flush, IntPred, Likely, Type, Value};
 use query::Query;
 
 /// What the code is made for.
@@ -355,6 +355,33 @@ impl Lower<'_, '_> {
         };
         let to = self.int(class);
         if is_signed(ty) { self.b.sext(value, to) } else { self.b.zext(value, to) }
+    }
+
+    /// The values `plain`, or in lanes where `wanted` holds what `f` gives, which is computed only if there is such a lane (running or
+    /// not).
+    fn rarely(&self, wanted: Value, plain: &[Value], f: impl FnOnce(&Self) -> Vec<Value>) -> Vec<Value> {
+        let b = self.b;
+        let some = if self.lanes == 1 {
+            wanted
+        } else {
+            let word = b.bitcast(wanted, b.int(self.lanes));
+            b.icmp(IntPred::Ne, word, b.zero(b.int(self.lanes)))
+        };
+        let (from, rare, on) = (b.current_block(), b.append_block_here(), b.append_block_here());
+        b.cond_br(some, rare, on, Likely::No);
+        b.position_at_end(rare);
+        let values = f(self);
+        let values: Vec<Value> = values.iter().zip(plain).map(|(v, p)| b.select(wanted, *v, *p)).collect();
+        let end = b.current_block();
+        b.br(on);
+        b.position_at_end(on);
+        let merge = |(value, plain): (&Value, &Value)| {
+            let phi = b.phi(plain.ty());
+            b.add_incoming(phi, *plain, from);
+            b.add_incoming(phi, *value, end);
+            phi
+        };
+        values.iter().zip(plain).map(merge).collect()
     }
 
     /// `.f32` bits with every NaN as the meanings have it. Takes and gives integers or numbers.
