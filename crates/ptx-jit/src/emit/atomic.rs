@@ -386,7 +386,7 @@ impl Emit<'_> {
     }
 
     /// The value of a spread with that index.
-    fn one_of(&self, spread: &Spread, index: Value) -> Value {
+    pub(super) fn one_of(&self, spread: &Spread, index: Value) -> Value {
         let long = self.int(64);
         let wide = if spread.signed { self.b.sext(index, long) } else { self.b.zext(index, long) };
         let steps = self.b.mul(wide, self.c64(spread.scale));

@@ -15,8 +15,10 @@ mod fallback;
 mod inst;
 pub(crate) mod memory;
 mod nan;
+mod row;
 mod spread;
 mod stream;
+mod stride;
 mod sync;
 mod transfer;
 mod value;
@@ -148,6 +150,8 @@ struct Emit<'a> {
     lowerings: HashMap<Site, Option<Rc<Lowering>>>,
     /// By name: whether it may hold any NaN.
     loose: Vec<bool>,
+    /// By name: whether it steps on by long strides.
+    strided: Vec<bool>,
     head: Block,
     /// Where nothing was to be run.
     unknown: Option<Block>,
@@ -201,12 +205,14 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         waits: crate::machine::waiting_blocks(job.function),
         lowerings: HashMap::new(),
         loose: Vec::new(),
+        strided: Vec::new(),
         head,
         unknown: None,
         out: Emitted::default(),
         b,
     };
     emit.find_loose();
+    emit.find_strided();
     emit.start();
     emit.nodes();
     emit.out.externals = emit.b.externals();

@@ -16,6 +16,7 @@ impl Emit<'_> {
     ) -> Vec<Rep> {
         let (count, element) = (access.count as usize, self.int(access.bits));
         let bytes = access.bits / 8;
+        self.ask_early(access, places, op);
         match places {
             Addresses::Same(place) => {
                 let pointer = self.b.int_to_ptr(*place);
@@ -77,13 +78,14 @@ impl Emit<'_> {
             Addresses::Spread(_) | Addresses::Each(_) => {
                 let mut all: Vec<Vec<Value>> = vec![Vec::new(); count];
                 let narrow = access.bits < 32 && access.count == 1 && self.env.cpu == Cpu::Avx512;
-                for c in 0..self.chunks() {
-                    let loaded = if narrow {
-                        vec![self.parts_of_gathered(places, c, access, op)]
-                    } else {
-                        let pointers = self.pointers(places, c);
-                        self.gathered(pointers, c, access, op)
-                    };
+                let gather = |emit: &mut Self, c: u32| {
+                    if narrow {
+                        return vec![emit.parts_of_gathered(places, c, access, op)];
+                    }
+                    let pointers = emit.pointers(places, c);
+                    emit.gathered(pointers, c, access, op)
+                };
+                for loaded in self.load_row_or(places, access, op, gather) {
                     for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
                         list.push(self.extend(value, access, *def));
                     }
@@ -108,7 +110,7 @@ impl Emit<'_> {
     }
 
     /// Elements one after another, lane by lane. Where lanes are off, only those that run have been checked.
-    fn run(&self, base: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
+    pub(super) fn run(&self, base: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
         let pointer = self.b.int_to_ptr(base);
         let ty = self.b.vec(self.int(access.bits), self.width * access.count);
         let all = if self.whole(op) {
