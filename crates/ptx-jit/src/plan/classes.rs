@@ -260,7 +260,10 @@ impl<M: Machine> Classifier<'_, M> {
 
     fn op(&mut self, op: &super::Op, block: u32, plan: &Plan) -> bool {
         let align = self.align_of(op, plan);
-        let changed = op.defs.iter().fold(false, |changed, def| self.set_align(*def, align) || changed);
+        let mut changed = false;
+        for def in &op.defs {
+            changed |= self.set_align(*def, align);
+        }
         self.class_of(op, block, plan) || changed
     }
 
