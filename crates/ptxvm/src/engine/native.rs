@@ -8,7 +8,7 @@
 //! With one OS thread equal seeds give equal runs, of racy kernels too: there nothing is decided by time, but by instructions executed, and
 //! the launch makes the code itself.
 //!
-//! Invariant: results do not depend on what is chosen here. Nothing here waits for the background.
+//! Invariant: results do not depend on what is chosen here. No launch waits for the background; the end of the device does.
 
 use super::{Cpu, Engine, Listing, Ran, Source};
 use crate::{CodeCache, Error, Launch};
@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Shapes of CTA that a kernel keeps code for. Chosen: programs use a few.
@@ -51,6 +52,8 @@ struct Shared {
 struct Queue {
     tasks: VecDeque<Task>,
     running: bool,
+    /// The thread that was started last.
+    thread: Option<JoinHandle<()>>,
 }
 
 struct Task {
@@ -236,7 +239,8 @@ impl Shared {
             let shared = Arc::clone(self);
             let thread = std::thread::Builder::new().name("ptxvm compiler".to_owned());
             // Without a thread there is no code until a launch waits for it.
-            queue.running = thread.spawn(move || shared.work()).is_ok();
+            queue.thread = thread.spawn(move || shared.work()).ok();
+            queue.running = queue.thread.is_some();
         }
     }
 
@@ -258,6 +262,23 @@ impl Shared {
 
     fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Jit {
+    /// Waits for code that is being made. A process that ends takes down LLVM's tables, and a thread that still compiles would read them.
+    /// Code is made in the background only once launches have taken a good part of what it costs, so this takes no longer than what has been.
+    fn drop(&mut self) {
+        let thread = {
+            let mut queue = self.shared.queue();
+            queue.tasks.clear();
+            queue.thread.take()
+        };
+        // The thread itself may be the last to hold a kernel of the device.
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+            // It has said what was wrong if it panicked.
+            let _ended = thread.join();
+        }
     }
 }
 
