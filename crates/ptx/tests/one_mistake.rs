@@ -55,3 +55,11 @@ fn independent_mistakes_are_all_reported() {
     let found = errors(&text);
     assert_eq!(found.len(), mistakes.len(), "{}", found.join("\n"));
 }
+
+#[test]
+fn addresses_of_32_bits_stay_so_after_a_mistake() {
+    let text = ".version 6.4\n.target sm_70\n.foo bar;\n.entry k(.param .u32 p) {\n.reg .u32 %r<3>;\nld.param.u32 %r1, [p];\n\
+                cvta.to.global.u32 %r2, %r1;\nst.global.u32 [%r2], %r1;\nret;\n}\n";
+    let found = errors(text);
+    assert!(found.len() == 1 && found[0].starts_with("P0106"), "{}", found.join("\n"));
+}

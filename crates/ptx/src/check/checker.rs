@@ -119,7 +119,10 @@ impl<'a> Checker<'a> {
                 // The header has been read before everything else.
                 Item::Version(_) | Item::AddressSize(_) => {}
                 Item::Error(span) => {
-                    self.header.broken_item();
+                    let word = self.first_word(*span);
+                    if super::scope::closest(word, [".address_size"].into_iter()).is_some() {
+                        self.header.broken_address_size();
+                    }
                     self.broken_names_of(*span);
                 }
                 Item::Target(target) => self.later_target(target),

@@ -37,8 +37,8 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Something could not be read, which may have been `.address_size`: compilers write 64.
-    pub(super) fn broken_item(&mut self) {
+    /// What was meant for `.address_size` could not be read: compilers write 64.
+    pub(super) fn broken_address_size(&mut self) {
         self.address_size.get_or_insert(AddressSize::Bits64);
     }
 

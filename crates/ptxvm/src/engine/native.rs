@@ -267,7 +267,8 @@ impl Shared {
 
 impl Drop for Jit {
     /// Waits for code that is being made. A process that ends takes down LLVM's tables, and a thread that still compiles would read them.
-    /// Code is made in the background only once launches have taken a good part of what it costs, so this takes no longer than what has been.
+    /// Code is made in the background only once launches have taken a good part of what it is thought to cost, so this mostly takes no longer than
+    /// they did; kernels with many branches can cost seconds.
     fn drop(&mut self) {
         let thread = {
             let mut queue = self.shared.queue();
