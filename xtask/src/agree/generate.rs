@@ -11,7 +11,7 @@
 use super::forms::{DOUBLE, Forms, HALF, PREDICATES, SINGLE, register};
 use super::program::{Line, Program};
 use super::random::Random;
-use super::run::{COMMON, OWN, SLOT, THREADS, WARP};
+use super::run::{COLUMNS, COMMON, OWN, ROWS, SLOT, THREADS, WARP};
 use std::collections::BTreeSet;
 
 /// Shapes of CTAs, most of them odd.
@@ -89,7 +89,12 @@ pub(crate) fn program(levels: &[Forms], seed: u64) -> Program {
     let mut random = Random::new(seed);
     let forms = &levels[random.below(levels.len())];
     let (grid, block) = (random.pick(GRIDS), random.pick(BLOCKS));
-    let size = random.pick(&[3, 5, 5, 8, 8, 12, 16, 30]);
+    // Most are small, since what compiling takes grows with what is compiled and most mistakes need little to show; some are not.
+    let size = match random.below(20) {
+        0 => random.pick(&[8, 12, 16, 30]),
+        1..=4 => random.pick(&[4, 6, 8]),
+        _ => random.pick(&[1, 2, 2, 3, 3, 4]),
+    };
     let mut generator = Generator {
         exits: random.chance(25),
         full_warps: block.iter().product::<u32>().is_multiple_of(32),
@@ -131,7 +136,8 @@ impl Generator<'_> {
         self.fixed(format!(".version {version}\n.target {target}\n.address_size 64"));
         let words: Vec<String> = (0..64).map(|_| format!("{}", self.random.value(32))).collect();
         self.fixed(format!(".const .align 16 .b32 table[64] = {{{}}};", words.join(", ")));
-        let functions = self.random.pick(&[0, 0, 0, 1, 1, 2]);
+        let functions =
+            if self.budget > 3 { self.random.pick(&[0, 0, 1, 2]) } else { self.random.pick(&[0, 0, 0, 1]) };
         for index in 0..functions {
             self.device_function(index);
         }
@@ -154,6 +160,13 @@ impl Generator<'_> {
     /// What a kernel knows of itself: each register of the generator, with the lines that give it its value.
     fn places(&mut self) -> Vec<(String, String)> {
         let item = |name: &str, text: String| (name.to_owned(), text);
+        let row = |bytes: u32| {
+            let name = format!("%row{bytes}");
+            let text = format!(
+                "ld.param.u64 %da, [p_columns];\nmul.wide.u32 {name}, %gid, {bytes};\nadd.s64 {name}, %da, {name};"
+            );
+            (name, text)
+        };
         let flat = self.block[1] * self.block[2] == 1;
         let tid0 = match flat {
             true => "mov.u32 %tid0, %tid.x;".to_owned(),
@@ -190,6 +203,10 @@ impl Generator<'_> {
             item("%inp", "ld.param.u64 %inp, [p_in];".to_owned()),
             item("%col", "ld.param.u64 %da, [p_columns];\nmul.wide.u32 %col, %gid, 16;\nadd.s64 %col, %da, %col;".to_owned()),
             item("%com", "ld.param.u64 %com, [p_common];".to_owned()),
+            item("%row1", "ld.param.u64 %row1, [p_columns];\ncvt.u64.u32 %da, %gid;\nadd.s64 %row1, %row1, %da;".to_owned()),
+            row(2),
+            row(4),
+            row(8),
             // The warps of a CTA are numbered by the thread number, whatever %warpid says.
             item(
                 "%wrp",
@@ -246,7 +263,8 @@ impl Generator<'_> {
         self.fixed(format!(
             ".reg .b16 %h<{HALF}>;\n.reg .b32 %r<{SINGLE}>;\n.reg .b64 %d<{DOUBLE}>;\n.reg .pred %p<{PREDICATES}>;\n.reg .pred %q, %qq;\n\
              .reg .b32 %ta, %tb, %c<8>, %u<3>, %t<3>, %n<3>, %tid0, %all, %cta, %gid, %sh, %shown, %shx, %fuel, %live, %am;\n\
-             .reg .b64 %da, %db, %b16, %b32, %b64, %own, %slot, %inp, %col, %com, %wrp, %gsh, %gloc, %fp;"
+             .reg .b64 %da, %db, %b16, %b32, %b64, %own, %slot, %inp, %col, %com, %wrp, %gsh, %gloc, %fp,\
+             %row1, %row2, %row4, %row8;"
         ));
     }
 
@@ -287,38 +305,38 @@ impl Generator<'_> {
             text.split(|c: char| !c.is_alphanumeric() && !"%_".contains(c)).collect();
         words.remove("");
         let used = |name: String| words.contains(name.as_str()).then_some(name);
+        // Behind the columns each register has a row, in which neighbours are neighbours.
         let mut stores = Vec::new();
-        for (letter, count, bits, from) in [('r', SINGLE, 32, 0), ('d', DOUBLE, 64, 64), ('h', HALF, 16, 128)]
-        {
-            for i in 0..count {
-                if let Some(name) = used(format!("%{letter}{i}")) {
-                    stores
-                        .push(format!("st.global.b{bits} [%slot+{}], {name};", from + i as u32 * (bits / 8)));
-                }
+        let mut next = COLUMNS;
+        let mut row = |bytes: u32| {
+            let at = next;
+            next += THREADS * bytes;
+            format!("[%row{bytes}+{at}]")
+        };
+        for (letter, count, bits) in [('r', SINGLE, 32), ('d', DOUBLE, 64), ('h', HALF, 16)] {
+            for name in (0..count).filter_map(|i| used(format!("%{letter}{i}"))) {
+                stores.push(format!("st.global.b{bits} {}, {name};", row(bits / 8)));
             }
         }
-        for i in 0..PREDICATES {
-            if let Some(name) = used(format!("%p{i}")) {
-                stores.push(format!("selp.u32 %ta, 1, 0, {name};\nst.global.u8 [%slot+{}], %ta;", 144 + i));
-            }
+        for name in (0..PREDICATES).filter_map(|i| used(format!("%p{i}"))) {
+            stores.push(format!("selp.u32 %ta, 1, 0, {name};\nst.global.u8 {}, %ta;", row(1)));
         }
         if words.contains("loc") || words.contains("%gloc") {
-            for at in [0, 16] {
-                let room = 160 + at;
-                stores.push(format!("ld.local.v2.b64 {{%da, %db}}, [loc+{at}];\nst.global.v2.b64 [%slot+{room}], {{%da, %db}};"));
+            for at in [0, 8, 16, 24] {
+                stores.push(format!("ld.local.b64 %da, [loc+{at}];\nst.global.b64 {}, %da;", row(8)));
             }
         }
-        let combined = text.contains(".shared.");
-        stores.into_iter().for_each(|store| self.line(store));
-        if !self.exits && combined {
+        if !self.exits && text.contains(".shared.") {
             // The words that threads of the CTA combined.
-            self.line("bar.sync 0;");
-            self.line(format!(
-                "rem.u32 %ta, %tid0, {};\nshl.b32 %ta, %ta, 2;\nadd.u32 %ta, %ta, %sh;\nld.shared.b32 %tb, [%ta+12288];\n\
-                 st.global.b32 [%slot+152], %tb;",
-                super::memory::COMBINED / 4
+            stores.push(format!(
+                "bar.sync 0;\nrem.u32 %ta, %tid0, {};\nshl.b32 %ta, %ta, 2;\nadd.u32 %ta, %ta, %sh;\n\
+                 ld.shared.b32 %tb, [%ta+12288];\nst.global.b32 {}, %tb;",
+                super::memory::COMBINED / 4,
+                row(4)
             ));
         }
+        debug_assert!(next <= COLUMNS + THREADS * ROWS, "rows within the buffer");
+        stores.into_iter().for_each(|store| self.line(store));
     }
 
     /// Statements until the budget of this level is used.
@@ -571,7 +589,7 @@ impl Generator<'_> {
         let head = std::mem::take(&mut self.lines);
         let (budget, before) = (self.budget, (self.uniform, self.together));
         (self.uniform, self.together, self.function) = (false, Together::Active, true);
-        self.budget = 2 + self.random.below(8) as u32;
+        self.budget = 1 + self.random.below(budget.min(8) as usize) as u32;
         self.fixed("st.param.b32 [result], %r0;");
         if self.random.chance(20) {
             // Down to nothing, each time with less.

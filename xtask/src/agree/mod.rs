@@ -19,14 +19,19 @@ mod warp;
 use program::Program;
 use ptxvm::Cpu;
 use run::{Machines, Outcome};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: cargo xtask agree [--seed N] [--count N] [--seconds N] [--cpu avx512|avx2|baseline]... [--every] [--print] [--keep-going] [FILE...]\n\
+const USAGE: &str = "usage: cargo xtask agree [--seed N] [--count N] [--seconds N] [--threads N] [--cpu avx512|avx2|baseline]... [--every] [--print] [--keep-going] [FILE...]\n\
                      \n\
                      Without FILEs: programs of the seeds from N on; the processors that this machine can be take\n\
-                     turns, or run --every program. --print shows them only.";
+                     turns, or run --every program. --print shows them only.\n\
+                     --threads: as many programs at a time (all cores, if not said); no result depends on it.";
 /// How many programs share devices before new ones are made.
 const SHARED: u64 = 500;
+/// How often to say how far it is.
+const PROGRESS: Duration = Duration::from_secs(60);
 
 struct Options {
     seed: u64,
@@ -37,6 +42,7 @@ struct Options {
     every: bool,
     print: bool,
     keep_going: bool,
+    threads: usize,
     files: Vec<String>,
 }
 
@@ -49,6 +55,7 @@ fn read(args: &[String]) -> Result<Options, String> {
         every: false,
         print: false,
         keep_going: false,
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
         files: Vec::new(),
     };
     let mut args = args.iter();
@@ -58,6 +65,7 @@ fn read(args: &[String]) -> Result<Options, String> {
             "--seed" => options.seed = number()?,
             "--count" => options.count = number()?,
             "--seconds" => options.time = Some(Duration::from_secs(number()?)),
+            "--threads" => options.threads = (number()? as usize).max(1),
             "--every" => options.every = true,
             "--print" => options.print = true,
             "--keep-going" => options.keep_going = true,
@@ -93,7 +101,96 @@ fn available() -> Vec<Cpu> {
 struct Counts {
     same: u64,
     trapped: u64,
-    bad: Vec<String>,
+    /// Seed and what is wrong.
+    bad: Vec<(u64, String)>,
+}
+
+impl Counts {
+    fn all(&self) -> u64 {
+        self.same + self.trapped + self.bad.len() as u64
+    }
+}
+
+/// Programs of many seeds, on several threads.
+struct Run<'a> {
+    options: &'a Options,
+    levels: &'a [forms::Forms],
+    began: Instant,
+    /// The next seed, counted from the first.
+    next: AtomicU64,
+    stop: AtomicBool,
+    counts: Mutex<(Counts, Instant)>,
+}
+
+impl Run<'_> {
+    /// Takes one seed after another.
+    fn work(&self) -> Result<(), String> {
+        let options = self.options;
+        let fresh = || Machines::new(&options.cpus).map_err(|e| e.to_string());
+        let mut machines = fresh()?;
+        let mut done = 0;
+        loop {
+            let late = options.time.is_some_and(|time| self.began.elapsed() > time);
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if late || index >= options.count || self.stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            done += 1;
+            if done % SHARED == 0 {
+                machines = fresh()?;
+            }
+            self.one(options.seed + index, &machines)?;
+        }
+    }
+
+    fn one(&self, seed: u64, machines: &Machines) -> Result<(), String> {
+        let program = generate::program(self.levels, seed);
+        let turn = if self.options.every { None } else { Some(seed as usize) };
+        let outcome = machines.run(&program, turn);
+        let bad = match outcome {
+            Outcome::Same | Outcome::Trapped(_) => None,
+            Outcome::Refused(ref why) => Some(why.clone()),
+            Outcome::Differs(cpu, ref why) => Some(smaller(seed, cpu, why, program)?),
+        };
+        let mut guard = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let (counts, shown) = &mut *guard;
+        match (outcome, bad) {
+            (_, Some(bad)) => {
+                counts.bad.push((seed, bad));
+                self.stop.fetch_or(!self.options.keep_going, Ordering::Relaxed);
+            }
+            (Outcome::Trapped(why), _) => {
+                counts.trapped += 1;
+                eprintln!("seed {seed}: traps: {}", why.lines().next().unwrap_or_default());
+            }
+            _ => counts.same += 1,
+        }
+        if shown.elapsed() > PROGRESS {
+            *shown = Instant::now();
+            let (all, time) = (counts.all(), self.began.elapsed().as_secs_f64());
+            let (rate, bad) = (all as f64 / time, counts.bad.len());
+            eprintln!(
+                "{all} of {} programs in {time:.0} s, {rate:.1} a second; {bad} differ; at seed {seed}",
+                self.options.count
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Makes a program that differs smaller, and keeps it.
+fn smaller(seed: u64, cpu: Cpu, why: &str, program: Program) -> Result<String, String> {
+    let name = format!("{cpu:?}").to_lowercase();
+    eprintln!("seed {seed}: {name}: {why}");
+    let machines = Machines::new(&[cpu]).map_err(|e| e.to_string())?;
+    let small = reduce::reduce(&machines, program);
+    let path = crate::root().join("target/agree").join(format!("seed-{seed}-{name}.ptx"));
+    let write = || {
+        std::fs::create_dir_all(crate::root().join("target/agree"))?;
+        std::fs::write(&path, small.text())
+    };
+    write().map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(format!("{name}: {why}; smaller: {}", path.display()))
 }
 
 /// The subcommand.
@@ -111,53 +208,36 @@ pub(crate) fn agree(args: &[String]) -> Result<(), String> {
     }
     // A panic is a finding like another; its message alone is wanted.
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
-    let began = Instant::now();
-    let mut machines = Machines::new(&options.cpus).map_err(|e| e.to_string())?;
-    let mut counts = Counts::default();
-    for index in 0..options.count {
-        if options.time.is_some_and(|time| began.elapsed() > time) {
-            break;
-        }
-        if index % SHARED == SHARED - 1 {
-            machines = Machines::new(&options.cpus).map_err(|e| e.to_string())?;
-        }
-        let seed = options.seed + index;
-        let program = generate::program(&levels, seed);
-        let turn = if options.every { None } else { Some(seed as usize) };
-        match machines.run(&program, turn) {
-            Outcome::Same => counts.same += 1,
-            Outcome::Trapped(why) => {
-                counts.trapped += 1;
-                eprintln!("seed {seed}: traps: {}", why.lines().next().unwrap_or_default());
-            }
-            Outcome::Refused(why) => counts.bad.push(format!("seed {seed}: {why}")),
-            Outcome::Differs(cpu, why) => {
-                let name = format!("{cpu:?}").to_lowercase();
-                eprintln!("seed {seed}: {name}: {why}");
-                let machines = Machines::new(&[cpu]).map_err(|e| e.to_string())?;
-                let small = reduce::reduce(&machines, program);
-                let path = crate::root().join("target/agree").join(format!("seed-{seed}-{name}.ptx"));
-                let write = || {
-                    std::fs::create_dir_all(crate::root().join("target/agree"))?;
-                    std::fs::write(&path, small.text())
-                };
-                write().map_err(|e| format!("{}: {e}", path.display()))?;
-                counts.bad.push(format!("seed {seed}: {name}: {why}; smaller: {}", path.display()));
-            }
-        }
-        if !counts.bad.is_empty() && !options.keep_going {
-            break;
-        }
-    }
-    let Counts { same, trapped, bad } = counts;
-    let (all, time) = (same + trapped + bad.len() as u64, began.elapsed().as_secs_f64());
+    let run = Run {
+        options: &options,
+        levels: &levels,
+        began: Instant::now(),
+        next: AtomicU64::new(0),
+        stop: AtomicBool::new(false),
+        counts: Mutex::new((Counts::default(), Instant::now())),
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..options.threads).map(|_| scope.spawn(|| run.work())).collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err("a thread panicked".to_owned())))
+    })?;
+    let Run { counts, began, .. } = run;
+    let mut counts = counts.into_inner().unwrap_or_else(PoisonError::into_inner).0;
+    counts.bad.sort();
+    let (all, time) = (counts.all(), began.elapsed().as_secs_f64());
     println!(
-        "{all} programs from seed {} in {time:.0} s: {same} agree on {:?}, {trapped} trapped in the interpreter, {} differ or were refused",
+        "{all} programs from seed {} in {time:.0} s ({:.1} a second): {} agree on {:?}, {} trapped in the interpreter, {} differ or were \
+         refused",
         options.seed,
+        all as f64 / time,
+        counts.same,
         options.cpus,
-        bad.len()
+        counts.trapped,
+        counts.bad.len()
     );
-    if bad.is_empty() { Ok(()) } else { Err(bad.join("\n")) }
+    let lines: Vec<String> = counts.bad.iter().map(|(seed, why)| format!("seed {seed}: {why}")).collect();
+    if lines.is_empty() { Ok(()) } else { Err(lines.join("\n")) }
 }
 
 /// Compares programs that were written to files.

@@ -8,12 +8,16 @@ use ptxvm::{AddressSize, Arg, Cpu, Engine, ErrorKind, Launch, Vm};
 
 /// Most threads of a grid.
 pub(crate) const THREADS: u32 = 2048;
-/// Bytes of each thread in the output: its registers at the end, then memory of its own.
+/// Bytes of each thread in the output: programs of old stored their registers at its start; then memory of its own.
 pub(crate) const SLOT: u32 = 384;
 /// Where a thread's own memory begins in its slot.
 pub(crate) const OWN: u32 = 192;
 /// Bytes of the input.
 pub(crate) const INPUT: usize = 1 << 16;
+/// Bytes of the columns, in each of which a thread has 16 bytes beside its neighbours'.
+pub(crate) const COLUMNS: u32 = 8 * 16 * THREADS;
+/// Bytes of each thread in the rows behind them, one for each register at the end.
+pub(crate) const ROWS: u32 = 160;
 /// Bytes that all threads add to, before those of each warp.
 pub(crate) const COMMON: u32 = 4096;
 /// Bytes that the lanes of one warp work on together.
@@ -119,7 +123,7 @@ fn memory(vm: &Vm, program: &Program, text: &str, engine: Engine) -> Result<[Vec
     let warps = program.threads().div_ceil(32) * program.ctas();
     let input = vm.buffer(&fill(INPUT))?;
     let out = vm.zeros::<u8>((threads * SLOT) as usize)?;
-    let columns = vm.zeros::<u8>((16 * 8 * THREADS) as usize)?;
+    let columns = vm.zeros::<u8>((COLUMNS + ROWS * THREADS) as usize)?;
     let common = vm.buffer(&fill((COMMON + WARP * warps) as usize))?;
     let args = [
         Arg::buffer(&out),
