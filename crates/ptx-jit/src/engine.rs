@@ -7,7 +7,7 @@ use crate::cache::Made;
 use crate::emit::memory::space_of;
 use crate::emit::{self, Emitted, Job};
 use crate::frame::{Entry, Frame, Reason, Window};
-use crate::llvm::{Code, Error, Session};
+use crate::llvm::{Code, Error, Session, Working};
 use crate::machine;
 use crate::plan::{Plan, Shape};
 use ptx_exec::lanes::{LANES, Lane, Registers};
@@ -70,6 +70,7 @@ enum User<'a, 'b> {
 /// # Errors
 /// Says why it cannot be compiled; the interpreter can still run it.
 pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3]) -> Result<Made, Error> {
+    let _working = Working::begin()?;
     let (module, plan, emitted) = translate(session, kernel, ntid)?;
     let Emitted { windows, fallbacks, externals, cta } = emitted;
     let object = session.object(&module)?;

@@ -18,5 +18,5 @@ pub mod plan;
 
 pub use cache::{Compiler, Found, Source};
 pub use engine::{Compiled, Listing, listing};
-pub use llvm::{Cpu, Error, Session};
+pub use llvm::{Cpu, Error, Session, guard_this_thread};
 pub use machine::native;

@@ -4,8 +4,13 @@
 //! there holds a [`Working`], and the end of the process waits for it, for as long as one compilation takes. Work that has not begun by then
 //! never does.
 //!
+//! Two things wait, for neither always comes in time. `atexit` runs what was registered last first, and LLVM registers destructors of tables
+//! while it compiles: those run before ours. Destructors of the thread that calls `exit` run before all of that, but only threads that are
+//! known ([`guard_this_thread`]) have one.
+//!
 //! Invariant: nobody waits in a process that the work was not begun in (a child of `fork` has only the thread that forked), nor for ever.
 
+use super::api::Error;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, Once, PoisonError};
 use std::time::Duration;
@@ -19,20 +24,58 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 /// The process whose threads are counted.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-// SAFETY: the C library's, with the signature of the C standard.
+// SAFETY: the C library's, with the signatures of the C standard and of Linux.
 unsafe extern "C" {
     fn atexit(function: extern "C" fn()) -> i32;
+    #[cfg(target_os = "linux")]
+    fn gettid() -> i32;
+}
+
+/// What ends with a thread.
+struct Guard;
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // Another thread that ends is no sign that the process does.
+        if is_first_thread() {
+            wait();
+        }
+    }
+}
+
+thread_local! {
+    static GUARD: Guard = const { Guard };
+}
+
+/// Whether this is the thread that the process began with, whose end is that of the process.
+fn is_first_thread() -> bool {
+    #[cfg(target_os = "linux")]
+    // SAFETY: it takes nothing and always succeeds.
+    return u32::try_from(unsafe { gettid() }) == Ok(std::process::id());
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
+/// If this is the thread that the process began with: when it calls `exit`, or returns from `main`, then before anything of the process is
+/// taken down, it waits for compilations that are under way. To be called by threads that have kernels compiled by others. Does nothing the
+/// second time.
+pub fn guard_this_thread() {
+    // The destructor is registered when the value is first touched; a thread that ends has no use for it any more.
+    let _ = GUARD.try_with(|_| ());
 }
 
 /// Someone works in LLVM.
 #[derive(Debug)]
-pub(super) struct Working(());
+pub(crate) struct Working(());
 
 impl Working {
-    /// Begins, unless the process is ending.
-    pub(super) fn begin() -> Option<Working> {
+    /// Begins.
+    ///
+    /// # Errors
+    /// The process is ending.
+    pub(crate) fn begin() -> Result<Working, Error> {
         if ENDING.load(Ordering::SeqCst) {
-            return None;
+            return Err(Error::new("the process is ending"));
         }
         // For an end that comes while LLVM is being loaded.
         static FIRST: Once = Once::new();
@@ -44,7 +87,7 @@ impl Working {
             *count = 0;
         }
         *count += 1;
-        Some(Working(()))
+        Ok(Working(()))
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) use api::library;
 pub(crate) use code::Code;
 pub use cpu::Cpu;
 pub(crate) use cpu::Extensions;
+pub(crate) use exit::Working;
+pub use exit::guard_this_thread;
 pub use session::Session;
 
 pub(crate) use arithmetic::{FloatPred, IntPred};

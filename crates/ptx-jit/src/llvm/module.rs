@@ -136,7 +136,7 @@ impl Module {
         let raw = call!(LLVMModuleCreateWithNameInContext(name.as_ptr(), context));
         call!(LLVMSetTarget(raw, triple.as_ptr()));
         call!(LLVMSetDataLayout(raw, layout.as_ptr()));
-        Module { raw, context, cpu, _working: working }
+        Module { raw, context, cpu, _working: working.ok() }
     }
 
     /// For which level of instructions it is made.

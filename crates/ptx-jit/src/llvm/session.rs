@@ -51,7 +51,7 @@ impl Session {
     /// # Errors
     /// There is no LLVM 22, it has no code generator for this machine, or this machine lacks the level.
     pub fn new(cpu: Cpu) -> Result<Session, Error> {
-        let _working = Working::begin().ok_or_else(|| Error::new("the process is ending"))?;
+        let _working = Working::begin()?;
         load()?;
         if !cpu.is_available() {
             return Err(Error::new(format!("this machine has no {} instructions", cpu.name())));
@@ -99,7 +99,7 @@ impl Session {
     }
 
     fn generate(&self, module: &Module, kind: LLVMCodeGenFileType) -> Result<Vec<u8>, Error> {
-        let _working = Working::begin().ok_or_else(|| Error::new("the process is ending"))?;
+        let _working = Working::begin()?;
         if cfg!(debug_assertions) {
             module.verify().map_err(|e| Error::new(format!("ptxvm bug: {e}")))?;
         }

@@ -289,6 +289,7 @@ impl Jit {
             CodeCache::Off => (None, 0),
             CodeCache::Folder { path, bytes } => (Some(path), bytes),
         };
+        ptx_jit::guard_this_thread();
         let compiler = Compiler::new(target(cpu), folder, bytes);
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get) as u64;
         Self { shared: Arc::new(Shared { compiler, queue: Mutex::default(), cores }) }
@@ -306,6 +307,7 @@ impl Jit {
         if launch.engine == Engine::Interp {
             return Ok(kernel.launch(config));
         }
+        ptx_jit::guard_this_thread();
         let compiler = &self.shared.compiler;
         let slot = natives.slot(launch.block);
         let instructions: usize = kernel.function().blocks.iter().map(|block| block.insts.len() + 1).sum();
