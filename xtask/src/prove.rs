@@ -14,7 +14,7 @@
 use ptx_sem::{
     cos_approx_f32, div_approx_f32, div_full_f32, ex2_approx_f32, ftz_f32, lg2_approx_f32, rcp_approx_f32,
     rcp_approx_ftz_f64, rsqrt_approx_f32, rsqrt_approx_f64, rsqrt_approx_ftz_f64, sin_approx_f32,
-    sqrt_approx_f32,
+    sqrt_approx_f32, tanh_approx_f32,
 };
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -136,6 +136,13 @@ const SINGLES: &[Single] = &[
             claim("0 to 1", |a| (0.0..1.0).contains(&a), Measure::Absolute(-22.5), true),
             everywhere(Measure::Ulp(1.0)),
         ],
+    },
+    Single {
+        name: "tanh.approx.f32",
+        result: tanh_approx_f32,
+        truth: f64::tanh,
+        table: [SIGN | ONE, SIGN, 0, ONE],
+        claims: &[claim("all", |_| true, Measure::Relative(-11.0), true), everywhere(Measure::Ulp(2.0))],
     },
 ];
 

@@ -173,6 +173,61 @@ pub fn cmp_f16(op: Cmp, a: u16, b: u16) -> bool {
     cmp(op, Half(a), Half(b))
 }
 
+/// The truth of `a CmpOp b` of two numbers of `.bf16`, given as bits; -0 equals +0.
+///
+/// For `.bf16x2` compare the two halves apart.
+///
+/// # Rounding and NaN
+/// With a NaN the ordered relations are false, the unordered ones (`equ` ...) true.
+///
+/// # Source
+/// PTX ISA 7.8, `set` and `setp` of half precision.
+#[inline(always)]
+#[must_use]
+pub fn cmp_bf16(op: Cmp, a: u16, b: u16) -> bool {
+    cmp(op, crate::bfloat::f32_of_bf16(a), crate::bfloat::f32_of_bf16(b))
+}
+
+/// The result of `set` with destination type `.u16` (and, as a pattern, `.s16`): all ones for true, 0 for false.
+///
+/// # Source
+/// PTX ISA 6.5, `set` of half precision.
+#[inline]
+#[must_use]
+pub fn set_u16(t: bool) -> u16 {
+    0u16.wrapping_sub(u16::from(t))
+}
+
+/// The result of `set` of a packed type with destination type `.u32` or `.s32`: all ones or 0 in each half.
+///
+/// # Source
+/// PTX ISA 6.5, `set` of half precision.
+#[inline]
+#[must_use]
+pub fn set_u16x2(low: bool, high: bool) -> u32 {
+    u32::from(set_u16(high)) << 16 | u32::from(set_u16(low))
+}
+
+/// The result of `set` with destination type `.bf16`: the bits of 1.0 for true, of +0 for false.
+///
+/// # Source
+/// PTX ISA 7.8, `set` of half precision.
+#[inline]
+#[must_use]
+pub fn set_bf16(t: bool) -> u16 {
+    if t { 0x3f80 } else { 0 }
+}
+
+/// The result of `set` with destination type `.bf16x2`: 1.0 or +0 in each half.
+///
+/// # Source
+/// PTX ISA 7.8, `set` of half precision.
+#[inline]
+#[must_use]
+pub fn set_bf16x2(low: bool, high: bool) -> u32 {
+    u32::from(set_bf16(high)) << 16 | u32::from(set_bf16(low))
+}
+
 /// The result of `set` with destination type `.u32` (and, as a pattern, `.s32`): all ones for true, 0 for false.
 ///
 /// # Source

@@ -49,7 +49,7 @@ pub(crate) fn f16_of_f64(a: f64) -> u16 {
 
 /// The exact value of a half; a NaN gives some NaN. Without branches, and always inlined, so that a loop over it vectorises.
 #[inline(always)]
-fn f32_of_f16(a: u16) -> f32 {
+pub(crate) fn f32_of_f16(a: u16) -> f32 {
     let magnitude = u32::from(a & 0x7fff) << 13;
     // The exponent biased anew; that of a subnormal as that of the least normal number, less which it is the value.
     let normal = magnitude + (112 << 23);
@@ -64,7 +64,7 @@ const LEAST_NORMAL: u32 = 113 << 23;
 
 /// A value rounded to the nearest half, ties to even. Without branches, and always inlined, so that a loop over it vectorises.
 #[inline(always)]
-fn f16_of_f32(a: f32) -> u16 {
+pub(crate) fn f16_of_f32(a: f32) -> u16 {
     let magnitude = a.to_bits() & 0x7fff_ffff;
     // The exponent biased anew and 13 bits rounded off; the carry runs into the exponent, up to infinity.
     let tie_to_even = 0xfff + (magnitude >> 13 & 1);
@@ -140,7 +140,7 @@ pub fn neg_f16(a: u16) -> u16 {
 /// `abs.f16`: a without its sign; of a NaN 0x7fff.
 ///
 /// # Source
-/// As `neg.f16` (PTX ISA §9.7.4.5); the instruction itself is newer than 6.4.
+/// PTX ISA 6.5, `abs`; as `neg.f16` (§9.7.4.5).
 #[inline]
 #[must_use]
 pub fn abs_f16(a: u16) -> u16 {
@@ -162,6 +162,27 @@ pub fn ftz_f16(a: u16) -> u16 {
     if a & 0x7c00 == 0 { a & 0x8000 } else { a }
 }
 
+/// `.relu` of a half: what is negative, -0 among it, becomes +0; a NaN is 0x7fff.
+///
+/// # Source
+/// PTX ISA 7.0, `fma` and `cvt` of half precision. It says "clamped to 0 if negative" and does not speak of -0.
+#[inline(always)]
+#[must_use]
+pub fn relu_f16(a: u16) -> u16 {
+    let positive = if a & 0x8000 == 0 { a } else { 0 };
+    if is_nan(a) { NAN_F16 } else { positive }
+}
+
+/// `.satfinite` of a conversion to half precision: an infinity becomes the greatest number of its sign; all else stays.
+///
+/// # Source
+/// PTX ISA 8.1, `cvt`.
+#[inline(always)]
+#[must_use]
+pub fn cvt_satfinite_f16(a: u16) -> u16 {
+    if a & 0x7fff == 0x7c00 { a - 1 } else { a }
+}
+
 /// `.sat` of a half: clamped to 0.0..1.0; NaN and -0 become +0.
 ///
 /// # Source
@@ -176,22 +197,6 @@ pub fn sat_f16(a: u16) -> u16 {
     }
 }
 
-macro_rules! per_half {
-    ($($doc:literal $name:ident $scalar:ident($($arg:ident),+);)+) => {$(
-        #[doc = $doc]
-        ///
-        /// # Source
-        /// PTX ISA §9.7.4, as the `.f16` form.
-        #[inline(always)]
-        #[must_use]
-        pub fn $name($($arg: u32),+) -> u32 {
-            // Written out: a loop over the two halves keeps a loop over lanes from vectorising.
-            let low = $scalar($($arg as u16),+);
-            let high = $scalar($(($arg >> 16) as u16),+);
-            u32::from(high) << 16 | u32::from(low)
-        }
-    )+};
-}
 per_half! {
     "`add.f16x2`: the sums of the low and of the high halves, each as [`add_f16`]." add_f16x2 add_f16(a, b);
     "`sub.f16x2`: the differences of the low and of the high halves, each as [`sub_f16`]." sub_f16x2 sub_f16(a, b);
@@ -201,4 +206,5 @@ per_half! {
     "`abs.f16x2`: both halves, each as [`abs_f16`]." abs_f16x2 abs_f16(a);
     "`.ftz` of both halves, each as [`ftz_f16`]." ftz_f16x2 ftz_f16(a);
     "`.sat` of both halves, each as [`sat_f16`]." sat_f16x2 sat_f16(a);
+    "`.relu` of both halves, each as [`relu_f16`]." relu_f16x2 relu_f16(a);
 }

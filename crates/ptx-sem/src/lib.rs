@@ -2,7 +2,7 @@
 //!
 //! Every function is named like the instruction it states (`add_sat_s32` is `add.sat.s32`) and takes and returns
 //! plain values: integers by their PTX type (`.u32` and `.b32` as `u32`, `.s32` as `i32`), `.f32` and `.f64` as Rust
-//! floats, `.f16` as its `u16` bits, `.f16x2` as `u32` bits, predicates as `bool`. A carry flag goes in and comes out
+//! floats, `.f16` and `.bf16` as their `u16` bits, `.f16x2` and `.bf16x2` as `u32` bits, predicates as `bool`. A carry flag goes in and comes out
 //! as a value.
 //!
 //! **Invariant:** a function depends on nothing but its arguments (no memory, no time, no state), is defined for
@@ -12,7 +12,8 @@
 //! `.ftz` and `.sat` of the float instructions are functions of their own ([`ftz_f32`], [`sat_f32`]...); the caller
 //! composes `sat(ftz(op(ftz(a), ftz(b))))`.
 //!
-//! Where the manual leaves a value open, the function says which was chosen and why. PTX ISA 6.4, chapter 9.7.
+//! Where the manual leaves a value open, the function says which was chosen and why. PTX ISA 6.4, chapter 9.7; what is newer
+//! names the version that brought it.
 #![forbid(unsafe_code)]
 
 /// Gives one public function per listed type to a private function that is generic over the integer type.
@@ -32,12 +33,31 @@ macro_rules! per_type {
     };
 }
 
+/// Gives an instruction on a pair of 16-bit numbers in a word to the one on a single number, as the list says.
+macro_rules! per_half {
+    ($($doc:literal $name:ident $scalar:ident($($arg:ident),+);)+) => {$(
+        #[doc = $doc]
+        ///
+        /// # Source
+        /// As the form of one number.
+        #[inline(always)]
+        #[must_use]
+        pub fn $name($($arg: u32),+) -> u32 {
+            // Written out: a loop over the two halves keeps a loop over lanes from vectorising.
+            let low = $scalar($($arg as u16),+);
+            let high = $scalar($(($arg >> 16) as u16),+);
+            u32::from(high) << 16 | u32::from(low)
+        }
+    )+};
+}
 mod approx;
 mod atom;
+mod bfloat;
 mod bits;
 mod compare;
 mod cvt;
 mod extended;
+mod extremum;
 mod float;
 mod half;
 mod int;
@@ -50,10 +70,12 @@ mod warp;
 
 pub use approx::*;
 pub use atom::*;
+pub use bfloat::*;
 pub use bits::*;
 pub use compare::*;
 pub use cvt::*;
 pub use extended::*;
+pub use extremum::*;
 pub use float::*;
 pub use half::*;
 pub use int::*;

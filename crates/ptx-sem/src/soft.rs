@@ -1,6 +1,6 @@
 //! Binary floating point in integer arithmetic: unpack, compute exactly, round once.
 //!
-//! One set of routines serves `.f16`, `.f32` and `.f64`, in all four rounding modes; the format is a parameter. A
+//! One set of routines serves `.f16`, `.bf16`, `.f32` and `.f64`, in all four rounding modes; the format is a parameter. A
 //! finite value is a sign, a `u128` significand and an exponent; what does not fit the significand is kept as a
 //! sticky low bit, so that the single rounding in [`round_pack`] sees the exact value's side of every boundary.
 //!
@@ -34,6 +34,7 @@ pub(crate) struct Format {
 }
 
 pub(crate) const F16: Format = Format { exponent_bits: 5, fraction_bits: 10 };
+pub(crate) const BF16: Format = Format { exponent_bits: 8, fraction_bits: 7 };
 pub(crate) const F32: Format = Format { exponent_bits: 8, fraction_bits: 23 };
 pub(crate) const F64: Format = Format { exponent_bits: 11, fraction_bits: 52 };
 

@@ -79,7 +79,8 @@ def wrong(page):
     page.types("P0202", "ins.setp", ANY + halves, lambda ty: f"setp.eq.{ty} %pred_0, {r(ty, 1)}, {r(ty, 2)};")
     page.types("P0202", "ins.set", ANY + ["f16", "f16x2"], lambda ty: f"set.eq.u32.{ty} %u32_0, {r(ty, 1)}, {r(ty, 2)};")
     page.types("P0202", "ins.set", ["u32", "s32", "f32", "f16", "f16x2"], lambda ty: f"set.eq.{ty}.u32 {r(ty)}, %u32_1, %u32_2;")
-    page.bad("P0202", "ins.set", "set.eq.u32.f16 %u32_0, %f16_1, %f16_2;", "set.eq.u32.f16x2 %u32_0, %f16x2_1, %f16x2_2;", "set.eq.f16x2.f16 %f16x2_0, %f16_1, %f16_2;",
+    page.bad("P0501", "ins.set", "set.eq.u32.f16 %u32_0, %f16_1, %f16_2;", "set.eq.u32.f16x2 %u32_0, %f16x2_1, %f16x2_2;")
+    page.bad("P0202", "ins.set", "set.eq.f16x2.f16 %f16x2_0, %f16_1, %f16_2;",
              "set.eq.f16x2.u32 %f16x2_0, %u32_1, %u32_2;", "set.eq.f16.f16x2 %f16_0, %f16x2_1, %f16x2_2;", "set.u32.u32 %u32_0, %u32_1, %u32_2;", "set.eq.u32 %u32_0, %u32_1, %u32_2;",
              "set.eq.ne.u32.u32 %u32_0, %u32_1, %u32_2;", "set.eq.sat.u32.f32 %u32_0, %f32_1, %f32_2;")
     page.bad("P0202", "ins.set.bool", "set.eq.not.u32.u32 %u32_0, %u32_1, %u32_2, %pred_0;")

@@ -135,7 +135,7 @@ def unary(page):
         page.ok(f"ins.{op}.f64 fp.round_table", f"{op}.f64 {regs('f64', 3)};")
         page.bad("P0202", f"ins.{op}.f64", f"{op}.ftz.f64 {regs('f64', 3)};")
         page.bad("P0202", f"ins.{op}.f32", f"{op}.sat.f32 {regs('f32', 3)};", f"{op}.rn.f32 {regs('f32', 3)};", f"{op}.ftz.u32 {regs('u32', 3)};")
-        page.bad("P0601", f"ins.{op}.f32", f"{op}.NaN.f32 {regs('f32', 3)};")
+        page.bad("P0501", f"ins.{op}.f32", f"{op}.NaN.f32 {regs('f32', 3)};")
         counts(page, f"ins.{op}.f32", f"{op}.f32", ["%f32_0", "%f32_1", "%f32_2"])
     ops = ["finite", "infinite", "number", "notanumber", "normal", "subnormal"]
     for op in ops:

@@ -4,7 +4,7 @@ from pathlib import Path
 from number import FORMATS, NAN
 
 ROOT = Path(__file__).parent.parent
-WIDTH = {"pred": 1, "f16x2": 32}
+WIDTH = {"pred": 1, "f16x2": 32, "bf16": 16, "bf16x2": 32}
 
 
 def width(kind):
@@ -27,7 +27,7 @@ class Either(tuple):
 
 
 class Halves(tuple):
-    """Low and high half of an f16x2, each with its own expectation."""
+    """Low and high half of an f16x2 or bf16x2, each with its own expectation."""
 
 
 ANY = "*"
@@ -39,9 +39,10 @@ def expected(x, kind):
     if isinstance(x, Range):
         return hexa(x.low, kind) + ".." + hexa(x.high, kind) if x.low != x.high else hexa(x.low, kind)
     if isinstance(x, Halves):
-        if NAN not in x:
+        if all(isinstance(half, int) for half in x):
             return hexa(x[0] | x[1] << 16, kind)
-        return expected(x[1], "f16") + ":" + expected(x[0], "f16")
+        half = kind.removesuffix("x2")
+        return expected(x[1], half) + ":" + expected(x[0], half)
     if x in (NAN, ANY):
         return x
     if isinstance(x, bool):

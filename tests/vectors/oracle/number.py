@@ -75,9 +75,10 @@ class Format:
 
 
 F16 = Format("f16", 16, 11, 15)
+BF16 = Format("bf16", 16, 8, 127)
 F32 = Format("f32", 32, 24, 127)
 F64 = Format("f64", 64, 53, 1023)
-FORMATS = {"f16": F16, "f32": F32, "f64": F64}
+FORMATS = {"f16": F16, "bf16": BF16, "f32": F32, "f64": F64}
 NAN = "nan"  # marks a result of which only NaN-ness is specified
 
 

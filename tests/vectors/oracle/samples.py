@@ -66,8 +66,9 @@ def pick(r, kind):
     """A random operand of a type, an edge in one case of three."""
     if kind == "pred":
         return r.getrandbits(1)
-    if kind == "f16x2":
-        return pick(r, "f16") | pick(r, "f16") << 16
+    if kind in ("f16x2", "bf16x2"):
+        half = kind.removesuffix("x2")
+        return pick(r, half) | pick(r, half) << 16
     if r.random() < 0.33:
         return r.choice(edges(kind))
     return any_float(r, FORMATS[kind]) if kind in FORMATS else any_int(r, int(kind[1:]))

@@ -18,6 +18,8 @@ pub(super) fn add(o: &Operands<'_>) -> Bound {
         F64 => float::rounded2_f64(o, sem::add_quick_f64, sem::add_f64),
         F16 => half::two(o, sem::add_f16),
         F16x2 => half::two_x2(o, sem::add_f16x2),
+        Bf16 => half::brain_two(o, sem::add_bf16),
+        Bf16x2 => half::brain_two(o, sem::add_bf16x2),
     }
 }
 
@@ -31,6 +33,8 @@ pub(super) fn sub(o: &Operands<'_>) -> Bound {
         F64 => float::rounded2_f64(o, sem::sub_quick_f64, sem::sub_f64),
         F16 => half::two(o, sem::sub_f16),
         F16x2 => half::two_x2(o, sem::sub_f16x2),
+        Bf16 => half::brain_two(o, sem::sub_bf16),
+        Bf16x2 => half::brain_two(o, sem::sub_bf16x2),
     }
 }
 
@@ -46,6 +50,8 @@ pub(super) fn mul(o: &Operands<'_>) -> Bound {
             F64 => float::rounded2_f64(o, sem::mul_quick_f64, sem::mul_f64),
             F16 => half::two(o, sem::mul_f16),
             F16x2 => half::two_x2(o, sem::mul_f16x2),
+            Bf16 => half::brain_two(o, sem::mul_bf16),
+            Bf16x2 => half::brain_two(o, sem::mul_bf16x2),
         };
     }
     match half_of_product(o)? {
@@ -167,6 +173,8 @@ pub(super) fn abs(o: &Operands<'_>) -> Bound {
         F64 => o.lift1(sem::abs_f64),
         F16 => half::one(o, sem::abs_f16),
         F16x2 => half::one_x2(o, sem::abs_f16x2),
+        Bf16 => o.wide1(sem::abs_bf16),
+        Bf16x2 => o.wide1(sem::abs_bf16x2),
     }
 }
 
@@ -179,6 +187,8 @@ pub(super) fn neg(o: &Operands<'_>) -> Bound {
         F64 => o.lift1(sem::neg_f64),
         F16 => half::one(o, sem::neg_f16),
         F16x2 => half::one_x2(o, sem::neg_f16x2),
+        Bf16 => o.wide1(sem::neg_bf16),
+        Bf16x2 => o.wide1(sem::neg_bf16x2),
     }
 }
 
@@ -190,8 +200,27 @@ pub(super) fn min(o: &Operands<'_>) -> Bound {
         S32 => o.lift2(sem::min_s32),
         U64 => o.lift2(sem::min_u64),
         S64 => o.lift2(sem::min_s64),
-        F32 => float::flushed2_f32(o, sem::min_f32),
+        F32 => {
+            half::extremum!(o; sem::min_f32, sem::min_nan_f32, sem::min_xorsign_abs_f32,
+                sem::min_nan_xorsign_abs_f32; sem::ftz_f32)
+        },
         F64 => o.lift2(sem::min_f64),
+        F16 => {
+            half::extremum!(o; sem::min_f16, sem::min_nan_f16, sem::min_xorsign_abs_f16,
+                sem::min_nan_xorsign_abs_f16; sem::ftz_f16)
+        },
+        F16x2 => {
+            half::extremum!(o; sem::min_f16x2, sem::min_nan_f16x2, sem::min_xorsign_abs_f16x2,
+                sem::min_nan_xorsign_abs_f16x2; sem::ftz_f16x2)
+        },
+        Bf16 => {
+            half::extremum!(o; sem::min_bf16, sem::min_nan_bf16, sem::min_xorsign_abs_bf16,
+                sem::min_nan_xorsign_abs_bf16)
+        },
+        Bf16x2 => {
+            half::extremum!(o; sem::min_bf16x2, sem::min_nan_bf16x2, sem::min_xorsign_abs_bf16x2,
+                sem::min_nan_xorsign_abs_bf16x2)
+        },
     }
 }
 
@@ -203,8 +232,27 @@ pub(super) fn max(o: &Operands<'_>) -> Bound {
         S32 => o.lift2(sem::max_s32),
         U64 => o.lift2(sem::max_u64),
         S64 => o.lift2(sem::max_s64),
-        F32 => float::flushed2_f32(o, sem::max_f32),
+        F32 => {
+            half::extremum!(o; sem::max_f32, sem::max_nan_f32, sem::max_xorsign_abs_f32,
+                sem::max_nan_xorsign_abs_f32; sem::ftz_f32)
+        },
         F64 => o.lift2(sem::max_f64),
+        F16 => {
+            half::extremum!(o; sem::max_f16, sem::max_nan_f16, sem::max_xorsign_abs_f16,
+                sem::max_nan_xorsign_abs_f16; sem::ftz_f16)
+        },
+        F16x2 => {
+            half::extremum!(o; sem::max_f16x2, sem::max_nan_f16x2, sem::max_xorsign_abs_f16x2,
+                sem::max_nan_xorsign_abs_f16x2; sem::ftz_f16x2)
+        },
+        Bf16 => {
+            half::extremum!(o; sem::max_bf16, sem::max_nan_bf16, sem::max_xorsign_abs_bf16,
+                sem::max_nan_xorsign_abs_bf16)
+        },
+        Bf16x2 => {
+            half::extremum!(o; sem::max_bf16x2, sem::max_nan_bf16x2, sem::max_xorsign_abs_bf16x2,
+                sem::max_nan_xorsign_abs_bf16x2)
+        },
     }
 }
 

@@ -117,6 +117,7 @@ fn scalars(o: &Operands<'_>, ty: Ty, verdict: Verdict) -> Bound {
             let (a, b) = (o.src::<u16>(0)?, o.src::<u16>(1)?);
             Ok(lift::compare(verdict, a, b, move |a, b| halves_compare(cmp, ftz, a, b)))
         },
+        Bf16 => floats(o, verdict, sem::cmp_bf16),
     }
 }
 
@@ -124,17 +125,24 @@ fn halves_compare(cmp: sem::Cmp, ftz: bool, a: u16, b: u16) -> bool {
     if ftz { sem::cmp_f16(cmp, sem::ftz_f16(a), sem::ftz_f16(b)) } else { sem::cmp_f16(cmp, a, b) }
 }
 
-fn packed(o: &Operands<'_>, verdict: PackedVerdict) -> Bound {
+fn packed(o: &Operands<'_>, ty: Ty, verdict: PackedVerdict) -> Bound {
     let (cmp, ftz) = (sem_cmp(relation(o)?), o.has(Word::Ftz));
     let (a, b, combine) = (o.src::<u32>(0)?, o.src::<u32>(1)?, combine(o)?);
+    if ty == Ty::Bf16x2 {
+        return Ok(lift::compare_halves(verdict, a, b, combine, move |a, b| sem::cmp_bf16(cmp, a, b)));
+    }
     Ok(lift::compare_halves(verdict, a, b, combine, move |a, b| halves_compare(cmp, ftz, a, b)))
+}
+
+fn is_packed(ty: Ty) -> bool {
+    matches!(ty, Ty::F16x2 | Ty::Bf16x2)
 }
 
 pub(super) fn setp(o: &Operands<'_>) -> Bound {
     let ty = o.ty()?;
     let (p, q) = (o.pred_dst(0)?, o.pred_dst(1)?);
-    if ty == Ty::F16x2 {
-        return packed(o, PackedVerdict::Pred(p, q));
+    if is_packed(ty) {
+        return packed(o, ty, PackedVerdict::Pred(p, q));
     }
     let combine = combine(o)?;
     scalars(o, ty, Verdict::Pred { p, q, combine })
@@ -143,10 +151,15 @@ pub(super) fn setp(o: &Operands<'_>) -> Bound {
 pub(super) fn set(o: &Operands<'_>) -> Bound {
     let stype = o.ty_in(Slot::Stype).ok_or(Missing)?;
     let dtype = o.ty_in(Slot::Dtype).ok_or(Missing)?;
-    if stype == Ty::F16x2 {
-        let words = [(false, false), (true, false), (false, true), (true, true)];
-        let words = words.map(|(low, high)| sem::set_f16x2(low, high));
-        return by_type! { dtype; F16x2 => packed(o, PackedVerdict::Set(o.dst::<u32>(0)?, words)) };
+    if is_packed(stype) {
+        let words: fn(bool, bool) -> u32 = by_type! { dtype;
+            F16x2 => Ok(sem::set_f16x2 as fn(bool, bool) -> u32),
+            Bf16x2 => Ok(sem::set_bf16x2 as fn(bool, bool) -> u32),
+            U32 | S32 => Ok(sem::set_u16x2 as fn(bool, bool) -> u32),
+        }?;
+        let words =
+            [(false, false), (true, false), (false, true), (true, true)].map(|(low, high)| words(low, high));
+        return packed(o, stype, PackedVerdict::Set(o.dst::<u32>(0)?, words));
     }
     let verdict = set_verdict(o, dtype)?;
     scalars(o, stype, verdict)
@@ -159,6 +172,8 @@ fn set_verdict(o: &Operands<'_>, dtype: Ty) -> Result<Verdict, Missing> {
         S32 => Ok(Verdict::Set32(o.dst::<u32>(0)?, sem::set_s32(true) as u32, combine)),
         F32 => Ok(Verdict::Set32(o.dst::<u32>(0)?, sem::set_f32(true).to_bits(), combine)),
         F16 => Ok(Verdict::Set16(o.dst::<u16>(0)?, sem::set_f16(true), combine)),
+        Bf16 => Ok(Verdict::Set16(o.dst::<u16>(0)?, sem::set_bf16(true), combine)),
+        U16 | S16 => Ok(Verdict::Set16(o.dst::<u16>(0)?, sem::set_u16(true), combine)),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::float::rnd;
 use super::operands::{Bound, Operands};
-use super::{Missing, by_type};
+use super::{Missing, brain, by_type};
 use crate::lift::Value;
 use ptx::isa::{Slot, Ty, Word};
 use ptx_sem::{self as sem, Rnd, RndInt};
@@ -13,6 +13,9 @@ use ptx_sem::{self as sem, Rnd, RndInt};
 pub(super) fn cvt(o: &Operands<'_>) -> Bound {
     let d = o.ty_in(Slot::Dtype).ok_or(Missing)?;
     let a = o.ty_in(Slot::Atype).ok_or(Missing)?;
+    if brain::converts(o, d, a) {
+        return brain::cvt(o, d, a);
+    }
     match (d.is_integer(), a.is_integer()) {
         (true, true) => int_to_int(o, d, a),
         (false, true) => int_to_float(o, d, a),
@@ -240,7 +243,7 @@ fn to_f16<A: Value>(o: &Operands<'_>, f: impl Fn(A, Rnd) -> u16 + Copy + Send + 
 }
 
 /// The rounding to an integer, if one is given.
-fn rnd_int(o: &Operands<'_>) -> Result<Option<RndInt>, Missing> {
+pub(super) fn rnd_int(o: &Operands<'_>) -> Result<Option<RndInt>, Missing> {
     match o.rnd() {
         None => Ok(None),
         Some(ptx::isa::Rnd::Rni) => Ok(Some(RndInt::Rni)),
@@ -306,7 +309,7 @@ fn from_f32<D: Value>(
 }
 
 /// From a float to an integer.
-fn from_any<A: Value, D: Value>(
+pub(super) fn from_any<A: Value, D: Value>(
     o: &Operands<'_>,
     f: impl Fn(A, RndInt) -> D + Copy + Send + Sync + 'static,
 ) -> Bound {

@@ -8,7 +8,7 @@ use super::operands::{Bound, Operands};
 use super::{Missing, by_type};
 use crate::lift;
 use crate::wide::Wide;
-use ptx::isa::{Slot, Word};
+use ptx::isa::{Slot, Ty, Word};
 use ptx_sem::{self as sem, Rnd};
 
 /// The rounding of an arithmetic instruction; to nearest where none is said.
@@ -171,8 +171,8 @@ pub(super) fn fma(o: &Operands<'_>) -> Bound {
     by_type! { o.ty()?;
         F32 => fma_f32(o),
         F64 => rounded3_f64(o, sem::fma_f64),
-        F16 => super::half::three(o, sem::fma_f16),
-        F16x2 => super::half::three_x2(o, sem::fma_f16x2),
+        F16 | F16x2 => super::half::fma(o),
+        Bf16 | Bf16x2 => super::half::fma_brain(o),
     }
 }
 
@@ -289,6 +289,9 @@ pub(super) fn lg2(o: &Operands<'_>) -> Bound {
 }
 
 pub(super) fn ex2(o: &Operands<'_>) -> Bound {
+    if o.ty()? != Ty::F32 {
+        return super::brain::ex2(o);
+    }
     single(o)?;
     transcendental(o, |a| (sem::ex2_approx_f32(a), true), sem::ex2_approx_f32)
 }

@@ -1,9 +1,10 @@
-//! Half precision, single and packed (PTX ISA §9.7.4).
+//! Half precision and bfloat16, single and packed (PTX ISA §9.7.4).
 //!
-//! Invariant: as for single precision, `sat(ftz(f(ftz(a), ftz(b))))`; the only rounding is to nearest.
+//! Invariant: as for single precision, `sat(ftz(f(ftz(a), ftz(b))))`, and `relu(ftz(...))`; the only rounding is to nearest. bfloat16
+//! knows neither `.ftz` nor `.sat`.
 
-use super::Missing;
 use super::operands::{Bound, Operands};
+use super::{Missing, by_type};
 use ptx::isa::Word;
 use ptx_sem::{self as sem, Rnd};
 
@@ -52,3 +53,73 @@ shapes! {
     one two three u16, sem::ftz_f16, sem::sat_f16;
     one_x2 two_x2 three_x2 u32, sem::ftz_f16x2, sem::sat_f16x2;
 }
+
+/// `fma` of half precision: `.relu` in place of `.sat`, or neither.
+pub(super) fn fma(o: &Operands<'_>) -> Bound {
+    let (relu, ty) = (o.has(Word::Relu), o.ty()?);
+    if !relu {
+        return by_type! { ty; F16 => three(o, sem::fma_f16), F16x2 => three_x2(o, sem::fma_f16x2) };
+    }
+    if words(o)?.0 {
+        return by_type! { ty;
+            F16 => o.wide3(|a, b, c| {
+                sem::relu_f16(sem::ftz_f16(sem::fma_f16(sem::ftz_f16(a), sem::ftz_f16(b), sem::ftz_f16(c))))
+            }),
+            F16x2 => o.wide3(|a, b, c| {
+                let sum = sem::fma_f16x2(sem::ftz_f16x2(a), sem::ftz_f16x2(b), sem::ftz_f16x2(c));
+                sem::relu_f16x2(sem::ftz_f16x2(sum))
+            }),
+        };
+    }
+    by_type! { ty;
+        F16 => o.wide3(|a, b, c| sem::relu_f16(sem::fma_f16(a, b, c))),
+        F16x2 => o.wide3(|a, b, c| sem::relu_f16x2(sem::fma_f16x2(a, b, c))),
+    }
+}
+
+/// `fma` of bfloat16.
+pub(super) fn fma_brain(o: &Operands<'_>) -> Bound {
+    let (relu, ty) = (o.has(Word::Relu), o.ty()?);
+    nearest(o)?;
+    match relu {
+        false => by_type! { ty; Bf16 => o.wide3(sem::fma_bf16), Bf16x2 => o.wide3(sem::fma_bf16x2) },
+        true => by_type! { ty;
+            Bf16 => o.wide3(|a, b, c| sem::relu_bf16(sem::fma_bf16(a, b, c))),
+            Bf16x2 => o.wide3(|a, b, c| sem::relu_bf16x2(sem::fma_bf16x2(a, b, c))),
+        },
+    }
+}
+
+/// Asks for the only rounding.
+fn nearest(o: &Operands<'_>) -> Result<(), Missing> {
+    if super::float::rnd(o)? == Rnd::Rn { Ok(()) } else { Err(Missing) }
+}
+
+/// An instruction of bfloat16 with two operands.
+pub(super) fn brain_two<T: crate::lift::Value>(
+    o: &Operands<'_>,
+    f: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
+) -> Bound {
+    nearest(o)?;
+    o.wide2(f)
+}
+
+/// Binds `min` or `max`, given its meanings without modifiers, with `.NaN`, with `.xorsign.abs` and with both; then `.ftz`, where the
+/// format has it. Each is a step of its own, so that it vectorises.
+macro_rules! extremum {
+    ($o:expr; $plain:path, $nan:path, $signed:path, $signed_nan:path $(; $ftz:path)?) => {{
+        let o: &Operands<'_> = $o;
+        o.ignore_word(Word::Abs);
+        match (o.has(Word::XorsignAbs), o.has(Word::NaN)) {
+            $((false, false) if o.has(Word::Ftz) => o.wide2(|a, b| $ftz($plain($ftz(a), $ftz(b)))),
+            (false, true) if o.has(Word::Ftz) => o.wide2(|a, b| $ftz($nan($ftz(a), $ftz(b)))),
+            (true, false) if o.has(Word::Ftz) => o.wide2(|a, b| $ftz($signed($ftz(a), $ftz(b)))),
+            (true, true) if o.has(Word::Ftz) => o.wide2(|a, b| $ftz($signed_nan($ftz(a), $ftz(b)))),)?
+            (false, false) => o.wide2($plain),
+            (false, true) => o.wide2($nan),
+            (true, false) => o.wide2($signed),
+            (true, true) => o.wide2($signed_nan),
+        }
+    }};
+}
+pub(super) use extremum;

@@ -10,6 +10,7 @@
 mod arith;
 mod atom;
 mod barrier;
+mod brain;
 mod compare;
 mod cvt;
 mod float;
@@ -374,6 +375,7 @@ fn step(o: &Operands<'_>) -> Bound {
         Op::Cos => float::cos(o),
         Op::Lg2 => float::lg2(o),
         Op::Ex2 => float::ex2(o),
+        Op::Tanh => brain::tanh(o),
 
         Op::Set => compare::set(o),
         Op::Setp => compare::setp(o),
@@ -475,7 +477,6 @@ fn step(o: &Operands<'_>) -> Bound {
         // Instructions later than PTX 6.4.
         Op::Szext
         | Op::Bmsk
-        | Op::Tanh
         | Op::CvtPack
         | Op::CpAsync
         | Op::CpAsyncCommitGroup

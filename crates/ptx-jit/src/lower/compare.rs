@@ -13,6 +13,7 @@ enum Relation {
     Int(IntPred),
     Float(FloatPred, Ftz),
     Half(FloatPred, Ftz),
+    Brain(FloatPred),
 }
 
 fn int_pred(cmp: Cmp, signed: bool) -> Option<IntPred> {
@@ -61,6 +62,10 @@ fn relation(q: &Query<'_>, ty: Ty) -> Option<Relation> {
         q.half_conversions()?;
         return Some(Relation::Half(float_pred(cmp)?, ftz));
     }
+    if is_brain(ty) {
+        q.keeps_subnormals()?;
+        return Some(Relation::Brain(float_pred(cmp)?));
+    }
     if ty == Ty::F32 {
         return Some(Relation::Float(float_pred(cmp)?, q.ftz()?));
     }
@@ -76,6 +81,14 @@ fn relation(q: &Query<'_>, ty: Ty) -> Option<Relation> {
     Some(Relation::Int(int_pred(cmp, is_signed(ty))?))
 }
 
+fn is_brain(ty: Ty) -> bool {
+    matches!(ty, Ty::Bf16 | Ty::Bf16x2)
+}
+
+fn is_packed(ty: Ty) -> bool {
+    matches!(ty, Ty::F16x2 | Ty::Bf16x2)
+}
+
 impl Relation {
     fn emit(self, l: &Lower<'_, '_>, x: Value, y: Value) -> Value {
         match self {
@@ -85,6 +98,7 @@ impl Relation {
                 let single = |v| l.single_of_half(if ftz == Ftz::Explicit { l.flushed_half(v) } else { v });
                 l.b.fcmp(pred, single(x), single(y))
             }
+            Relation::Brain(pred) => l.b.fcmp(pred, l.single_of(x, true), l.single_of(y, true)),
         }
     }
 }
@@ -123,7 +137,7 @@ fn comparing(
     let relation = relation(q, ty)?;
     let emit = move |l: &mut Lower<'_, '_>, srcs: &[Operand]| {
         let (x, y) = (l.read(srcs[0], ty), l.read(srcs[1], ty));
-        let truths = if ty == Ty::F16x2 {
+        let truths = if is_packed(ty) {
             let ([x0, x1], [y0, y1]) = (l.halves(x), l.halves(y));
             vec![relation.emit(l, x0, y0), relation.emit(l, x1, y1)]
         } else {
@@ -157,15 +171,14 @@ pub(super) fn setp(q: &Query<'_>) -> Option<Lowering> {
 pub(super) fn set(q: &Query<'_>) -> Option<Lowering> {
     let stype = q.ty_in(Slot::Stype)?;
     let dtype = q.ty_in(Slot::Dtype)?;
-    if (stype == Ty::F16x2) != (dtype == Ty::F16x2) {
-        return None;
-    }
     let combine = Combine::of(q)?;
     let dst = q.dst(0, dtype)?;
-    let one: u64 = match dtype {
-        Ty::U32 | Ty::S32 => 0xffff_ffff,
-        Ty::F32 => u64::from(1f32.to_bits()),
-        Ty::F16 | Ty::F16x2 => 0x3c00,
+    let one: u64 = match (is_packed(stype), dtype) {
+        (false, Ty::U32 | Ty::S32) => 0xffff_ffff,
+        (true, Ty::U32 | Ty::S32) | (false, Ty::U16 | Ty::S16) => 0xffff,
+        (false, Ty::F32) => u64::from(1f32.to_bits()),
+        (false, Ty::F16) | (true, Ty::F16x2) => 0x3c00,
+        (false, Ty::Bf16) | (true, Ty::Bf16x2) => 0x3f80,
         _ => return None,
     };
     comparing(q, stype, move |l, truths, srcs| vec![set_value(l, truths, srcs, &combine, one, dtype, dst)])

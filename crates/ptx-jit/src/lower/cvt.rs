@@ -134,7 +134,19 @@ fn float_to_int(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
 }
 
 fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
+    if q.has(Word::Satfinite) {
+        return None;
+    }
     match (a, d) {
+        (Ty::Bf16, Ty::F32) => {
+            let (ftz, sat) = (q.ftz()?, q.has(Word::Sat));
+            let lowering = q.map(&[a], d, move |l, v| {
+                let number = ftz.apply(l, l.single_of(v[0], true));
+                if sat { l.saturated(number) } else { number }
+            })?;
+            Some(Lowering { loose_nan: !sat, ..lowering })
+        }
+        (Ty::F32, Ty::Bf16 | Ty::Bf16x2 | Ty::F16x2) => to_sixteen_bits(q, d),
         (Ty::F16, Ty::F16) => {
             q.half_conversions()?;
             let (rnd, sat) = (q.integral()?, q.has(Word::Sat));
@@ -159,7 +171,7 @@ fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
         }
         (Ty::F32, Ty::F16) => {
             q.half_conversions()?;
-            let (round, sat) = (q.rounding()?, q.has(Word::Sat));
+            let (round, sat, relu) = (q.rounding()?, q.has(Word::Sat), q.has(Word::Relu));
             // A subnormal single is zero as a half, flushed or not.
             q.has(Word::Ftz);
             if round != Round::Nearest {
@@ -167,6 +179,7 @@ fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
             }
             let lowering = q.map(&[a], d, move |l, v| {
                 let half = l.half_of_single(v[0]);
+                let half = if relu { l.not_negative(half) } else { half };
                 if sat { l.saturated_half(half) } else { half }
             })?;
             Some(Lowering { number_srcs: 1, ..lowering })
@@ -209,6 +222,29 @@ fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
         }
         _ => None,
     }
+}
+
+/// One number or two of single precision to bfloat16, or two to half precision: rounded to nearest, the first of two in the high half.
+fn to_sixteen_bits(q: &Query<'_>, d: Ty) -> Option<Lowering> {
+    let brain = d != Ty::F16x2;
+    q.sixteen_bits(brain)?;
+    let relu = q.has(Word::Relu);
+    if q.rounding()? != Round::Nearest || q.has(Word::Sat) {
+        return None;
+    }
+    let one = move |l: &Lower<'_, '_>, number: Value| {
+        let bits = l.sixteen_bits_of(number, brain);
+        if relu { l.not_negative(bits) } else { bits }
+    };
+    if d == Ty::Bf16 {
+        let lowering = q.map(&[Ty::F32], d, move |l, v| one(l, v[0]))?;
+        return Some(Lowering { number_srcs: 1, ..lowering });
+    }
+    let lowering = q.map(&[Ty::F32, Ty::F32], d, move |l, v| {
+        let [high, low] = [v[0], v[1]].map(|v| l.b.zext(one(l, v), l.int(32)));
+        l.b.or(l.b.shl(high, l.constant(high, 16)), low)
+    })?;
+    Some(Lowering { number_srcs: 0b11, ..lowering })
 }
 
 fn same_f32(q: &Query<'_>) -> Option<Lowering> {

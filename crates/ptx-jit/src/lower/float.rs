@@ -110,7 +110,7 @@ pub(super) fn mad(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
     if ty == Ty::F32 && q.env.sm < 20 && q.rnd().is_none() {
         return None;
     }
-    if matches!(ty, Ty::F16 | Ty::F16x2) { None } else { fma(q) }
+    if half::brain(ty).is_some() { None } else { fma(q) }
 }
 
 pub(super) fn rcp(q: &Query<'_>) -> Option<Lowering> {
@@ -130,7 +130,7 @@ pub(super) fn sqrt(q: &Query<'_>) -> Option<Lowering> {
 /// `f` on the bits of a number; of a NaN the type's NaN.
 fn on_bits(q: &Query<'_>, ty: Ty, f: fn(&Builder<'_>, Value, Value) -> Value) -> Option<Lowering> {
     match ty {
-        Ty::F16 | Ty::F16x2 => return half::on_bits(q, ty, f),
+        Ty::F16 | Ty::F16x2 | Ty::Bf16 | Ty::Bf16x2 => return half::on_bits(q, ty, f),
         Ty::F32 | Ty::F64 => {}
         _ => return None,
     }
@@ -169,12 +169,23 @@ pub(super) fn min_max(q: &Query<'_>, ty: Ty, min: bool) -> Option<Lowering> {
     match ty {
         Ty::F32 => {
             let ftz = q.ftz()? != Ftz::None;
+            let (nan, xorsign) = (q.has(Word::NaN), q.has(Word::XorsignAbs));
+            q.has(Word::Abs);
             let lowering = q.map(&[ty, ty], ty, move |l, v| {
                 let flush = |v| if ftz { l.flushed(v) } else { v };
                 let (x, y) = (flush(v[0]), flush(v[1]));
-                choose(l, x, y, x)
+                let (a, c) = if xorsign { (l.magnitude(x), l.magnitude(y)) } else { (x, y) };
+                let chosen = choose(l, a, c, a);
+                let chosen = if xorsign { l.with_both_signs(chosen, x, y) } else { chosen };
+                if !nan {
+                    return chosen;
+                }
+                let unordered = l.b.fcmp(FloatPred::Uno, x, y);
+                l.b.select(unordered, l.constant(chosen, 0x7fff_ffff), chosen)
             })?;
-            Some(Lowering { number_srcs: 0b11, loose_nan: true, ..lowering })
+            // With `.xorsign` the sign of a NaN counts.
+            let number_srcs = if xorsign { 0 } else { 0b11 };
+            Some(Lowering { number_srcs, loose_nan: true, ..lowering })
         }
         Ty::F64 => {
             q.keeps_subnormals()?;
@@ -185,7 +196,7 @@ pub(super) fn min_max(q: &Query<'_>, ty: Ty, min: bool) -> Option<Lowering> {
                 choose(l, v[0], v[1], first)
             })
         }
-        _ => None,
+        _ => half::min_max(q, ty, min),
     }
 }
 
@@ -244,6 +255,20 @@ impl Lower<'_, '_> {
         let (zero, one) = (b.zero(number.ty()), self.one(number));
         let positive = b.select(b.fcmp(FloatPred::Ogt, number, zero), number, zero);
         b.select(b.fcmp(FloatPred::Olt, positive, one), positive, one)
+    }
+
+    /// Single precision numbers without their signs.
+    fn magnitude(&self, number: Value) -> Value {
+        let bits = self.b.bitcast(number, self.int(32));
+        self.b.bitcast(self.b.and(bits, self.constant(bits, 0x7fff_ffff)), number.ty())
+    }
+
+    /// Positive single precision numbers with the exclusive or of two signs.
+    fn with_both_signs(&self, number: Value, x: Value, y: Value) -> Value {
+        let b = self.b;
+        let [bits, x, y] = [number, x, y].map(|v| b.bitcast(v, self.int(32)));
+        let sign = b.and(b.xor(x, y), self.constant(bits, 0x8000_0000));
+        b.bitcast(b.or(bits, sign), number.ty())
     }
 
     /// A double precision NaN made quiet.

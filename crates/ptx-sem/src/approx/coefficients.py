@@ -1,4 +1,4 @@
-"""The constants of `circle.rs` and `power.rs`: python3 coefficients.py prints them.
+"""The constants of `circle.rs`, `power.rs` and `hyperbolic.rs`: python3 coefficients.py prints them.
 
 Each polynomial has the least sum of squares of its weighted error over the points where a Chebyshev polynomial vanishes, which lie so
 that the greatest error is near the least possible. Its coefficients become singles one after the other, lowest power first, each by
@@ -73,6 +73,10 @@ def main():
     lg2 = lambda t: (mp.log(1 + t, 2) / t - high - low) / t
     weight = lambda t: t * t / mp.log(1 + t, 2)
     show("lg2(1 + t) = t high + t (low + t Q(t))", *rounded(lg2, weight, root(mp.mpf("0.5")) - 1, root(mp.mpf(2)) - 1, list(range(9))))
+
+    tangent = lambda z: (mp.tanh(root(z)) / root(z) - 1) / z
+    show("tanh r = r + r z T(z)", *rounded(tangent, lambda z: z * root(z) / mp.tanh(root(z)), mp.mpf(0), mp.mpf("0.5625") ** 2, [0, 1, 2, 3, 4]))
+    show("2 / ln 2", [single(2 / mp.log(2))])
 
     print("2 / pi, 320 bits after the binary point")
     mp.mp.dps = 120

@@ -1,8 +1,8 @@
 //! The approximate float instructions: `div.approx`, `div.full`, `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`
-//! and the two `.approx.ftz.f64` forms (PTX ISA 6.4 §9.7.3), and `mad.f32` of sm_1x.
+//! and the two `.approx.ftz.f64` forms (PTX ISA 6.4 §9.7.3), `mad.f32` of sm_1x, and `tanh` (PTX ISA 7.0).
 //!
 //! The manual bounds these, it does not define them. Division, reciprocal and square root are the IEEE operations;
-//! `rsqrt` is two of them; the others are polynomials in single precision (`circle`, `power`). All hold the manual's bounds over the
+//! `rsqrt` is two of them; the others are polynomials in single precision (`circle`, `power`, `hyperbolic`). All hold the manual's bounds over the
 //! operands for which it states them, and similar ones over all others: `cargo xtask prove` tries every operand, and its figures
 //! stand in `PROOF.md` beside this file. The rows of the manual's tables of special inputs hold exactly when the caller flushes
 //! operand and result for `.ftz`; without `.ftz` a subnormal operand has its mathematical result, where the tables,
@@ -12,9 +12,14 @@
 //! arithmetic: the same bits on every host, and in vectors of any width.
 
 mod circle;
+mod hyperbolic;
 mod power;
 
 pub use circle::{cos_approx_f32, cos_quick_f32, sin_approx_f32, sin_quick_f32};
+pub use hyperbolic::{
+    ex2_approx_bf16, ex2_approx_f16, ex2_approx_f16x2, tanh_approx_bf16, tanh_approx_bf16x2, tanh_approx_f16,
+    tanh_approx_f16x2, tanh_approx_f32,
+};
 pub use power::{ex2_approx_f32, lg2_approx_f32};
 
 use crate::float::{NAN_F32, div_f32, ftz_f32, ftz_f64, mul_f32, rcp_f32, sqrt_f32};

@@ -262,3 +262,66 @@ fn multiply_add_of_the_oldest_targets() {
     let a = f32::from_bits(ONE + 1);
     assert_eq!(mad_trunc_f32(a, a, -1.0), 2f32.powi(-22));
 }
+
+/// The hyperbolic tangent of m / 256, by its series of exponentials in fixed point: (1 - e) / (1 + e) with e = e^-2x.
+fn tanh(m: i128) -> i128 {
+    let e = (0..2 * m / 256).fold(exp_minus(2 * m % 256 * (UNIT >> 8)), |e, _| mul(e, exp_minus(UNIT)));
+    ((UNIT - e) << 60) / (UNIT + e)
+}
+
+/// e^-x, for x in 0..=1.
+fn exp_minus(x: i128) -> i128 {
+    let (mut sum, mut term, mut k) = (0, UNIT, 1);
+    while term != 0 {
+        sum += term;
+        term = -mul(term, x) / k;
+        k += 1;
+        if k > 60 {
+            break;
+        }
+    }
+    sum
+}
+
+#[test]
+fn tanh_is_within_its_bounds() {
+    for (operand, expected) in
+        [(SIGN | INF, SIGN | ONE), (INF, ONE), (SIGN, SIGN), (0, 0), (1, 1), (SIGN | 0x1234, SIGN | 0x1234)]
+    {
+        assert_eq!(tanh_approx_f32(f32::from_bits(operand)).to_bits(), expected, "{operand:#x}");
+    }
+    assert_eq!(tanh_approx_f32(f32::from_bits(0xff80_0001)).to_bits(), NAN);
+    for m in 1..2400 {
+        let reference = tanh(m);
+        let a = m as f32 / 256.0;
+        // Relative, so a bit more for each halving of the result.
+        let bits = 11.0 - (reference as f64 / UNIT as f64).log2();
+        assert!(within(tanh_approx_f32(a), reference, bits.min(40.0)), "{a}");
+        assert!(within(tanh_approx_f32(-a), -reference, bits.min(40.0)), "-{a}");
+        let half = cvt_f32_f16(tanh_approx_f16(cvt_f16_f32(a, Rnd::Rz)));
+        let truth = tanh((cvt_f32_f16(cvt_f16_f32(a, Rnd::Rz)) * 256.0) as i128);
+        assert!(within(half, truth, 10.987), "{a}");
+        let brain = cvt_bf16_f32(a, Rnd::Rz);
+        let truth = tanh((cvt_f32_bf16(brain) * 256.0) as i128);
+        assert!(within(cvt_f32_bf16(tanh_approx_bf16(brain)), truth, 8.0), "{a}");
+    }
+}
+
+#[test]
+fn powers_of_two_in_sixteen_bits() {
+    for n in -14i16..=15 {
+        let exact = cvt_f16_f32(2f32.powi(n.into()), Rnd::Rn);
+        assert_eq!(ex2_approx_f16(cvt_f16_s16(n, Rnd::Rn)), exact, "{n}");
+        assert_eq!(cvt_f32_bf16(ex2_approx_bf16(cvt_bf16_s16(n, Rnd::Rn))), 2f32.powi(n.into()), "{n}");
+    }
+    assert_eq!(
+        [0x7c00, 0xfc00, 0x8000, 0x7c01, 0x4c00].map(ex2_approx_f16),
+        [0x7c00, 0, 0x3c00, 0x7fff, 0x7c00]
+    );
+    assert_eq!(
+        [0x7f80, 0xff80, 0x8000, 0x7f81, 0x4300].map(ex2_approx_bf16),
+        [0x7f80, 0, 0x3f80, 0x7fff, 0x7f80]
+    );
+    // 2^0.5 = 1.41421...: 0x3da8 is 1.4140625, and 0x3fb5 is 1.4140625 too.
+    assert_eq!((ex2_approx_f16(0x3800), ex2_approx_bf16(0x3f00)), (0x3da8, 0x3fb5));
+}

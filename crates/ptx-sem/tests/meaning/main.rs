@@ -3,9 +3,11 @@
 
 mod approx;
 mod atom_warp;
+mod bfloat;
 mod compare;
 mod cvt;
 mod extended;
+mod extremum;
 mod float;
 mod half;
 mod int;

@@ -38,7 +38,8 @@ impl Operand<'_> {
     pub(crate) fn bits(&self) -> u32 {
         match self.ty {
             "pred" => 1,
-            "f16x2" => 32,
+            "bf16" => 16,
+            "f16x2" | "bf16x2" => 32,
             other => other[1..].parse().expect("`operands` let only types through that name a width"),
         }
     }
@@ -47,19 +48,25 @@ impl Operand<'_> {
     pub(crate) fn agrees(&self, other: &Self) -> bool {
         let class = |o: &Self| o.register()[..1].replace(['s', 'u'], "i");
         let (a, b) = (class(self), class(other));
-        self.bits() == other.bits() && (a == b || a == "b" || b == "b")
+        // The bits of bfloat16 are in no register of another float.
+        let foreign = a == "f" && other.ty.starts_with("bf16");
+        self.bits() == other.bits() && (a == b || a == "b" || b == "b") && !foreign
     }
 
     /// The type of its register.
     pub(crate) fn register(&self) -> &str {
-        if self.ty == "f16x2" { "b32" } else { self.ty }
+        match self.ty {
+            "f16x2" | "bf16x2" => "b32",
+            "bf16" => "b16",
+            other => other,
+        }
     }
 
     /// The type under which it is loaded and stored.
     pub(crate) fn memory(&self) -> &str {
         match self.ty {
-            "f16" => "b16",
-            "f16x2" => "b32",
+            "f16" | "bf16" => "b16",
+            "f16x2" | "bf16x2" => "b32",
             other => other,
         }
     }
@@ -128,7 +135,7 @@ pub(crate) fn parse_head(line: usize, head: &str) -> Option<Form<'_>> {
 
 pub(crate) fn operands(text: &str) -> Option<Vec<Operand<'_>>> {
     fn operand(text: &str) -> Option<Operand<'_>> {
-        const TYPES: &str = "pred f16x2 b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f16 f32 f64";
+        const TYPES: &str = "pred bf16 bf16x2 f16x2 b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f16 f32 f64";
         let (name, ty) = text.split_once(':')?;
         TYPES.split(' ').any(|t| t == ty).then_some(Operand { name, ty })
     }
@@ -157,38 +164,37 @@ pub(crate) fn agrees_one(expected: &str, have: u64, out: &Operand<'_>) -> Option
         return Some(true);
     }
     if let Some((high, low)) = expected.split_once(':') {
-        let half = Operand { name: out.name, ty: "f16" };
+        let half = Operand { name: out.name, ty: if out.ty == "bf16x2" { "bf16" } else { "f16" } };
         return Some(agrees_one(high, have >> 16, &half)? && agrees_one(low, have & 0xffff, &half)?);
     }
     if expected == "nan" {
-        return Some(is_nan(have, out.bits()));
+        return Some(is_nan(have, out));
     }
     if let Some((low, high)) = expected.split_once("..") {
-        let place = |bits: u64| order(bits, out.bits());
-        return Some(
-            !is_nan(have, out.bits()) && (place(hex(low)?)..=place(hex(high)?)).contains(&place(have)),
-        );
+        let place = |bits: u64| order(bits, out);
+        return Some(!is_nan(have, out) && (place(hex(low)?)..=place(hex(high)?)).contains(&place(have)));
     }
     Some(hex(expected)? == have)
 }
 
 /// The encoding of +infinity, and the sign bit.
-pub(crate) fn infinity(bits: u32) -> (u64, u64) {
-    match bits {
+pub(crate) fn infinity(out: &Operand<'_>) -> (u64, u64) {
+    match out.bits() {
+        16 if out.ty == "bf16" => (0x7f80, 1 << 15),
         16 => (0x7c00, 1 << 15),
         32 => (0x7f80_0000, 1 << 31),
         _ => (0x7ff0_0000_0000_0000, 1 << 63),
     }
 }
 
-pub(crate) fn is_nan(have: u64, bits: u32) -> bool {
-    let (infinity, sign) = infinity(bits);
+pub(crate) fn is_nan(have: u64, out: &Operand<'_>) -> bool {
+    let (infinity, sign) = infinity(out);
     have & !sign > infinity
 }
 
 /// Places floats on a line of integers, -0 just below +0.
-pub(crate) fn order(have: u64, bits: u32) -> i128 {
-    let (_, sign) = infinity(bits);
+pub(crate) fn order(have: u64, out: &Operand<'_>) -> i128 {
+    let (_, sign) = infinity(out);
     let magnitude = i128::from(have & !sign);
     if have & sign == 0 { magnitude } else { -magnitude - 1 }
 }

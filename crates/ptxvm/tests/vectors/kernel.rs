@@ -247,9 +247,9 @@ pub(crate) fn run_vectors(vm: &Vm, form: &Form<'_>, way: Way, text: &str) -> Res
     Ok(())
 }
 
-/// Runs a few vectors of a plain form with immediates: in each source position alone, then in all. Half precision has none (A94).
+/// Runs a few vectors of a plain form with immediates: in each source position alone, then in all. The 16-bit floats have none (A94).
 pub(crate) fn run_immediates(vm: &Vm, form: &Form<'_>) -> Result<(), String> {
-    let can = |i: usize| !matches!(form.ins[i].ty, "f16" | "f16x2");
+    let can = |i: usize| !matches!(form.ins[i].ty, "f16" | "f16x2" | "bf16" | "bf16x2");
     let positions: Vec<usize> = (0..form.ins.len()).filter(|i| can(*i)).collect();
     let (count, outs) = (form.vectors.len(), form.outs.len());
     let vectors: Vec<&Vector<'_>> =

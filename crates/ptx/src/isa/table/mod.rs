@@ -5,6 +5,7 @@
 
 use super::row::Row;
 
+mod bfloat;
 mod compare;
 mod control;
 mod data;
@@ -23,7 +24,7 @@ mod video;
 
 /// Every row, section by section.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    let sections: [&'static [Row]; 14] = [
+    let sections: [&'static [Row]; 15] = [
         integer::ROWS,
         extended::ROWS,
         float::ROWS,
@@ -37,6 +38,7 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         sync::ROWS,
         matrix::ROWS,
         misc::ROWS,
+        bfloat::ROWS,
         newer::ROWS,
     ];
     sections.into_iter().flatten().chain(video::ROWS.iter().copied().flatten())

@@ -112,6 +112,29 @@ fn float_forms() {
          add.f16 d, a, 1.0; mad.ftz.f64 d, a, b, c; testp.nan.f32 p, a; copysign.ftz.f32 d, a, b");
 }
 
+/// bfloat16, and half precision after PTX 6.4.
+#[test]
+fn sixteen_bit_forms() {
+    yes("add.bf16 d, a, b; add.rn.bf16x2 d, a, b; fma.rn.bf16 d, a, b, c; fma.rn.relu.bf16x2 d, a, b, c; \
+         fma.rn.ftz.relu.f16 d, a, b, c; neg.bf16 d, a; abs.ftz.f16x2 d, a; min.NaN.bf16x2 d, a, b; \
+         max.ftz.NaN.xorsign.abs.f16 d, a, b; min.xorsign.abs.f32 d, a, b; tanh.approx.bf16x2 d, a; \
+         ex2.approx.ftz.bf16 d, a; ex2.approx.f16x2 d, a; set.lt.u16.f16 d, a, b; set.ge.and.ftz.s32.f16x2 d, a, b, !c; \
+         set.eq.bf16.bf16 d, a, b; set.neu.bf16x2.bf16x2 d, a, b; set.num.u32.bf16x2 d, a, b; \
+         setp.lt.bf16 p, a, b; setp.equ.or.bf16x2 p|q, a, b, !c; cvt.rn.relu.f16.f32 d, a; \
+         cvt.rz.relu.satfinite.bf16.f32 d, a; cvt.rp.bf16.f32 d, a; cvt.rn.bf16x2.f32 d, a, b; \
+         cvt.rn.relu.f16x2.f32 d, a, b; cvt.rna.tf32.f32 d, a; cvt.f32.bf16 d, a; cvt.sat.f64.bf16 d, a; \
+         cvt.rni.bf16.bf16 d, a; cvt.rm.sat.bf16.s64 d, a; cvt.rzi.u8.bf16 d, a; cvt.rn.f16.bf16 d, a");
+    no(
+        "add.ftz.bf16 d, a, b; add.sat.bf16 d, a, b; add.rz.bf16 d, a, b; add.bf16 d, a, 1; fma.bf16 d, a, b, c; \
+         fma.rn.sat.relu.f16 d, a, b, c; fma.rn.sat.bf16 d, a, b, c; neg.ftz.bf16 d, a; min.abs.bf16 d, a, b; \
+         min.xorsign.f16 d, a, b; max.NaN.f64 d, a, b; ex2.approx.bf16 d, a; ex2.approx.ftz.f16 d, a; \
+         tanh.approx.f64 d, a; tanh.f32 d, a; setp.lt.bf16 p|q, a, b; setp.lt.bf16x2 p, a, b; \
+         setp.lt.ftz.bf16 p, a, b; set.lt.u16.f16x2 d, a, b; set.lt.f32.bf16 d, a, b; cvt.bf16.f32 d, a; \
+         cvt.rn.f32.bf16 d, a; cvt.rm.bf16x2.f32 d, a, b; cvt.rn.bf16x2.f32 d, a; cvt.rn.tf32.f64 d, a; \
+         cvt.rn.relu.f16.f64 d, a; cvt.bf16.s32 d, a; cvt.s32.bf16 d, a; cvt.rn.relu.bf16.s32 d, a",
+    );
+}
+
 #[test]
 fn comparisons() {
     yes("setp.lt.s32 p, a, b; setp.lt.s32 p|q, a, b; setp.eq.u32 p|_, a, b; setp.lo.and.u64 p|q, a, b, !c; \
@@ -572,9 +595,9 @@ fn explanations() {
         "PTX 7.0 introduced `mbarrier` (barriers in memory)",
     );
     explained(
-        "fma.rn.bf16 d, a, b, c",
-        "ptxvm does not implement `fma.rn.bf16`",
-        "PTX 7.0 introduced this form",
+        "fma.rn.f32x2 d, a, b, c",
+        "ptxvm does not implement `fma.rn.f32x2`",
+        "PTX 8.6 introduced this form",
     );
 }
 

@@ -1,0 +1,197 @@
+//! Conversions from and to bfloat16 and `.tf32`, into pairs, and with `.relu` and `.satfinite` (PTX ISA 7.0, 7.1, 7.8, 8.1), and
+//! `tanh` and `ex2` of the 16-bit formats.
+//!
+//! Invariant: a result is rounded, kept finite where `.satfinite` asks, and then `.relu` or `.sat` limits it. What bfloat16 converts to
+//! goes through `.f32`, which holds every one of its values.
+
+use super::cvt::{from_any, rnd_int};
+use super::float::rnd;
+use super::operands::{Bound, Operands};
+use super::{Missing, by_type};
+use crate::lift::Value;
+use ptx::isa::{Ty, Word};
+use ptx_sem::{self as sem, Rnd};
+
+/// What follows the rounding of a number of `.f32`.
+#[derive(Clone, Copy)]
+struct Finish {
+    finite: bool,
+    relu: bool,
+}
+
+impl Finish {
+    fn of(o: &Operands<'_>) -> Self {
+        Self { finite: o.has(Word::Satfinite), relu: o.has(Word::Relu) }
+    }
+
+    fn f16(self, a: u16) -> u16 {
+        let a = if self.finite { sem::cvt_satfinite_f16(a) } else { a };
+        if self.relu { sem::relu_f16(a) } else { a }
+    }
+
+    fn bf16(self, a: u16) -> u16 {
+        let a = if self.finite { sem::cvt_satfinite_bf16(a) } else { a };
+        if self.relu { sem::relu_bf16(a) } else { a }
+    }
+
+    fn tf32(self, a: u32) -> u32 {
+        let a = if self.finite { sem::cvt_satfinite_tf32(a) } else { a };
+        if self.relu { sem::relu_tf32(a) } else { a }
+    }
+}
+
+/// Whether a conversion is bound here.
+pub(super) fn converts(o: &Operands<'_>, d: Ty, a: Ty) -> bool {
+    let new = [Ty::Bf16, Ty::Tf32, Ty::F16x2, Ty::Bf16x2];
+    let kept = o.mods().has(Word::Relu) || o.mods().has(Word::Satfinite);
+    new.contains(&d) || new.contains(&a) || kept
+}
+
+/// A conversion of which [`converts`] holds.
+pub(super) fn cvt(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {
+    if a == Ty::Bf16 {
+        return from_brain(o, d);
+    }
+    by_type! { d;
+        Bf16 => to_brain(o, a),
+        F16 => {
+            let (rnd, finish) = (rnd(o)?, Finish::of(o));
+            o.active1(move |a| finish.f16(sem::cvt_f16_f32(a, rnd)))
+        },
+        F16x2 => {
+            let (rnd, finish) = (rnd(o)?, Finish::of(o));
+            o.active2(move |a, b| {
+                pair(finish.f16(sem::cvt_f16_f32(a, rnd)), finish.f16(sem::cvt_f16_f32(b, rnd)))
+            })
+        },
+        Bf16x2 => {
+            let (rnd, finish) = (rnd(o)?, Finish::of(o));
+            if rnd == Rnd::Rn {
+                return o.wide2(move |a, b| {
+                    pair(finish.bf16(sem::cvt_bf16_f32(a, Rnd::Rn)), finish.bf16(sem::cvt_bf16_f32(b, Rnd::Rn)))
+                });
+            }
+            o.active2(move |a, b| {
+                pair(finish.bf16(sem::cvt_bf16_f32(a, rnd)), finish.bf16(sem::cvt_bf16_f32(b, rnd)))
+            })
+        },
+        Tf32 => {
+            let finish = Finish::of(o);
+            if o.has(Word::Rna) {
+                return o.lift1(move |a| finish.tf32(sem::cvt_rna_tf32_f32(a)));
+            }
+            let rnd = rnd(o)?;
+            o.lift1(move |a| finish.tf32(sem::cvt_tf32_f32(a, rnd)))
+        },
+    }
+}
+
+/// The first in the high half, the second in the low one.
+#[inline(always)]
+fn pair(high: u16, low: u16) -> u32 {
+    u32::from(high) << 16 | u32::from(low)
+}
+
+/// To bfloat16, from anything but itself.
+fn to_brain(o: &Operands<'_>, a: Ty) -> Bound {
+    by_type! { a;
+        F32 => {
+            let (rnd, finish, sat) = (rnd(o)?, Finish::of(o), o.has(Word::Sat));
+            if rnd == Rnd::Rn && !sat {
+                return o.wide1(move |a| finish.bf16(sem::cvt_bf16_f32(a, Rnd::Rn)));
+            }
+            rounded(o, move |a| finish.bf16(sem::cvt_bf16_f32(a, rnd)))
+        },
+        F16 => {
+            let rnd = rnd(o)?;
+            rounded(o, move |a| sem::cvt_bf16_f32(sem::cvt_f32_f16(a), rnd))
+        },
+        F64 => { let rnd = rnd(o)?; rounded(o, move |a| sem::cvt_bf16_f64(a, rnd)) },
+        U8 => { let rnd = rnd(o)?; rounded(o, move |a| sem::cvt_bf16_u8(a, rnd)) },
+        U16 => { let rnd = rnd(o)?; rounded(o, move |a| sem::cvt_bf16_u16(a, rnd)) },
+        U32 => { let rnd = rnd(o)?; rounded(o, move |a| sem::cvt_bf16_u32(a, rnd)) },
+        U64 => { let rnd = rnd(o)?; rounded(o, move |a| sem::cvt_bf16_u64(a, rnd)) },
+        S8 => { let rnd = rnd(o)?; rounded(o, move |a| sem::cvt_bf16_s8(a, rnd)) },
+        S16 => { let rnd = rnd(o)?; rounded(o, move |a| sem::cvt_bf16_s16(a, rnd)) },
+        S32 => { let rnd = rnd(o)?; rounded(o, move |a| sem::cvt_bf16_s32(a, rnd)) },
+        S64 => { let rnd = rnd(o)?; rounded(o, move |a| sem::cvt_bf16_s64(a, rnd)) },
+    }
+}
+
+/// To bfloat16 by a rounding, limited by `.sat`.
+fn rounded<A: Value>(o: &Operands<'_>, f: impl Fn(A) -> u16 + Copy + Send + Sync + 'static) -> Bound {
+    let sat = o.has(Word::Sat);
+    o.active1(move |a| if sat { sem::sat_bf16(f(a)) } else { f(a) })
+}
+
+/// From bfloat16.
+fn from_brain(o: &Operands<'_>, d: Ty) -> Bound {
+    let single = sem::cvt_f32_bf16;
+    let sat = o.has(Word::Sat);
+    // An integer is clamped to its range anyway.
+    by_type! { d;
+        F32 => match (o.has(Word::Ftz), sat) {
+            (false, false) => o.wide1(single),
+            (true, false) => o.wide1(move |a| sem::ftz_f32(single(a))),
+            (false, true) => o.wide1(move |a| sem::sat_f32(single(a))),
+            (true, true) => o.wide1(move |a| sem::sat_f32(sem::ftz_f32(single(a)))),
+        },
+        F64 => o.active1(move |a| if sat { sem::sat_f64(sem::cvt_f64_bf16(a)) } else { sem::cvt_f64_bf16(a) }),
+        F16 => {
+            let rnd = rnd(o)?;
+            o.active1(move |a| {
+                let half = sem::cvt_f16_f32(single(a), rnd);
+                if sat { sem::sat_f16(half) } else { half }
+            })
+        },
+        Bf16 => {
+            let rnd = rnd_int(o)?;
+            o.active1(move |a| {
+                let a = rnd.map_or(a, |rnd| sem::round_bf16(a, rnd));
+                if sat { sem::sat_bf16(a) } else { a }
+            })
+        },
+        U8 => from_any(o, move |a, rnd| sem::cvt_u8_f32(single(a), rnd)),
+        U16 => from_any(o, move |a, rnd| sem::cvt_u16_f32(single(a), rnd)),
+        U32 => from_any(o, move |a, rnd| sem::cvt_u32_f32(single(a), rnd)),
+        U64 => from_any(o, move |a, rnd| sem::cvt_u64_f32(single(a), rnd)),
+        S8 => from_any(o, move |a, rnd| sem::cvt_s8_f32(single(a), rnd)),
+        S16 => from_any(o, move |a, rnd| sem::cvt_s16_f32(single(a), rnd)),
+        S32 => from_any(o, move |a, rnd| sem::cvt_s32_f32(single(a), rnd)),
+        S64 => from_any(o, move |a, rnd| sem::cvt_s64_f32(single(a), rnd)),
+    }
+}
+
+/// `tanh.approx`.
+pub(super) fn tanh(o: &Operands<'_>) -> Bound {
+    o.ignore_word(Word::Approx);
+    by_type! { o.ty()?;
+        F32 => wide_or_active(o, sem::tanh_approx_f32),
+        F16 => wide_or_active(o, sem::tanh_approx_f16),
+        F16x2 => wide_or_active(o, sem::tanh_approx_f16x2),
+        Bf16 => wide_or_active(o, sem::tanh_approx_bf16),
+        Bf16x2 => wide_or_active(o, sem::tanh_approx_bf16x2),
+    }
+}
+
+/// `ex2.approx` of the 16-bit formats; that of bfloat16 always flushes.
+pub(super) fn ex2(o: &Operands<'_>) -> Bound {
+    o.ignore_word(Word::Approx);
+    let flushed = |a| sem::ftz_bf16(sem::ex2_approx_bf16(sem::ftz_bf16(a)));
+    let brain = o.has(Word::Ftz);
+    by_type! { o.ty()?;
+        F16 => wide_or_active(o, sem::ex2_approx_f16),
+        F16x2 => wide_or_active(o, sem::ex2_approx_f16x2),
+        Bf16 => if brain { wide_or_active(o, flushed) } else { Err(Missing) },
+        Bf16x2 => if brain {
+            wide_or_active(o, move |a: u32| pair(flushed((a >> 16) as u16), flushed(a as u16)))
+        } else {
+            Err(Missing)
+        },
+    }
+}
+
+/// All lanes where the host has fused multiply-add, else the active ones.
+fn wide_or_active<T: Value>(o: &Operands<'_>, f: impl Fn(T) -> T + Copy + Send + Sync + 'static) -> Bound {
+    if crate::wide::Wide::of_host().is_some() { o.wide1(f) } else { o.active1(f) }
+}
