@@ -15,6 +15,7 @@ mod fallback;
 mod inst;
 pub(crate) mod memory;
 mod nan;
+mod packed;
 mod row;
 mod spread;
 mod stream;

@@ -77,10 +77,11 @@ impl Emit<'_> {
             }
             Addresses::Spread(_) | Addresses::Each(_) => {
                 let mut all: Vec<Vec<Value>> = vec![Vec::new(); count];
-                let narrow = access.bits < 32 && access.count == 1 && self.env.cpu == Cpu::Avx512;
+                let bits = access.bits * access.count;
                 let gather = |emit: &mut Self, c: u32| {
-                    if narrow {
-                        return vec![emit.parts_of_gathered(places, c, access, op)];
+                    if bits < 32 && emit.env.cpu == Cpu::Avx512 {
+                        let parts = emit.parts_of_gathered(places, c, bits, op);
+                        return emit.sorted(parts, access);
                     }
                     let pointers = emit.pointers(places, c);
                     emit.gathered(pointers, c, access, op)
@@ -147,9 +148,9 @@ impl Emit<'_> {
         self.b.trunc(parts, self.b.vec(self.int(access.bits), self.width))
     }
 
-    /// Bytes or halves anywhere: parts of the aligned words around them, which are in the same pages. There are instructions that gather
+    /// What has 8 or 16 bits, anywhere: parts of the aligned words around, which are in the same pages. There are instructions that gather
     /// words, but none for less.
-    fn parts_of_gathered(&self, places: &Addresses, c: u32, access: Access, op: &Op) -> Value {
+    fn parts_of_gathered(&self, places: &Addresses, c: u32, bits: u32, op: &Op) -> Value {
         let ty = self.b.vec(self.int(32), self.width);
         let three = self.b.const_int(ty, 3);
         let lanes = if self.whole(op) {
@@ -177,7 +178,7 @@ impl Emit<'_> {
         };
         let words = self.b.gather(pointers, 4, lanes, self.b.zero(ty));
         let parts = self.b.lshr(words, self.b.shl(low, self.b.const_int(ty, 3)));
-        self.b.trunc(parts, self.b.vec(self.int(access.bits), self.width))
+        self.b.trunc(parts, self.b.vec(self.int(bits), self.width))
     }
 
     /// The pointers of a chunk, where lanes have one each.
@@ -192,18 +193,14 @@ impl Emit<'_> {
     }
 
     fn gathered(&self, pointers: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
+        let whole = self.whole(op);
+        let lanes =
+            if whole { self.b.ones(self.bits_type()) } else { self.mask_chunk(self.scalar(op.uses[0]), c) };
+        if access.count > 1 {
+            return self.gather_packed(pointers, lanes, whole, access);
+        }
         let ty = self.b.vec(self.int(access.bits), self.width);
-        let lanes = if self.whole(op) {
-            self.b.ones(self.bits_type())
-        } else {
-            self.mask_chunk(self.scalar(op.uses[0]), c)
-        };
-        let load = |at: u32| {
-            let offset = self.c64(u64::from(at * access.bits / 8));
-            let pointers = if at == 0 { pointers } else { self.b.gep(pointers, offset) };
-            self.b.gather(pointers, access.bits / 8, lanes, self.b.zero(ty))
-        };
-        (0..access.count).map(load).collect()
+        vec![self.b.gather(pointers, access.bits / 8, lanes, self.b.zero(ty))]
     }
 
     /// Stores values given by chunk and element.
@@ -271,7 +268,7 @@ impl Emit<'_> {
     }
 
     /// Elements of several vectors in turn.
-    fn interleave(&self, vectors: &[Value]) -> Value {
+    pub(super) fn interleave(&self, vectors: &[Value]) -> Value {
         let width = self.width as i32;
         match vectors {
             [one] => *one,
@@ -297,10 +294,9 @@ impl Emit<'_> {
         } else {
             self.mask_chunk(self.scalar(op.uses[0]), c)
         };
-        for (at, value) in values.iter().enumerate() {
-            let offset = self.c64(at as u64 * u64::from(access.bits / 8));
-            let pointers = if at == 0 { pointers } else { self.b.gep(pointers, offset) };
-            self.b.scatter(*value, pointers, access.bits / 8, lanes);
+        match values {
+            [value] => self.b.scatter(*value, pointers, access.bits / 8, lanes),
+            values => self.scatter_packed(pointers, lanes, self.whole(op), access, values),
         }
     }
 

@@ -1,0 +1,83 @@
+//! Vectors of memory (`.v2`, `.v4`), each lane's at an address of its own.
+//!
+//! A gather costs as much as a load for each of its lanes, however small the elements. So what one lane reads is gathered as one element as
+//! long as that is no wider than 64 bits, and is a load of its own for each lane where it has 128; then the elements are sorted out in
+//! registers. The same for what lanes write.
+//!
+//! Invariants: what lanes that don't run would access is never touched; of lanes that write to one place, the last stays.
+
+use super::Emit;
+use super::memory::Access;
+use crate::llvm::Value;
+
+impl Emit<'_> {
+    /// The elements that the lanes of a chunk read, one vector for each.
+    pub(super) fn gather_packed(
+        &self,
+        pointers: Value,
+        lanes: Value,
+        whole: bool,
+        access: Access,
+    ) -> Vec<Value> {
+        let bits = access.bits * access.count;
+        let all = if bits <= 64 {
+            let ty = self.b.vec(self.int(bits), self.width);
+            self.b.gather(pointers, bits / 8, lanes, self.b.zero(ty))
+        } else {
+            let ty = self.b.vec(self.int(64), 2);
+            let pointers = if whole { pointers } else { self.harmless(pointers, lanes) };
+            let load = |lane| self.b.load(ty, self.b.extract(pointers, lane), bits / 8);
+            self.joined((0..self.width).map(load).collect())
+        };
+        self.sorted(all, access)
+    }
+
+    /// The elements of what the lanes of a chunk have read as one.
+    pub(super) fn sorted(&self, all: Value, access: Access) -> Vec<Value> {
+        if access.count == 1 {
+            return vec![all];
+        }
+        let all = self.b.bitcast(all, self.b.vec(self.int(access.bits), self.width * access.count));
+        let pick = |at: u32| {
+            let indices: Vec<i32> = (0..self.width).map(|lane| (lane * access.count + at) as i32).collect();
+            self.b.permute(all, &indices)
+        };
+        (0..access.count).map(pick).collect()
+    }
+
+    /// Writes elements, one vector for each, in the lanes of a chunk.
+    pub(super) fn scatter_packed(
+        &self,
+        pointers: Value,
+        lanes: Value,
+        whole: bool,
+        access: Access,
+        values: &[Value],
+    ) {
+        let bits = access.bits * access.count;
+        let all = self.interleave(values);
+        if bits <= 64 {
+            let all = self.b.bitcast(all, self.b.vec(self.int(bits), self.width));
+            return self.b.scatter(all, pointers, bits / 8, lanes);
+        }
+        let pointers = if whole { pointers } else { self.harmless(pointers, lanes) };
+        for lane in 0..self.width {
+            let own = self.b.slice(all, lane * access.count, access.count);
+            self.b.store(own, self.b.extract(pointers, lane), bits / 8);
+        }
+    }
+
+    /// Pointers of lanes that run, and of the others one to where nothing is.
+    fn harmless(&self, pointers: Value, lanes: Value) -> Value {
+        let nothing = self.b.splat(self.scratch.expect("made at the start"), self.width);
+        self.b.select(lanes, pointers, nothing)
+    }
+
+    /// Vectors of one length, of which there are a power of two, one behind the other.
+    fn joined(&self, mut vectors: Vec<Value>) -> Value {
+        while vectors.len() > 1 {
+            vectors = vectors.chunks(2).map(|pair| self.b.concat(pair[0], pair[1])).collect();
+        }
+        vectors[0]
+    }
+}
