@@ -10,13 +10,16 @@
 //! Invariant: native code reaches guest memory only where a [`View`] says that the warp may ([`View::reach`], [`Reach`]), and executes
 //! what it has no code for by the interpreter's own steps ([`NativeCall::step`]).
 
+mod held;
+
+pub use held::{Entering, Held, Kept, Leaving, Line, Parked, Taken, bytes_of};
+
 use crate::bound::{Code, Exec};
 use crate::frame::WarpFrame;
-use crate::lanes::{LANES, Lane, LaneMask, Registers, lanes_of};
+use crate::lanes::{Lane, LaneMask, Registers};
 use crate::mem::View;
 use crate::trap::Fault;
 use crate::warp::{GridShape, WarpState};
-use ptx::ir::{Reg, RegClass};
 
 /// Native code of one function.
 pub trait Native: Send + Sync {
@@ -71,11 +74,8 @@ pub struct NativeCall<'a> {
     pub trusted: bool,
     /// How many turns of loops may be taken.
     pub turns: i64,
-    /// What is known of guest memory. When it stops, the first `parked` entries of [`Reached::parked`] are lanes that have parted: the
-    /// block where they go on, and which.
+    /// What is known of guest memory. When it stops, [`Reached::parked`] says which lanes have parted.
     pub reached: &'a mut Reached,
-    /// See [`NativeCall::reached`].
-    pub parked: usize,
     /// Instructions that the warp executed.
     pub steps: u64,
     /// The same, counted for each lane.
@@ -157,8 +157,10 @@ pub struct Reached {
     pub frees: u64,
     /// By site: the first address, and how many addresses an access may begin at.
     pub windows: Vec<[u64; 2]>,
-    /// Room for lanes that part.
+    /// Lanes that have parted when native code stopped: the block where they go on, and which.
     pub parked: Vec<[u32; 2]>,
+    /// Room for registers that native code takes and leaves.
+    pub room: Vec<Line>,
 }
 
 /// A range that a warp may reach: its first address, and its bytes.
@@ -214,37 +216,6 @@ pub struct Behind {
     pub kept: Vec<Kept>,
 }
 
-/// A register that is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// Which.
-    pub reg: Reg,
-    /// Where, in bytes.
-    pub offset: u32,
-    /// As what.
-    pub held: Held,
-}
-
-/// How a register's lanes are kept. A predicate's lane takes a word.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Held {
-    /// Not at all: this, in all lanes.
-    Constant(u64),
-    /// One value for all lanes.
-    Same,
-    /// A value for every so many lanes, and what each lane adds to it.
-    Pattern {
-        /// Lanes that share a value.
-        each: u32,
-        /// What a lane adds.
-        lanes: Box<[i32; LANES]>,
-    },
-    /// A mask.
-    Mask,
-    /// All lanes, one after another.
-    Each,
-}
-
 impl CtaCode {
     /// The state of a warp of a function of so many blocks that has not begun.
     pub fn fresh(blocks: usize) -> u32 {
@@ -258,59 +229,6 @@ impl CtaCode {
             Some(0) => SlotState::Fresh,
             Some(1) => SlotState::Exited,
             Some(at) => SlotState::Waits(at - 2),
-        }
-    }
-}
-
-/// Bytes that keep the alignment of vectors.
-#[repr(C, align(64))]
-#[derive(Clone, Copy, Debug)]
-pub struct Line(pub [u8; 64]);
-
-impl Kept {
-    /// Writes the register's lanes, from what the warp kept.
-    pub(crate) fn expand(&self, lines: &[Line], regs: &mut Registers) {
-        let index = self.reg.index as usize;
-        let bytes = match self.reg.class {
-            RegClass::Pred | RegClass::R32 => 4,
-            RegClass::R16 => 2,
-            RegClass::R64 => 8,
-        };
-        let word = |at: usize| {
-            let start = self.offset as usize + at * bytes;
-            let mut word = [0; 8];
-            for (i, byte) in word.iter_mut().take(bytes).enumerate() {
-                *byte = lines.get((start + i) / 64).map_or(0, |line| line.0[(start + i) % 64]);
-            }
-            u64::from_le_bytes(word)
-        };
-        let value = |lane: usize| match &self.held {
-            Held::Constant(value) => *value,
-            Held::Same => word(0),
-            Held::Pattern { each, lanes } => {
-                word(lane / *each as usize).wrapping_add(i64::from(lanes[lane]) as u64)
-            }
-            Held::Mask => word(0) >> lane & 1,
-            Held::Each => word(lane),
-        };
-        // What does not fit is not of this kernel.
-        match self.reg.class {
-            RegClass::Pred => {
-                let lanes = lanes_of(u32::MAX).filter(|l| value(*l) & 1 != 0).fold(0, |m, l| m | 1 << l);
-                regs.pred.get_mut(index).into_iter().for_each(|reg| *reg = lanes);
-            }
-            RegClass::R16 => {
-                let lanes = Lane(std::array::from_fn(|lane| value(lane) as u16));
-                regs.r16.get_mut(index).into_iter().for_each(|reg| *reg = lanes);
-            }
-            RegClass::R32 => {
-                let lanes = Lane(std::array::from_fn(|lane| value(lane) as u32));
-                regs.r32.get_mut(index).into_iter().for_each(|reg| *reg = lanes);
-            }
-            RegClass::R64 => {
-                let lanes = Lane(std::array::from_fn(value));
-                regs.r64.get_mut(index).into_iter().for_each(|reg| *reg = lanes);
-            }
         }
     }
 }
@@ -349,8 +267,6 @@ pub struct CtaCall<'a> {
     pub mask: LaneMask,
     /// When it stops: the lanes of the warp that have not exited.
     pub live: LaneMask,
-    /// See [`NativeCall::reached`].
-    pub parked: usize,
     /// Instructions that warps executed.
     pub steps: u64,
     /// The same, counted for each lane.

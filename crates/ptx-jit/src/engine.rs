@@ -10,10 +10,10 @@ use crate::frame::{Entry, Frame, Reason, Window};
 use crate::llvm::{Code, Error, Session, Working};
 use crate::machine;
 use crate::plan::{Plan, Shape};
-use ptx_exec::lanes::{LANES, Lane, Registers};
+use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
 use ptx_exec::native::{
-    CtaCall, CtaCode, CtaStop, Native, NativeCall, NativeStop, Reached, TidTable, Windows,
+    CtaCall, CtaCode, CtaStop, Line, Native, NativeCall, NativeStop, Reached, TidTable, Windows,
 };
 use ptx_exec::warp::GridShape;
 use std::collections::BTreeMap;
@@ -26,15 +26,14 @@ pub struct Compiled {
     may_wait: bool,
     entry: Entry,
     function: u32,
-    /// By block: whether it can be entered there.
-    entries: Vec<bool>,
+    /// By block: how it can be entered there.
+    entries: Vec<Option<u32>>,
     /// By block: whether a loop with that header only waits.
     waits: Vec<bool>,
     /// By block: whether a loop with that header looks at what others write.
     watches: Vec<bool>,
     /// Instructions on the longest way through the function, loops once.
     longest: u64,
-    blocks: usize,
     made: Arc<Made>,
     /// Thread numbers by warp.
     tids: Vec<TidTable>,
@@ -71,11 +70,10 @@ enum User<'a, 'b> {
 /// Says why it cannot be compiled; the interpreter can still run it.
 pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3]) -> Result<Made, Error> {
     let _working = Working::begin()?;
-    let (module, plan, emitted) = translate(session, kernel, ntid)?;
-    let Emitted { windows, fallbacks, externals, cta } = emitted;
+    let (module, emitted) = translate(session, kernel, ntid)?;
+    let Emitted { windows, fallbacks, externals, cta, handed } = emitted;
     let object = session.object(&module)?;
-    let entries = plan.entries.iter().map(|entry| entry.block).collect();
-    Ok(Made { object, externals, entries, windows, fallbacks, cta })
+    Ok(Made { object, externals, windows, fallbacks, cta, handed })
 }
 
 /// The addresses of what code names.
@@ -111,10 +109,10 @@ pub(crate) fn place(
     // SAFETY: the address is that of the function `kernel`, emitted by `emit::emit` with this signature; `code` keeps it in memory.
     let entry = unsafe { std::mem::transmute::<usize, Entry>(address) };
     let function = kernel.function();
-    let mut entries = vec![false; function.blocks.len()];
-    for block in &made.entries {
-        if let Some(entry) = entries.get_mut(*block as usize) {
-            *entry = true;
+    let mut entries = vec![None; function.blocks.len()];
+    for (at, entry) in (0..).zip(&made.handed.entries) {
+        if let Some(place) = entries.get_mut(entry.block as usize) {
+            *place = Some(at);
         }
     }
     let watches = machine::watching(function);
@@ -129,7 +127,6 @@ pub(crate) fn place(
         waits: machine::waits(function),
         watches,
         longest,
-        blocks: function.blocks.len(),
         made,
         tids: tids(ntid),
         _code: code,
@@ -152,7 +149,7 @@ fn translate(
     session: &Session,
     kernel: &Kernel,
     ntid: [u32; 3],
-) -> Result<(crate::llvm::Module, Plan, Emitted), Error> {
+) -> Result<(crate::llvm::Module, Emitted), Error> {
     let function = kernel.function();
     let shape = Shape { ntid, chunk: session.cpu().lanes() };
     let Some(plan) = Plan::new(function, shape, &machine::Native) else {
@@ -174,7 +171,7 @@ fn translate(
     if cfg!(debug_assertions) {
         module.verify().map_err(Error::new)?;
     }
-    Ok((module, plan, emitted))
+    Ok((module, emitted))
 }
 
 /// Thread numbers of each warp of a CTA. Lanes beyond the last thread count on.
@@ -203,7 +200,7 @@ impl Native for Compiled {
     }
 
     fn enters(&self, block: u32) -> bool {
-        self.entries.get(block as usize).copied().unwrap_or(false)
+        self.entries.get(block as usize).is_some_and(Option::is_some)
     }
 
     fn most_steps(&self, turns: i64) -> u64 {
@@ -220,6 +217,9 @@ impl Native for Compiled {
 
     fn run(&self, call: &mut NativeCall<'_>) -> NativeStop {
         self.ready(call.reached, call.mem.memory().frees());
+        if !self.take(call.block, call.regs, (call.mask, call.trusted), call.reached) {
+            return NativeStop::Declined;
+        }
         let windows = call.mem.windows();
         let grid = &call.warp.grid;
         let mut frame = Frame {
@@ -230,7 +230,6 @@ impl Native for Compiled {
             mask: call.mask,
             live: call.warp.live,
             block: call.block,
-            trusted: u32::from(call.trusted),
             ..frame(grid, windows, call.regs, call.reached)
         };
         frame.warp[0] = call.warp.warpid;
@@ -239,12 +238,12 @@ impl Native for Compiled {
         let mut user = User::Warp(call);
         frame.user = (&raw mut user).cast::<c_void>();
         // SAFETY: `entry` is code made for this kernel; every pointer in the frame is valid for the call and as large as the code was told:
-        // registers as the function counts them, a window for each site, an entry of `parked` for each block.
+        // registers as the function counts them, a window for each site, room for all that is handed over.
         let code = unsafe { (self.entry)(&raw mut frame) };
         let User::Warp(call) = user else { return NativeStop::Declined };
         (call.mask, call.warp.live, call.turns) = (frame.mask, frame.live, frame.turns);
         (call.steps, call.lane_steps) = counted(&frame);
-        call.parked = frame.parked_count as usize;
+        self.leave(frame.left, call.regs, frame.mask, call.reached);
         stop(code)
     }
 
@@ -260,6 +259,11 @@ impl Native for Compiled {
         if call.slots.len() != warps || call.kept.len() * 64 < warps * self.made.cta.bytes as usize {
             return CtaStop::Warp(NativeStop::Declined);
         }
+        if let Some(slot) = call.slots.get(call.warp as usize)
+            && !self.take(slot.state, call.regs, (slot.live, true), call.reached)
+        {
+            return CtaStop::Warp(NativeStop::Declined);
+        }
         let mut frame = Frame {
             slots: call.slots.as_mut_ptr(),
             tids: self.tids.as_ptr(),
@@ -268,7 +272,6 @@ impl Native for Compiled {
             exited: call.round[0],
             waiting: call.round[1],
             turns: call.turns,
-            trusted: 1,
             ..frame(call.grid, windows, call.regs, call.reached)
         };
         frame.warp[0] = call.warp;
@@ -283,7 +286,7 @@ impl Native for Compiled {
         (call.mask, call.live, call.turns) = (frame.mask, frame.live, frame.turns);
         let (steps, lane_steps) = counted(&frame);
         (call.steps, call.lane_steps) = (call.steps + steps, call.lane_steps + lane_steps);
-        call.parked = frame.parked_count as usize;
+        self.leave(frame.left, call.regs, frame.mask, call.reached);
         (call.warp, call.round) = (frame.warp[0], [frame.exited, frame.waiting]);
         match code as u8 {
             c if c == Reason::Finished as u8 => CtaStop::Finished,
@@ -302,8 +305,32 @@ impl Compiled {
             reached.windows.resize(sites, [0, 0]);
             reached.frees = frees;
         }
-        if reached.parked.len() < self.blocks {
-            reached.parked.resize(self.blocks, [0, 0]);
+        reached.parked.clear();
+        let lines = self.made.handed.lines as usize;
+        if reached.room.len() < lines {
+            reached.room.resize(lines, Line::default());
+        }
+    }
+
+    /// Puts what native code takes where it is entered into the room. Whether it can be entered there with these registers of these lanes:
+    /// that holds if they are as native code left them. A number beyond the blocks is no place where it takes anything.
+    fn take(
+        &self,
+        block: u32,
+        regs: &Registers,
+        (mask, trusted): (LaneMask, bool),
+        reached: &mut Reached,
+    ) -> bool {
+        let Some(entry) = self.entries.get(block as usize) else { return true };
+        let entry = entry.and_then(|at| self.made.handed.entries.get(at as usize));
+        entry.is_some_and(|entry| entry.take(regs, mask, trusted, &mut reached.room))
+    }
+
+    /// Completes the registers of the running warp from what native code left in the room.
+    fn leave(&self, left: u32, regs: &mut Registers, mask: LaneMask, reached: &mut Reached) {
+        let left = left.checked_sub(1).and_then(|at| self.made.handed.exits.get(at as usize));
+        if let Some(left) = left {
+            left.leave(&reached.room, regs, mask, &mut reached.parked);
         }
     }
 }
@@ -319,7 +346,7 @@ fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, reached: &mut
         tid: null(),
         carry: null_mut(),
         windows: reached.windows.as_mut_ptr().cast::<Window>(),
-        parked: reached.parked.as_mut_ptr(),
+        room: reached.room.as_mut_ptr().cast(),
         user: null_mut(),
         shared: [windows.shared.0, windows.shared.1],
         params: windows.params.0,
@@ -341,8 +368,7 @@ fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, reached: &mut
         mask: 0,
         live: 0,
         block: 0,
-        trusted: 0,
-        parked_count: 0,
+        left: 0,
         warp: [0, grid.warps(), 0, grid.nsmid],
         ctaid: [0; 3],
         nctaid: grid.nctaid,

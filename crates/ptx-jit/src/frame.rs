@@ -34,8 +34,8 @@ pub(crate) struct Frame {
     pub(crate) carry: *mut u32,
     /// Bounds by site.
     pub(crate) windows: *mut Window,
-    /// Room for lanes that part: block and mask, for each block.
-    pub(crate) parked: *mut [u32; 2],
+    /// Room for registers that are taken and left in another shape than the registers' files have.
+    pub(crate) room: *mut u8,
     /// The caller, handed back to it.
     pub(crate) user: *mut c_void,
     /// Address and bytes of the CTA's shared memory.
@@ -78,10 +78,8 @@ pub(crate) struct Frame {
     pub(crate) live: u32,
     /// In: the block to begin with.
     pub(crate) block: u32,
-    /// In: whether the registers are as native code left them.
-    pub(crate) trusted: u32,
-    /// Out: how many entries of `parked` are filled.
-    pub(crate) parked_count: u32,
+    /// Out: which of the tables says what is left in `room`, from 1 on; 0: none.
+    pub(crate) left: u32,
     /// `%warpid`, `%nwarpid`, `%smid`, `%nsmid`
     pub(crate) warp: [u32; 4],
     /// `%ctaid`

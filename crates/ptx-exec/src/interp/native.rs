@@ -17,8 +17,6 @@ pub(crate) struct Left {
     pub(crate) mask: LaneMask,
     /// The lanes that have not exited.
     pub(crate) live: LaneMask,
-    /// How many groups have parted.
-    pub(crate) parked: usize,
     /// What is left of the slice.
     pub(crate) turns: i64,
     /// What a step was at fault with.
@@ -88,14 +86,13 @@ impl Run<'_> {
             trusted: frame.trusted,
             turns: self.slice - self.spent,
             reached: self.reached,
-            parked: 0,
             steps: 0,
             lane_steps: 0,
             fallbacks: 0,
             fault: None,
         };
         let stop = native.run(&mut call);
-        let NativeCall { mask, turns, steps, lane_steps, fallbacks, fault, parked, .. } = call;
+        let NativeCall { mask, turns, steps, lane_steps, fallbacks, fault, .. } = call;
         let after = frame.state.live;
         // Native code takes lanes that exit out of the live ones.
         frame.state.live = live;
@@ -105,7 +102,7 @@ impl Run<'_> {
         frame.state.clock += steps;
         frame.native_steps.0 += steps;
         frame.native_steps.1 += fallbacks;
-        self.left(native, current, function, Left { stop, mask, live: after, parked, turns, fault })
+        self.left(native, current, function, Left { stop, mask, live: after, turns, fault })
     }
 
     /// Brings the frame to where native code left the warp.
@@ -116,7 +113,7 @@ impl Run<'_> {
         function: u32,
         left: Left,
     ) -> Entered {
-        let Left { stop, mask, live: after, parked, turns, fault } = left;
+        let Left { stop, mask, live: after, turns, fault } = left;
         let frame = &mut *self.frame;
         let live = frame.state.live;
         if let NativeStop::Declined = stop {
@@ -132,10 +129,10 @@ impl Run<'_> {
             });
         }
         let gone = live & !after;
-        for [block, lanes] in self.reached.parked.iter().take(parked) {
+        for [block, lanes] in &self.reached.parked {
             frame.push_ready(current.act, *block, *lanes);
         }
-        let whole = parked == 0 && mask == live & !gone;
+        let whole = self.reached.parked.is_empty() && mask == live & !gone;
         if gone != 0 {
             self.exit(current.act, gone);
         }

@@ -41,7 +41,7 @@ impl Room {
         if self.slots.len() != warps.len() {
             self.slots.resize(warps.len(), Slot::default());
             let bytes = warps.len() * code.bytes as usize;
-            self.kept.resize(bytes.div_ceil(64), Line([0; 64]));
+            self.kept.resize(bytes.div_ceil(64), Line::default());
             self.regs.reset(function.regs);
             for (slot, warp) in self.slots.iter_mut().zip(warps.iter_mut()) {
                 warp.view.set_local_top(u64::from(function.frame_bytes));
@@ -101,14 +101,13 @@ impl Cta {
                 turns: if limits.alone() && !native.may_wait() { FIRST_TURNS } else { TURNS },
                 mask: 0,
                 live: 0,
-                parked: 0,
                 steps: 0,
                 lane_steps: 0,
                 fallbacks: 0,
                 fault: None,
             };
             let stop = native.run_cta(&mut call);
-            let CtaCall { mask, live, parked, steps, lane_steps, fallbacks, fault, turns, .. } = call;
+            let CtaCall { mask, live, steps, lane_steps, fallbacks, fault, turns, .. } = call;
             (warp, round) = (call.warp, call.round);
             limits.spend(steps, lane_steps);
             limits.spend_native(steps, fallbacks);
@@ -124,7 +123,9 @@ impl Cta {
                     return None;
                 }
                 WholeStop::Warp(NativeStop::Yield { block })
-                    if parked == 0 && mask == live && self.may_go_on(native, block, warp, &mut waiting) =>
+                    if reached.parked.is_empty()
+                        && mask == live
+                        && self.may_go_on(native, block, warp, &mut waiting) =>
                 {
                     let slot = &mut self.room.slots[warp as usize];
                     (slot.state, slot.live) = (block, live);
@@ -137,7 +138,7 @@ impl Cta {
             let frame = &mut self.warps[warp as usize];
             let before = (frame.steps, frame.lane_steps);
             let budget = Budget { slice, turn, steps: u64::MAX };
-            let left = Left { stop, mask, live, parked, turns: turns.clamp(0, slice), fault };
+            let left = Left { stop, mask, live, turns: turns.clamp(0, slice), fault };
             let stop = interp::run_left(frame, world, budget, reached, native, left);
             let mut round = Round { ran: true, idle: true };
             let done = self.stopped(warp, before, stop, world, limits, &mut round);
@@ -207,7 +208,7 @@ impl Cta {
                 SlotState::Waits(at) => {
                     let Some(behind) = code.barriers.get(at) else { continue };
                     for kept in &behind.kept {
-                        kept.expand(&self.room.kept[id * lines..(id + 1) * lines], regs);
+                        kept.expand(&self.room.kept[id * lines..(id + 1) * lines], regs, FULL);
                     }
                     match world.block(self.kernel, behind.block).map(|b| &b.term) {
                         Some(Term::Barrier(barrier)) if turn <= id as u32 => {

@@ -3,10 +3,12 @@
 //! Invariant: nothing in it depends on where things are in a process, so that it is valid in each on the same machine. Bytes are
 //! decoded without trust: they give the same value, or none.
 
+use crate::emit::hand::Handed;
 use ptx::ir::{Reg, RegClass};
 use ptx_exec::lanes::LANES;
-use ptx_exec::native::{Behind, CtaCode, Held, Kept};
-use std::collections::BTreeMap;
+use ptx_exec::native::{Behind, CtaCode, Entering, Held, Kept, Leaving, Parked, Taken};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// A kernel's code for a shape of CTA, without a place in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,32 +17,37 @@ pub(crate) struct Made {
     pub(crate) object: Vec<u8>,
     /// Names in it that are the host's: functions it calls, variables and functions of the program.
     pub(crate) externals: Vec<String>,
-    /// Blocks at which it can be entered.
-    pub(crate) entries: Vec<u32>,
     /// Windows that it needs.
     pub(crate) windows: u32,
     /// Instructions without native code, by name, and how often they stand in it.
     pub(crate) fallbacks: BTreeMap<String, u32>,
     /// How a CTA is handed over.
     pub(crate) cta: CtaCode,
+    /// How registers are.
+    pub(crate) handed: Handed,
 }
 
 impl Made {
     /// What it takes in memory, about.
     pub(crate) fn bytes(&self) -> usize {
         let names = self.externals.iter().chain(self.fallbacks.keys()).map(|name| name.len() + 32);
-        self.object.len() + 4 * self.entries.len() + names.sum::<usize>() + size_of::<Made>()
+        let left = |left: &Leaving| {
+            let parked = left.parked.iter().map(|parked| parked.kept.len() + 1);
+            left.running.len() + parked.sum::<usize>() + 1
+        };
+        let taken = self.handed.entries.iter().map(|entry| entry.taken.len() + 1).sum::<usize>();
+        let handed = taken + self.handed.exits.iter().map(left).sum::<usize>();
+        self.object.len() + names.sum::<usize>() + handed * size_of::<Taken>() + size_of::<Made>()
     }
 
     /// As bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut to = Writer(Vec::with_capacity(self.object.len() + 1024));
-        let Made { object, externals, entries, windows, fallbacks, cta } = self;
+        let bytes = Vec::with_capacity(self.object.len() + 1024);
+        let mut to = Writer { bytes, patterns: HashMap::new() };
+        let Made { object, externals, windows, fallbacks, cta, handed } = self;
         to.bytes(object);
         to.count(externals.len());
         externals.iter().for_each(|name| to.bytes(name.as_bytes()));
-        to.count(entries.len());
-        entries.iter().for_each(|entry| to.number(*entry));
         to.number(*windows);
         to.count(fallbacks.len());
         for (name, count) in fallbacks {
@@ -50,32 +57,48 @@ impl Made {
         to.number(cta.bytes);
         to.count(cta.barriers.len());
         cta.barriers.iter().for_each(|behind| to.behind(behind));
-        to.0
+        to.number(handed.lines);
+        to.count(handed.entries.len());
+        handed.entries.iter().for_each(|entry| to.entering(entry));
+        to.count(handed.exits.len());
+        handed.exits.iter().for_each(|left| to.leaving(left));
+        to.bytes
     }
 
     /// From what [`Made::encode`] gave; `None` if it is something else.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Made> {
-        let mut from = Reader(bytes);
+        let mut from = Reader { rest: bytes, patterns: Vec::new() };
         let made = Made {
             object: from.bytes()?.to_vec(),
             externals: from.list(Reader::text)?,
-            entries: from.list(Reader::number)?,
             windows: from.number()?,
             fallbacks: from.list(|from| Some((from.text()?, from.number()?)))?.into_iter().collect(),
             cta: CtaCode { bytes: from.number()?, barriers: from.list(Reader::behind)? },
+            handed: Handed {
+                lines: from.number()?,
+                entries: from.list(Reader::entering)?,
+                exits: from.list(Reader::leaving)?,
+            },
         };
-        from.0.is_empty().then_some(made)
+        from.rest.is_empty().then_some(made)
     }
 }
 
 /// Classes of registers by their number.
 const CLASSES: [RegClass; 4] = [RegClass::Pred, RegClass::R16, RegClass::R32, RegClass::R64];
 
-struct Writer(Vec<u8>);
+/// What lanes of a pattern add.
+type Lanes = Arc<[i32; LANES]>;
+
+struct Writer {
+    bytes: Vec<u8>,
+    /// Patterns that were written, and their numbers: many registers have the same.
+    patterns: HashMap<Lanes, u32>,
+}
 
 impl Writer {
     fn number(&mut self, number: u32) {
-        self.0.extend(number.to_le_bytes());
+        self.bytes.extend(number.to_le_bytes());
     }
 
     /// Objects are far below 4 GiB; a longer one would not decode.
@@ -85,48 +108,86 @@ impl Writer {
 
     fn bytes(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
-        self.0.extend(bytes);
+        self.bytes.extend(bytes);
     }
 
     fn behind(&mut self, behind: &Behind) {
         self.number(behind.block);
         self.number(behind.id);
-        self.count(behind.kept.len());
-        for Kept { reg, offset, held } in &behind.kept {
-            let class = CLASSES.iter().position(|class| *class == reg.class).unwrap_or(CLASSES.len());
-            [class as u32, reg.index, *offset].into_iter().for_each(|number| self.number(number));
-            match held {
-                Held::Constant(value) => {
-                    [0, *value as u32, (value >> 32) as u32]
-                        .into_iter()
-                        .for_each(|number| self.number(number));
-                }
-                Held::Same => self.number(1),
-                Held::Mask => self.number(2),
-                Held::Each => self.number(3),
-                Held::Pattern { each, lanes } => {
-                    self.number(4);
-                    self.number(*each);
-                    lanes.iter().for_each(|lane| self.number(*lane as u32));
-                }
+        self.all_kept(&behind.kept);
+    }
+
+    fn entering(&mut self, entry: &Entering) {
+        self.number(entry.block);
+        self.count(entry.taken.len());
+        for Taken { kept, align } in &entry.taken {
+            self.number(u32::from(*align));
+            self.kept(kept);
+        }
+    }
+
+    fn leaving(&mut self, left: &Leaving) {
+        self.all_kept(&left.running);
+        self.count(left.parked.len());
+        for Parked { block, offset, kept } in &left.parked {
+            self.number(*block);
+            self.number(*offset);
+            self.all_kept(kept);
+        }
+    }
+
+    fn all_kept(&mut self, all: &[Kept]) {
+        self.count(all.len());
+        all.iter().for_each(|kept| self.kept(kept));
+    }
+
+    fn kept(&mut self, kept: &Kept) {
+        let Kept { reg, offset, held } = kept;
+        let class = CLASSES.iter().position(|class| *class == reg.class).unwrap_or(CLASSES.len());
+        [class as u32, reg.index, *offset].into_iter().for_each(|number| self.number(number));
+        match held {
+            Held::Constant(value) => {
+                [0, *value as u32, (value >> 32) as u32].into_iter().for_each(|number| self.number(number));
             }
+            Held::Same => self.number(1),
+            Held::Mask => self.number(2),
+            Held::Each => self.number(3),
+            Held::Pattern { each, lanes } => {
+                self.number(4);
+                self.number(*each);
+                self.lanes(lanes);
+            }
+        }
+    }
+
+    /// The number of a pattern, and, the first time, the pattern.
+    fn lanes(&mut self, lanes: &Lanes) {
+        let next = self.patterns.len() as u32;
+        let number = *self.patterns.entry(lanes.clone()).or_insert(next);
+        self.number(number);
+        if number == next {
+            lanes.iter().for_each(|lane| self.number(*lane as u32));
         }
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+struct Reader<'a> {
+    rest: &'a [u8],
+    /// Patterns that were read.
+    patterns: Vec<Lanes>,
+}
 
 impl<'a> Reader<'a> {
     fn number(&mut self) -> Option<u32> {
-        let (number, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
+        let (number, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
         Some(u32::from_le_bytes(*number))
     }
 
     fn bytes(&mut self) -> Option<&'a [u8]> {
         let len = usize::try_from(self.number()?).ok()?;
-        let (bytes, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
+        let (bytes, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
         Some(bytes)
     }
 
@@ -148,15 +209,38 @@ impl<'a> Reader<'a> {
             3 => Held::Each,
             4 => {
                 let each = self.number().filter(|each| [4, 8, 16, 32].contains(each))?;
-                let mut lanes = Box::new([0; LANES]);
-                for lane in lanes.iter_mut() {
-                    *lane = self.number()? as i32;
-                }
-                Held::Pattern { each, lanes }
+                Held::Pattern { each, lanes: self.lanes()? }
             }
             _ => return None,
         };
         Some(Kept { reg: Reg { class, index }, offset, held })
+    }
+
+    fn lanes(&mut self) -> Option<Lanes> {
+        let number = self.number()? as usize;
+        if number == self.patterns.len() {
+            let mut lanes = [0; LANES];
+            for lane in &mut lanes {
+                *lane = self.number()? as i32;
+            }
+            self.patterns.push(Arc::new(lanes));
+        }
+        self.patterns.get(number).cloned()
+    }
+
+    fn entering(&mut self) -> Option<Entering> {
+        let taken = |from: &mut Self| {
+            let align = u8::try_from(from.number()?).ok().filter(|align| *align < 64)?;
+            Some(Taken { kept: from.kept()?, align })
+        };
+        Some(Entering { block: self.number()?, taken: self.list(taken)? })
+    }
+
+    fn leaving(&mut self) -> Option<Leaving> {
+        let parked = |from: &mut Self| {
+            Some(Parked { block: from.number()?, offset: from.number()?, kept: from.list(Reader::kept)? })
+        };
+        Some(Leaving { running: self.list(Reader::kept)?, parked: self.list(parked)? })
     }
 
     fn list<T>(&mut self, one: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
@@ -169,11 +253,18 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
+    fn kept(held: Held) -> Kept {
+        Kept { reg: Reg { class: RegClass::R64, index: 1 }, offset: 128, held }
+    }
+
+    fn pattern(adds: i32) -> Held {
+        Held::Pattern { each: 16, lanes: Arc::new([adds; LANES]) }
+    }
+
     fn sample() -> Made {
         Made {
             object: (0..=255).collect(),
             externals: vec!["step".to_owned(), "v7".to_owned()],
-            entries: vec![0, 3, 9],
             windows: 5,
             fallbacks: BTreeMap::from([("wmma.mma".to_owned(), 2), ("é".to_owned(), 1)]),
             cta: CtaCode {
@@ -181,18 +272,32 @@ mod tests {
                 barriers: vec![Behind {
                     block: 4,
                     id: 15,
-                    kept: [
-                        Held::Constant(u64::MAX - 1),
-                        Held::Same,
-                        Held::Mask,
-                        Held::Each,
-                        Held::Pattern { each: 16, lanes: Box::new([-3; LANES]) },
-                    ]
-                    .into_iter()
-                    .zip(CLASSES.into_iter().chain([RegClass::R32]))
-                    .map(|(held, class)| Kept { reg: Reg { class, index: 7 }, offset: 64, held })
-                    .collect(),
+                    kept: [Held::Constant(u64::MAX - 1), Held::Same, Held::Mask, Held::Each, pattern(-3)]
+                        .into_iter()
+                        .zip(CLASSES.into_iter().chain([RegClass::R32]))
+                        .map(|(held, class)| Kept { reg: Reg { class, index: 7 }, offset: 64, held })
+                        .collect(),
                 }],
+            },
+            handed: Handed {
+                lines: 3,
+                entries: vec![
+                    Entering {
+                        block: 3,
+                        taken: vec![
+                            Taken { kept: kept(Held::Same), align: 0 },
+                            Taken { kept: kept(pattern(2)), align: 5 },
+                        ],
+                    },
+                    Entering { block: 9, taken: Vec::new() },
+                ],
+                exits: vec![
+                    Leaving::default(),
+                    Leaving {
+                        running: vec![kept(pattern(-3)), kept(Held::Each)],
+                        parked: vec![Parked { block: 5, offset: 12, kept: vec![kept(pattern(2))] }],
+                    },
+                ],
             },
         }
     }

@@ -7,12 +7,13 @@
 //! Invariants: each warp's [`Slot`] says where it is; whatever else makes a warp stop leaves native code, with that warp's registers in the
 //! frame and those of the others as their slots say. What the host needs to make warp frames of it is in [`CtaCode`].
 
-use super::{Emit, LANES, Rep};
+use super::hand::Room;
+use super::{Emit, Rep};
 use crate::frame::{Frame, Reason, code};
 use crate::llvm::{Block, IntPred, Likely, Value};
-use crate::plan::{Class, Exit, Kind, Name};
-use ptx::ir::{Reg, RegClass};
-use ptx_exec::native::{Behind, CtaCode, Held, Kept, Slot, TidTable};
+use crate::plan::{Exit, Name};
+use ptx::ir::Reg;
+use ptx_exec::native::{Behind, CtaCode, Slot, TidTable};
 use std::mem::{offset_of, size_of};
 
 /// Values that the parts of an emitted function share.
@@ -24,15 +25,6 @@ pub(super) struct Shared {
     next: Block,
 }
 
-/// Bytes of a register's lane, for what is kept: predicates as words.
-fn bytes_of(class: RegClass) -> u32 {
-    match class {
-        RegClass::Pred | RegClass::R32 => 4,
-        RegClass::R16 => 2,
-        RegClass::R64 => 8,
-    }
-}
-
 impl Emit<'_> {
     /// Where each barrier's values are kept.
     pub(super) fn lay_out(&mut self) {
@@ -40,28 +32,10 @@ impl Emit<'_> {
         let mut most = 0;
         let mut barriers = Vec::new();
         for resume in &plan.resumes {
-            let mut end = 0u32;
-            let mut kept = Vec::new();
-            for (reg, name) in &resume.kept {
-                let bytes = bytes_of(reg.class);
-                let (held, count) = match self.class(*name) {
-                    Class::Bottom => (Held::Constant(0), 0),
-                    Class::Uniform(Some(value)) => (Held::Constant(*value), 0),
-                    Class::Uniform(None) => (Held::Same, 1),
-                    Class::Pattern(pattern) => {
-                        let lanes = Box::new(pattern.lanes);
-                        let each = if pattern.by_chunk { self.width } else { LANES };
-                        (Held::Pattern { each, lanes }, LANES / each)
-                    }
-                    Class::Varying if reg.class == RegClass::Pred => (Held::Mask, 1),
-                    Class::Varying => (Held::Each, LANES),
-                };
-                let align = (bytes * count).next_power_of_two().clamp(1, 64);
-                let offset = end.next_multiple_of(align);
-                end = offset + bytes * count;
-                kept.push(Kept { reg: *reg, offset, held });
-            }
-            most = most.max(end);
+            let mut room = Room::default();
+            let kept =
+                resume.kept.iter().map(|(reg, name)| room.keep(*reg, self.held(*reg, *name))).collect();
+            most = most.max(room.bytes());
             barriers.push(Behind { block: resume.block, id: resume.id, kept });
         }
         self.out.cta = CtaCode { bytes: most.next_multiple_of(64), barriers };
@@ -221,43 +195,10 @@ impl Emit<'_> {
         let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8);
         let kept = self.out.cta.barriers[index as usize].kept.clone();
         for (kept, (_, name)) in kept.iter().zip(&resume.kept) {
-            self.keep(kept, *name, self.b.offset(place, u64::from(kept.offset)));
+            self.pack(kept, *name, self.b.offset(place, u64::from(kept.offset)));
         }
         self.b.br(shared.next);
         self.b.position_at_end(leave);
-    }
-
-    /// Stores what is kept of a value.
-    fn keep(&mut self, kept: &Kept, name: Name, place: Value) {
-        let bytes = bytes_of(kept.reg.class);
-        let scalar = |emit: &Self, value: Value, at: u32| {
-            let wide = if value.ty().element_bits() == 1 { emit.b.zext(value, emit.int(32)) } else { value };
-            emit.b.store(wide, emit.b.offset(place, u64::from(at * bytes)), bytes);
-        };
-        match kept.held {
-            Held::Constant(_) => {}
-            Held::Same => {
-                let value = self.scalar(name);
-                scalar(self, value, 0);
-            }
-            Held::Pattern { each, .. } => {
-                for at in 0..LANES / each {
-                    let base = self.base(name, at).expect("a pattern has bases");
-                    scalar(self, base, at);
-                }
-            }
-            Held::Mask => {
-                let mask = self.truths(name, false);
-                scalar(self, mask, 0);
-            }
-            Held::Each => {
-                let step = self.width * bytes;
-                for c in 0..self.chunks() {
-                    let chunk = self.chunk(name, c);
-                    self.b.store(chunk, self.b.offset(place, u64::from(c * step)), step.min(64));
-                }
-            }
-        }
     }
 
     /// Loads what was kept of a register.
@@ -265,27 +206,6 @@ impl Emit<'_> {
         let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8);
         let kept = self.out.cta.barriers[index as usize].kept.iter().find(|kept| kept.reg == reg).cloned();
         let kept = kept.expect("ptxvm bug: a register is restored that was not kept");
-        let place = self.b.offset(place, u64::from(kept.offset));
-        let (bytes, ty) = (bytes_of(kept.reg.class), self.scalar_type(self.kind(name)));
-        let scalar = |emit: &Self, at: u32| {
-            let value = emit.b.load(emit.int(8 * bytes), emit.b.offset(place, u64::from(at * bytes)), bytes);
-            if ty.element_bits() == 1 { emit.b.trunc(value, ty) } else { value }
-        };
-        debug_assert!(matches!(self.kind(name), Kind::Reg(_)));
-        match kept.held {
-            Held::Constant(value) => Rep::Scalar(self.b.const_int(ty, value)),
-            Held::Same => Rep::Scalar(scalar(self, 0)),
-            Held::Pattern { each, .. } => Rep::Bases((0..LANES / each).map(|at| scalar(self, at)).collect()),
-            Held::Mask => {
-                let mask = self.b.load(self.int(32), place, 4);
-                Rep::Chunks((0..self.chunks()).map(|c| self.mask_chunk(mask, c)).collect())
-            }
-            Held::Each => {
-                let (vector, step) = (self.b.vec(ty, self.width), self.width * bytes);
-                let load =
-                    |c: u32| self.b.load(vector, self.b.offset(place, u64::from(c * step)), step.min(64));
-                Rep::Chunks((0..self.chunks()).map(load).collect())
-            }
-        }
+        self.unpack(&kept, name, place)
     }
 }

@@ -1,87 +1,61 @@
 //! Entering native code and leaving it.
 //!
-//! Invariant: when native code returns, every live register of every lane that it owns stands in the frame.
+//! Invariant: when native code returns, every live register of every lane that it owns stands in the frame, or in the room that is handed over
+//! in the shape that its class has; a table says where ([`Handed`](super::hand::Handed)). So an exit is a few stores, and what it means to
+//! the frame is the host's to do.
 
-use super::{Emit, LANES};
+use super::hand::Room;
+use super::{Emit, LANES, Rep};
 use crate::frame::{Frame, Reason, code};
-use crate::llvm::{IntPred, Likely, Value};
-use crate::plan::{Class, Entry, Exit, Name, Site, Why, classes};
-use std::mem::{offset_of, size_of};
+use crate::llvm::{Likely, Value};
+use crate::plan::{Class, Exit, Name, Site, Why, classes};
+use ptx::ir::Reg;
+use ptx_exec::native::{Entering, Held, Kept, Leaving, Parked, Taken};
+use std::mem::offset_of;
 
 impl Emit<'_> {
     pub(super) fn declined(&self) {
-        self.store_field(offset_of!(Frame, parked_count), self.c32(0));
         self.b.ret(Some(self.c64(code(Reason::Declined, 0, 0))));
     }
 
-    /// Checks what the plan relies on, unless native code left it so, and goes to the entry's node.
-    pub(super) fn entry(&mut self, entry: &Entry) {
-        let node = self.at(entry.node);
-        let relies: Vec<_> =
-            entry.relies.iter().filter(|(_, name)| *self.class(*name) != Class::Varying).copied().collect();
-        if relies.is_empty() {
-            return self.b.br(node);
+    /// Says what each entry takes from the room: what is not varying. The rest it finds in the frame.
+    pub(super) fn lay_entries_out(&mut self) {
+        let plan = self.job.plan;
+        for entry in &plan.entries {
+            let mut room = Room::default();
+            let mut taken = Vec::new();
+            for (reg, name) in &entry.relies {
+                let (held, align) = match self.class(*name).clone() {
+                    Class::Varying => continue,
+                    Class::Uniform(_) | Class::Bottom => (Held::Same, 0),
+                    Class::Pattern(pattern) => (self.held(*reg, *name), pattern.align),
+                };
+                taken.push(Taken { kept: room.keep(*reg, held), align });
+            }
+            self.out.handed.fit(&room);
+            self.out.handed.entries.push(Entering { block: entry.block, taken });
         }
-        let check = self.b.append_block(self.function, "check");
-        let refuse = self.b.append_block(self.function, "refuse");
-        let trusted = self.load32(offset_of!(Frame, trusted));
-        let trusted = self.b.icmp(IntPred::Ne, trusted, self.c32(0));
-        self.b.cond_br(trusted, node, check, Likely::Yes);
-        self.b.position_at_end(check);
-        let mut wrong = self.b.const_int(self.int(1), 0);
-        for (reg, name) in relies {
-            let odd = self.odd_lanes(reg, name);
-            wrong = self.b.or(wrong, odd);
-        }
-        self.b.cond_br(wrong, refuse, node, Likely::No);
-        self.b.position_at_end(refuse);
-        self.declined();
     }
 
-    /// Whether a register in the frame is not of the class of the name, in the lanes that run.
-    fn odd_lanes(&mut self, reg: ptx::ir::Reg, name: Name) -> Value {
-        use super::Rep;
-        let rep = self.load_reg(reg, name, self.own);
-        let pattern = self.pattern(name);
-        let mut odd = self.b.const_int(self.int(1), 0);
-        if let (Rep::Bases(bases), Some(pattern)) = (&rep, &pattern)
-            && pattern.align > 0
-        {
-            let low = u64::MAX >> (64 - u32::from(pattern.align).clamp(1, 64));
-            for (c, base) in bases.iter().enumerate() {
-                let bits = self.b.and(*base, self.b.const_int(base.ty(), low));
-                let uneven = self.b.icmp(IntPred::Ne, bits, self.b.zero(base.ty()));
-                // Where no lane runs, nobody knows the base.
-                let (lanes, _, _) = self.running(self.own, pattern.by_chunk.then_some(c as u32));
-                let some = self.b.icmp(IntPred::Ne, lanes, self.c32(0));
-                let uneven = self.b.and(uneven, some);
-                odd = self.b.or(odd, uneven);
+    /// A register where the plan is entered.
+    pub(super) fn load(&mut self, reg: Reg, name: Name) -> Rep {
+        let entries = self.job.plan.entries.iter().zip(&self.out.handed.entries);
+        let entry = entries.filter(|(entry, _)| Some(entry.node) == self.node).map(|(_, taken)| taken).next();
+        let taken = entry.and_then(|entry| entry.taken.iter().find(|taken| taken.kept.reg == reg)).cloned();
+        match taken {
+            Some(taken) => {
+                let room = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, room)), 8);
+                self.unpack(&taken.kept, name, room)
             }
+            None => self.load_reg(reg, name, self.own),
         }
-        for c in 0..self.chunks() {
-            let have = self.load_chunk(reg, c);
-            let (base, from) = match (&rep, &pattern) {
-                (Rep::Scalar(value), _) => (*value, 0),
-                (Rep::Bases(bases), Some(pattern)) if pattern.by_chunk => (bases[c as usize], c),
-                (Rep::Bases(bases), _) => (bases[0], 0),
-                (Rep::Chunks(_), _) => continue,
-            };
-            let mut want = self.b.splat(base, self.width);
-            if let Some(pattern) = &pattern {
-                let start = (c * self.width) as usize;
-                let first = pattern.lanes[if pattern.by_chunk { start } else { from as usize }];
-                let lanes = &pattern.lanes[start..start + self.width as usize];
-                let lanes: Vec<u64> = lanes.iter().map(|l| i64::from(l - first) as u64).collect();
-                let constants = self.b.const_ints(want.ty().element(), &lanes);
-                want = self.b.add(want, constants);
-            }
-            let differ = self.b.icmp(IntPred::Ne, have, want);
-            let lanes = self.mask_chunk(self.own, c);
-            let differ = self.b.and(differ, lanes);
-            let any = self.any(differ);
-            odd = self.b.or(odd, any);
-        }
-        odd
+    }
+
+    /// Puts a register into the room.
+    fn hand(&mut self, reg: Reg, name: Name, to: &mut Room, room: Value) -> Kept {
+        let kept = to.keep(reg, self.held(reg, name));
+        self.pack(&kept, name, self.b.offset(room, u64::from(kept.offset)));
+        kept
     }
 
     /// Stores what lives, and returns.
@@ -100,42 +74,26 @@ impl Emit<'_> {
         if exit.why == Why::Finished {
             self.gone();
         }
-        let mask = self.scalar(exit.mask);
-        // Where all 32 lanes run, nobody else is in the frame.
-        let lanes = if self.full { None } else { Some(mask) };
+        let mut to = Room::default();
+        let mut left = Leaving::default();
+        let room = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, room)), 8);
         for (reg, name) in &exit.regs {
-            self.store_reg(*reg, *name, lanes);
-        }
-        let mut count = self.c32(0);
-        if !exit.parked.is_empty() {
-            let list = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, parked)), 8);
-            for parked in &exit.parked {
-                let lanes = self.scalar(parked.mask);
-                let some = self.b.append_block(self.function, "parked");
-                let next = self.b.append_block(self.function, "next");
-                let from = self.b.current_block();
-                let empty = self.b.icmp(IntPred::Eq, lanes, self.c32(0));
-                self.b.cond_br(empty, next, some, Likely::Unknown);
-                self.b.position_at_end(some);
-                let at = self.b.zext(count, self.int(64));
-                let at = self.b.mul(at, self.c64(size_of::<[u32; 2]>() as u64));
-                let place = self.b.gep(list, at);
-                self.b.store(self.c32(parked.block), place, 4);
-                self.b.store(lanes, self.b.offset(place, 4), 4);
-                for (reg, name) in &parked.regs {
-                    self.store_reg(*reg, *name, Some(lanes));
-                }
-                let more = self.b.add(count, self.c32(1));
-                let filled = self.b.current_block();
-                self.b.br(next);
-                self.b.position_at_end(next);
-                let phi = self.b.phi(self.int(32));
-                self.b.add_incoming(phi, count, from);
-                self.b.add_incoming(phi, more, filled);
-                count = phi;
+            // Where all 32 lanes run, nobody else is in the frame.
+            if self.full && *self.class(*name) == Class::Varying {
+                self.store_reg(*reg, *name, None);
+            } else {
+                left.running.push(self.hand(*reg, *name, &mut to, room));
             }
         }
-        self.store_field(offset_of!(Frame, parked_count), count);
+        for parked in &exit.parked {
+            let offset = to.place(4, 1);
+            let lanes = self.scalar(parked.mask);
+            self.b.store(lanes, self.b.offset(room, u64::from(offset)), 4);
+            let kept = parked.regs.iter().map(|(reg, name)| self.hand(*reg, *name, &mut to, room)).collect();
+            left.parked.push(Parked { block: parked.block, offset, kept });
+        }
+        let number = self.left(left, &to);
+        self.store_field(offset_of!(Frame, left), self.c32(number));
         self.b.ret(Some(self.c64(code(reason, block, index))));
     }
 

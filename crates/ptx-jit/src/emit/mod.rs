@@ -12,6 +12,7 @@ mod cluster;
 mod cta;
 mod exit;
 mod fallback;
+pub(crate) mod hand;
 mod inst;
 pub(crate) mod memory;
 mod nan;
@@ -73,6 +74,8 @@ pub(crate) struct Emitted {
     pub(crate) externals: Vec<String>,
     /// How a CTA is handed over.
     pub(crate) cta: ptx_exec::native::CtaCode,
+    /// How registers are.
+    pub(crate) handed: hand::Handed,
 }
 
 /// What is compiled.
@@ -154,6 +157,9 @@ struct Emit<'a> {
     /// By name: whether it steps on by long strides.
     strided: Vec<bool>,
     head: Block,
+    /// The node that is emitted.
+    node: Option<NodeId>,
+    known: hand::Known,
     /// Where nothing was to be run.
     unknown: Option<Block>,
     out: Emitted,
@@ -208,6 +214,8 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         loose: Vec::new(),
         strided: Vec::new(),
         head,
+        node: None,
+        known: hand::Known::default(),
         unknown: None,
         out: Emitted::default(),
         b,
@@ -301,23 +309,17 @@ impl Emit<'_> {
         }
         // Which block is entered decides where it begins.
         self.lay_out();
+        self.lay_entries_out();
         let block = self.dispatch();
         let unknown = self.b.append_block(self.function, "unknown");
         self.unknown = Some(unknown);
-        let mut cases = Vec::new();
-        for entry in &self.job.plan.entries {
-            let checked = self.b.append_block(self.function, "entry");
-            cases.push((u64::from(entry.block), checked));
-        }
-        let mut all = cases.clone();
-        all.extend(self.beginnings());
-        self.b.switch(block, unknown, &all);
+        let entries = &self.job.plan.entries;
+        let mut cases: Vec<_> =
+            entries.iter().map(|entry| (u64::from(entry.block), self.at(entry.node))).collect();
+        cases.extend(self.beginnings());
+        self.b.switch(block, unknown, &cases);
         self.b.position_at_end(unknown);
         self.declined();
-        for (entry, (_, checked)) in self.job.plan.entries.clone().iter().zip(cases) {
-            self.b.position_at_end(checked);
-            self.entry(entry);
-        }
         for node in order {
             self.node(node);
         }
@@ -363,6 +365,7 @@ impl Emit<'_> {
         let plan = self.job.plan;
         let node = &plan.nodes[id.0 as usize];
         self.b.position_at_end(self.at(id));
+        self.node = Some(id);
         self.full = node.full;
         self.in_loop = self.loops.get(node.block as usize).copied().unwrap_or(true);
         for (index, phi) in node.phis.iter().enumerate() {
@@ -525,7 +528,7 @@ impl Emit<'_> {
             }
             OpKind::SelectPred { negated } => return self.select_pred(*negated, op),
             OpKind::Load(reg) => {
-                let rep = self.load_reg(*reg, op.defs[0], self.own);
+                let rep = self.load(*reg, op.defs[0]);
                 self.reps[op.defs[0].0 as usize] = Some(rep);
                 return;
             }

@@ -1,0 +1,159 @@
+//! Values in memory, in the shape that their class has: what a warp keeps at barriers, and what native code takes and leaves.
+//!
+//! Invariant: a table says of each register where it lies and as what, for the host ([`Kept`]); both sides agree on nothing else.
+
+use super::{Emit, LANES, Rep};
+use crate::llvm::Value;
+use crate::plan::{Class, Kind, Name};
+use ptx::ir::{Reg, RegClass};
+use ptx_exec::native::{Entering, Held, Kept, Leaving, Line, bytes_of};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How registers are handed over where native code is entered and left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Handed {
+    /// Lines of the room that it takes.
+    pub(crate) lines: u32,
+    /// Where it can be entered.
+    pub(crate) entries: Vec<Entering>,
+    /// What it leaves, by the number that it gives, less one.
+    pub(crate) exits: Vec<Leaving>,
+}
+
+impl Handed {
+    /// Makes the room as large as that.
+    pub(super) fn fit(&mut self, room: &Room) {
+        self.lines = self.lines.max(room.bytes() / Line::BYTES as u32);
+    }
+}
+
+/// Places in memory, one behind the other.
+#[derive(Default)]
+pub(super) struct Room {
+    end: u32,
+}
+
+impl Room {
+    /// So many words of so many bytes.
+    pub(super) fn place(&mut self, bytes: u32, count: u32) -> u32 {
+        let align = (bytes * count).next_power_of_two().clamp(1, 64);
+        let offset = self.end.next_multiple_of(align);
+        self.end = offset + bytes * count;
+        offset
+    }
+
+    /// For a register.
+    pub(super) fn keep(&mut self, reg: Reg, held: Held) -> Kept {
+        let count = match &held {
+            Held::Constant(_) => 0,
+            Held::Same | Held::Mask => 1,
+            Held::Pattern { each, .. } => LANES / each,
+            Held::Each => LANES,
+        };
+        Kept { reg, offset: self.place(bytes_of(reg.class), count), held }
+    }
+
+    /// What all take, in whole lines.
+    pub(super) fn bytes(&self) -> u32 {
+        self.end.next_multiple_of(Line::BYTES as u32)
+    }
+}
+
+/// What is equal and was made once.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    patterns: HashMap<[i32; LANES as usize], Arc<[i32; LANES as usize]>>,
+    exits: HashMap<Leaving, u32>,
+}
+
+impl Emit<'_> {
+    /// How a register is kept that has that value.
+    pub(super) fn held(&mut self, reg: Reg, name: Name) -> Held {
+        match self.class(name).clone() {
+            Class::Bottom => Held::Constant(0),
+            Class::Uniform(Some(value)) => Held::Constant(value),
+            Class::Uniform(None) => Held::Same,
+            Class::Pattern(pattern) => {
+                let lanes =
+                    self.known.patterns.entry(pattern.lanes).or_insert_with(|| Arc::new(pattern.lanes));
+                let each = if pattern.by_chunk { self.width } else { LANES };
+                Held::Pattern { each, lanes: lanes.clone() }
+            }
+            Class::Varying if reg.class == RegClass::Pred => Held::Mask,
+            Class::Varying => Held::Each,
+        }
+    }
+
+    /// The number of an exit that leaves that.
+    pub(super) fn left(&mut self, left: Leaving, room: &Room) -> u32 {
+        if left == Leaving::default() {
+            return 0;
+        }
+        self.out.handed.fit(room);
+        let exits = &mut self.out.handed.exits;
+        *self.known.exits.entry(left).or_insert_with_key(|left| {
+            exits.push(left.clone());
+            exits.len() as u32
+        })
+    }
+
+    /// Stores a value in the shape that is kept.
+    pub(super) fn pack(&mut self, kept: &Kept, name: Name, place: Value) {
+        let bytes = bytes_of(kept.reg.class);
+        let scalar = |emit: &Self, value: Value, at: u32| {
+            let wide = if value.ty().element_bits() == 1 { emit.b.zext(value, emit.int(32)) } else { value };
+            emit.b.store(wide, emit.b.offset(place, u64::from(at * bytes)), bytes);
+        };
+        match kept.held {
+            Held::Constant(_) => {}
+            Held::Same => {
+                let value = self.scalar(name);
+                scalar(self, value, 0);
+            }
+            Held::Pattern { each, .. } => {
+                for at in 0..LANES / each {
+                    let base = self.base(name, at).expect("a pattern has bases");
+                    scalar(self, base, at);
+                }
+            }
+            Held::Mask => {
+                let mask = self.truths(name, false);
+                scalar(self, mask, 0);
+            }
+            Held::Each => {
+                let step = self.width * bytes;
+                for c in 0..self.chunks() {
+                    let chunk = self.chunk(name, c);
+                    self.b.store(chunk, self.b.offset(place, u64::from(c * step)), step.min(64));
+                }
+            }
+        }
+    }
+
+    /// Loads a value that is kept in that shape, from the place that offsets count from.
+    pub(super) fn unpack(&mut self, kept: &Kept, name: Name, place: Value) -> Rep {
+        let place = self.b.offset(place, u64::from(kept.offset));
+        let (bytes, ty) = (bytes_of(kept.reg.class), self.scalar_type(self.kind(name)));
+        let scalar = |emit: &Self, at: u32| {
+            let value = emit.b.load(emit.int(8 * bytes), emit.b.offset(place, u64::from(at * bytes)), bytes);
+            if ty.element_bits() == 1 { emit.b.trunc(value, ty) } else { value }
+        };
+        debug_assert!(matches!(self.kind(name), Kind::Reg(_)));
+        match kept.held {
+            Held::Constant(value) => Rep::Scalar(self.b.const_int(ty, value)),
+            Held::Same => Rep::Scalar(scalar(self, 0)),
+            Held::Pattern { each, .. } => Rep::Bases((0..LANES / each).map(|at| scalar(self, at)).collect()),
+            Held::Mask => {
+                let mask = self.b.load(self.int(32), place, 4);
+                Rep::Chunks((0..self.chunks()).map(|c| self.mask_chunk(mask, c)).collect())
+            }
+            Held::Each => {
+                let (vector, step) = (self.b.vec(ty, self.width), self.width * bytes);
+                let load =
+                    |c: u32| self.b.load(vector, self.b.offset(place, u64::from(c * step)), step.min(64));
+                Rep::Chunks((0..self.chunks()).map(load).collect())
+            }
+        }
+    }
+}
