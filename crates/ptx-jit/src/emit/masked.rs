@@ -1,0 +1,85 @@
+//! Accesses of some lanes, on processors with instructions for them and without.
+//!
+//! Where there are none, LLVM would branch around each lane. Here lanes that are off access a **spare** place on the stack instead, so that
+//! there is nothing to branch around: less to compile, and faster unless nearly all lanes are off.
+//!
+//! Invariant: lanes that are off touch no memory but the spare place, which nothing reads.
+
+use super::Emit;
+use crate::llvm::{Cpu, Value};
+
+/// How much heavier than a chunk of an instruction the access of a lane is, for [`Emit::divide`]: all accesses of a piece are compared with
+/// each other.
+const LANE: u32 = 4;
+
+impl Emit<'_> {
+    /// Whether there are instructions that load and store some elements of that many bits in a row.
+    fn masks_rows(&self, bits: u32) -> bool {
+        match self.env.cpu {
+            Cpu::Avx512 => true,
+            Cpu::Avx2 => bits >= 32,
+            Cpu::Baseline => false,
+        }
+    }
+
+    /// Whether there are instructions that access elements of that many bits anywhere.
+    fn masks_places(&self, bits: u32) -> bool {
+        self.env.cpu == Cpu::Avx512 && bits >= 32
+    }
+
+    /// Loads the elements whose bit in `mask` is one; the others are those of `other`.
+    pub(super) fn masked_load(&self, pointer: Value, align: u32, mask: Value, other: Value) -> Value {
+        if self.masks_rows(other.ty().element_bits()) {
+            return self.b.masked_load(pointer, align, mask, other);
+        }
+        self.masked_gather(self.row_of(other, pointer), align, mask, other)
+    }
+
+    /// Stores the elements whose bit in `mask` is one.
+    pub(super) fn masked_store(&self, value: Value, pointer: Value, align: u32, mask: Value) {
+        if self.masks_rows(value.ty().element_bits()) {
+            return self.b.masked_store(value, pointer, align, mask);
+        }
+        self.masked_scatter(value, self.row_of(value, pointer), align, mask);
+    }
+
+    /// Loads each element whose bit in `mask` is one from its own pointer; the others are those of `other`.
+    pub(super) fn masked_gather(&self, pointers: Value, align: u32, mask: Value, other: Value) -> Value {
+        if self.masks_places(other.ty().element_bits()) {
+            return self.b.gather(pointers, align, mask, other);
+        }
+        self.heavy.set(self.heavy.get() + LANE * mask.ty().lanes());
+        if mask == self.b.ones(mask.ty()) {
+            return self.b.gather(pointers, align, mask, other);
+        }
+        let pointers = self.or_spare(pointers, mask);
+        let all = self.b.gather(pointers, align, self.b.ones(mask.ty()), other);
+        self.b.select(mask, all, other)
+    }
+
+    /// Stores each element whose bit in `mask` is one to its own pointer, in the order of the elements.
+    pub(super) fn masked_scatter(&self, value: Value, pointers: Value, align: u32, mask: Value) {
+        if self.masks_places(value.ty().element_bits()) {
+            return self.b.scatter(value, pointers, align, mask);
+        }
+        self.heavy.set(self.heavy.get() + LANE * mask.ty().lanes());
+        if mask == self.b.ones(mask.ty()) {
+            return self.b.scatter(value, pointers, align, mask);
+        }
+        let pointers = self.or_spare(pointers, mask);
+        self.b.scatter(value, pointers, align, self.b.ones(mask.ty()));
+    }
+
+    /// Pointers to the elements of a row of such elements.
+    fn row_of(&self, like: Value, pointer: Value) -> Value {
+        let element = like.ty().element_bits() / 8;
+        let offsets: Vec<u64> = (0..like.ty().lanes()).map(|at| u64::from(at * element)).collect();
+        self.b.gep(pointer, self.b.const_ints(self.int(32), &offsets))
+    }
+
+    /// Pointers of lanes that run, and of the others one to the spare place, which has 16 bytes.
+    pub(super) fn or_spare(&self, pointers: Value, mask: Value) -> Value {
+        let spare = self.b.splat(self.spare, mask.ty().lanes());
+        self.b.select(mask, pointers, spare)
+    }
+}
