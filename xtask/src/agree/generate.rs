@@ -225,10 +225,9 @@ impl Generator<'_> {
             item("%live", live),
             item(
                 "loc",
-                "mov.u32 %ta, 0x01020304;\nst.local.v4.b32 [loc], {%ta, %tid0, %gid, %ta};\nst.local.v4.b32 [loc+16], {%gid, %tid0, %gid, %ta};\n\
-                 st.local.v4.b32 [loc+32], {%ta, %ta, %gid, %ta};\nst.local.v4.b32 [loc+48], {%ta, %tid0, %tid0, %ta};\n\
-                 st.local.v4.b32 [loc+64], {%ta, %tid0, %gid, %cta};\nst.local.v4.b32 [loc+80], {%all, %tid0, %gid, %ta};\n\
-                 st.local.v4.b32 [loc+96], {%ta, %tid0, %gid, %ta};\nst.local.v4.b32 [loc+112], {%ta, %gid, %ta, %ta};"
+                // The rest is zero.
+                "mov.u32 %ta, 0x01020304;\nst.local.v4.b32 [loc], {%ta, %tid0, %gid, %ta};\nst.local.b32 [loc+20], %gid;\n\
+                 st.local.b32 [loc+120], %tid0;"
                     .to_owned(),
             ),
             item("%gloc", "mov.u64 %gloc, loc;\ncvta.local.u64 %gloc, %gloc;".to_owned()),
@@ -611,6 +610,7 @@ impl Generator<'_> {
         self.declarations();
         self.fixed(".local .align 16 .b8 loc[128];");
         let set = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        // Earlier calls may have left anything.
         let stores = (0..8).map(|i| format!("st.local.v4.b32 [loc+{}], {{%gid, %ta, %gid, %gid}};", 16 * i));
         let stores = stores.collect::<Vec<_>>().join("\n");
         let mut items = vec![

@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 
 const USAGE: &str = "usage: cargo xtask agree [--seed N] [--count N] [--seconds N] [--threads N] [--cpu avx512|avx2|baseline]... [--every] [--print] [--keep-going] [FILE...]\n\
                      \n\
-                     Without FILEs: programs of the seeds from N on; the processors that this machine can be take\n\
-                     turns, or run --every program. --print shows them only.\n\
+                     Without FILEs: programs of the seeds from N on; the processors that this machine can be take turns,\n\
+                     the widest most often, or run --every program. --print shows them only.\n\
                      --threads: as many programs at a time (all cores, if not said); no result depends on it.";
 /// How many programs share devices before new ones are made.
 const SHARED: u64 = 500;
@@ -145,8 +145,13 @@ impl Run<'_> {
 
     fn one(&self, seed: u64, machines: &Machines) -> Result<(), String> {
         let program = generate::program(self.levels, seed);
-        let turn = if self.options.every { None } else { Some(seed as usize) };
-        let outcome = machines.run(&program, turn);
+        // Code for the widest vectors is made fastest, so it comes most often.
+        let turn = match seed % 8 {
+            1 | 5 => 1,
+            3 => 2,
+            _ => 0,
+        };
+        let outcome = machines.run(&program, if self.options.every { None } else { Some(turn) });
         let bad = match outcome {
             Outcome::Same | Outcome::Trapped(_) => None,
             Outcome::Refused(ref why) => Some(why.clone()),

@@ -87,7 +87,7 @@ impl Emit<'_> {
                 self.b.load(ty, pointer, bytes)
             } else {
                 let bits = if whole { self.reached(cover) } else { self.owned(cover, c, op) };
-                self.b.masked_load(pointer, bytes, bits, self.b.zero(ty))
+                self.masked_load(pointer, bytes, bits, self.b.zero(ty))
             };
             let width = self.width as i32;
             result = Some(match result {
@@ -129,7 +129,7 @@ impl Emit<'_> {
                 continue;
             }
             let bits = self.owned(cover, c, op);
-            self.b.masked_store(vector, pointer, bytes, bits);
+            self.masked_store(vector, pointer, bytes, bits);
         }
     }
 

@@ -14,6 +14,7 @@ mod exit;
 mod fallback;
 pub(crate) mod hand;
 mod inst;
+mod masked;
 pub(crate) mod memory;
 mod nan;
 mod packed;
@@ -32,7 +33,7 @@ use crate::plan::{Class, Cond, Kind, Name, NodeId, Op, OpKind, Plan, Shape, Site
 use memory::Addresses;
 use ptx::ir::RegClass;
 use ptx_exec::layout::Layout;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::mem::offset_of;
 use std::rc::Rc;
@@ -131,6 +132,10 @@ struct Emit<'a> {
     /// Whether the node that is emitted runs all lanes.
     full: bool,
     scratch: Option<Value>,
+    /// Where lanes that are off may access memory.
+    spare: Value,
+    /// What the accesses of single lanes in the current piece weigh.
+    heavy: Cell<u32>,
     /// The number of each site's window. Copies of a site whose accesses are of another size have one of their own, since a window says
     /// where an access of that many bytes may begin.
     windows: HashMap<(Site, u32), u32>,
@@ -201,6 +206,8 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         shared: [zero; 2],
         full: false,
         scratch: None,
+        spare: frame,
+        heavy: Cell::new(0),
         windows: HashMap::new(),
         origins: HashMap::new(),
         spreads: HashMap::new(),
@@ -299,6 +306,7 @@ impl Emit<'_> {
         // A place for values that go through memory; its block must dominate all.
         let place = self.b.alloca(self.b.vec(self.int(64), 128), 64);
         self.scratch = Some(place);
+        self.spare = self.b.alloca(self.b.vec(self.int(64), 2), 16);
     }
 
     fn nodes(&mut self) {
@@ -381,14 +389,16 @@ impl Emit<'_> {
         }
         let foreseen = self.ahead(node);
         let mut piece = 0;
+        self.heavy.set(0);
         for (at, op) in node.ops.iter().enumerate() {
             if !foreseen.is_done(at) {
                 self.foreseen = foreseen.fits(at);
                 self.op(op);
                 piece += self.chunks();
-                if piece >= PIECE {
+                if piece + self.heavy.get() >= PIECE {
                     self.divide();
                     piece = 0;
+                    self.heavy.set(0);
                 }
             }
         }

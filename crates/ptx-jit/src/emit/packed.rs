@@ -22,10 +22,10 @@ impl Emit<'_> {
         let bits = access.bits * access.count;
         let all = if bits <= 64 {
             let ty = self.b.vec(self.int(bits), self.width);
-            self.b.gather(pointers, bits / 8, lanes, self.b.zero(ty))
+            self.masked_gather(pointers, bits / 8, lanes, self.b.zero(ty))
         } else {
             let ty = self.b.vec(self.int(64), 2);
-            let pointers = if whole { pointers } else { self.harmless(pointers, lanes) };
+            let pointers = if whole { pointers } else { self.or_spare(pointers, lanes) };
             let load = |lane| self.b.load(ty, self.b.extract(pointers, lane), bits / 8);
             self.joined((0..self.width).map(load).collect())
         };
@@ -58,19 +58,13 @@ impl Emit<'_> {
         let all = self.interleave(values);
         if bits <= 64 {
             let all = self.b.bitcast(all, self.b.vec(self.int(bits), self.width));
-            return self.b.scatter(all, pointers, bits / 8, lanes);
+            return self.masked_scatter(all, pointers, bits / 8, lanes);
         }
-        let pointers = if whole { pointers } else { self.harmless(pointers, lanes) };
+        let pointers = if whole { pointers } else { self.or_spare(pointers, lanes) };
         for lane in 0..self.width {
             let own = self.b.slice(all, lane * access.count, access.count);
             self.b.store(own, self.b.extract(pointers, lane), bits / 8);
         }
-    }
-
-    /// Pointers of lanes that run, and of the others one to where nothing is.
-    fn harmless(&self, pointers: Value, lanes: Value) -> Value {
-        let nothing = self.b.splat(self.scratch.expect("made at the start"), self.width);
-        self.b.select(lanes, pointers, nothing)
     }
 
     /// Vectors of one length, of which there are a power of two, one behind the other.

@@ -296,7 +296,7 @@ impl Emit<'_> {
                 let offsets = self.b.shl(source, splat(self, 2));
                 let places = self.b.gep(place, offsets);
                 let all = self.b.ones(self.bits_type());
-                self.b.gather(places, 4, all, *own)
+                self.masked_gather(places, 4, all, *own)
             };
             let value = if self.full {
                 from

@@ -119,7 +119,7 @@ impl Emit<'_> {
         } else {
             let bits = self.mask_chunk(self.scalar(op.uses[0]), c);
             let bits = self.interleave(&vec![bits; access.count as usize]);
-            self.b.masked_load(pointer, access.bits / 8, bits, self.b.zero(ty))
+            self.masked_load(pointer, access.bits / 8, bits, self.b.zero(ty))
         };
         if access.count == 1 {
             return vec![all];
@@ -140,7 +140,7 @@ impl Emit<'_> {
             self.b.load(ty, pointer, 4)
         } else {
             let bits = self.mask_chunk(self.scalar(op.uses[0]), c);
-            self.b.masked_load(pointer, 4, bits, self.b.zero(ty))
+            self.masked_load(pointer, 4, bits, self.b.zero(ty))
         };
         let more = self.b.and(base, self.c64(3));
         let more = self.b.trunc(self.b.shl(more, self.c64(3)), self.int(32));
@@ -176,7 +176,7 @@ impl Emit<'_> {
                 unreachable!("ptxvm bug: places of lanes together")
             }
         };
-        let words = self.b.gather(pointers, 4, lanes, self.b.zero(ty));
+        let words = self.masked_gather(pointers, 4, lanes, self.b.zero(ty));
         let parts = self.b.lshr(words, self.b.shl(low, self.b.const_int(ty, 3)));
         self.b.trunc(parts, self.b.vec(self.int(bits), self.width))
     }
@@ -200,7 +200,7 @@ impl Emit<'_> {
             return self.gather_packed(pointers, lanes, whole, access);
         }
         let ty = self.b.vec(self.int(access.bits), self.width);
-        vec![self.b.gather(pointers, access.bits / 8, lanes, self.b.zero(ty))]
+        vec![self.masked_gather(pointers, access.bits / 8, lanes, self.b.zero(ty))]
     }
 
     /// Stores values given by chunk and element.
@@ -246,7 +246,7 @@ impl Emit<'_> {
                         } else {
                             let bits = self.mask_chunk(mask, c);
                             let bits = self.interleave(&vec![bits; access.count as usize]);
-                            self.b.masked_store(all, pointer, bytes, bits);
+                            self.masked_store(all, pointer, bytes, bits);
                         }
                     } else if let Some(cluster) =
                         self.cluster(&lanes, access, whole).filter(|_| access.count == 1)
@@ -295,7 +295,7 @@ impl Emit<'_> {
             self.mask_chunk(self.scalar(op.uses[0]), c)
         };
         match values {
-            [value] => self.b.scatter(*value, pointers, access.bits / 8, lanes),
+            [value] => self.masked_scatter(*value, pointers, access.bits / 8, lanes),
             values => self.scatter_packed(pointers, lanes, self.whole(op), access, values),
         }
     }
