@@ -77,7 +77,7 @@ impl Machine for Native {
         match inst.op {
             Op::Ld | Op::LdNc | Op::Ldu => inst.mods.sem() != Sem::Weak,
             Op::Atom | Op::Red => !progresses(inst),
-            Op::Nanosleep => true,
+            Op::Nanosleep | Op::MbarrierTestWait => true,
             _ => false,
         }
     }
@@ -96,7 +96,7 @@ pub(crate) fn waits(function: &Function) -> Vec<bool> {
         let body = function.blocks[header..=end].iter().flat_map(|b| &b.insts);
         let watches = body.clone().any(|inst| Native.watches(inst));
         let writes = |inst: &Inst| match inst.op {
-            Op::St => true,
+            Op::St | Op::MbarrierArrive | Op::MbarrierArriveDrop => true,
             Op::Atom | Op::Red => progresses(inst),
             _ => false,
         };

@@ -75,6 +75,19 @@ pub fn mma_f16_f16(c: u16, a: &[u16], b: &[u16]) -> u16 {
     f16_of_f64(dot_f16(f64_of_f16(c), a, b))
 }
 
+/// `mma` of `.bf16` and `.tf32`, whose elements come as the singles that they are: c + a . b.
+///
+/// # Rounding and NaN
+/// See the module; a NaN result is 0x7fffffff. A product has at most 22 digits, so it is exact in `f64`.
+///
+/// # Source
+/// PTX ISA 7.0, `mma`.
+#[inline]
+#[must_use]
+pub fn mma_f32(c: f32, a: &[f32], b: &[f32]) -> f32 {
+    to_f32(a.iter().zip(b).fold(c.into(), |sum: f64, (&x, &y)| sum + f64::from(x) * f64::from(y)))
+}
+
 /// `.satfinite` of a `.f32` element: infinities become the greatest finite values of their sign, NaN +0.
 ///
 /// # Source

@@ -7,7 +7,7 @@
 use super::forms::{Spelled, letter, register, vector};
 use super::generate::Generator;
 use super::run::THREADS;
-use ptx::isa::{Dir, Op, Slot, Space, Ty, TyKind};
+use ptx::isa::{Dir, Op, Slot, Space, Ty, TyKind, Word};
 
 /// Operations that commute, each with its types; every pair has 64 bytes of its own.
 const COMMUTING: &[(&str, &[&str])] = &[
@@ -79,9 +79,14 @@ impl Generator<'_> {
         };
         let guard = self.guard();
         let Place { before, address } = place;
+        // A cache policy is any 64 bits here.
+        let policy = match mods.has(Word::L2CacheHint) {
+            true => format!(", {}", register(&mut self.random, 64)),
+            false => String::new(),
+        };
         let text = match write {
-            true => format!("{before}{guard}{} [{address}], {value};", spelled.head),
-            false => format!("{before}{guard}{} {value}, [{address}];", spelled.head),
+            true => format!("{before}{guard}{} [{address}], {value}{policy};", spelled.head),
+            false => format!("{before}{guard}{} {value}, [{address}]{policy};", spelled.head),
         };
         self.line(text);
     }

@@ -12,6 +12,7 @@ pub(super) fn add(o: &Operands<'_>) -> Bound {
     by_type! { o.ty()?;
         U16 | S16 => o.lift2(sem::add_u16),
         S32 => if o.has(Word::Sat) { o.lift2(sem::add_sat_s32) } else { o.lift2(sem::add_u32) },
+        U16x2 | S16x2 => o.lift2(sem::add_u16x2),
         U32 => o.lift2(sem::add_u32),
         U64 | S64 => o.lift2(sem::add_u64),
         F32 => float::rounded2_f32(o, sem::add_f32),
@@ -197,7 +198,9 @@ pub(super) fn min(o: &Operands<'_>) -> Bound {
         U16 => o.lift2(sem::min_u16),
         S16 => o.lift2(sem::min_s16),
         U32 => o.lift2(sem::min_u32),
-        S32 => o.lift2(sem::min_s32),
+        S32 => if o.has(Word::Relu) { o.lift2(sem::min_relu_s32) } else { o.lift2(sem::min_s32) },
+        U16x2 => o.lift2(sem::min_u16x2),
+        S16x2 => if o.has(Word::Relu) { o.lift2(sem::min_relu_s16x2) } else { o.lift2(sem::min_s16x2) },
         U64 => o.lift2(sem::min_u64),
         S64 => o.lift2(sem::min_s64),
         F32 => {
@@ -229,7 +232,9 @@ pub(super) fn max(o: &Operands<'_>) -> Bound {
         U16 => o.lift2(sem::max_u16),
         S16 => o.lift2(sem::max_s16),
         U32 => o.lift2(sem::max_u32),
-        S32 => o.lift2(sem::max_s32),
+        S32 => if o.has(Word::Relu) { o.lift2(sem::max_relu_s32) } else { o.lift2(sem::max_s32) },
+        U16x2 => o.lift2(sem::max_u16x2),
+        S16x2 => if o.has(Word::Relu) { o.lift2(sem::max_relu_s16x2) } else { o.lift2(sem::max_s16x2) },
         U64 => o.lift2(sem::max_u64),
         S64 => o.lift2(sem::max_s64),
         F32 => {
@@ -410,5 +415,34 @@ pub(super) fn madc(o: &Operands<'_>) -> Bound {
             S64 => carry_step(o, carry, sem::madc_hi_cc_s64),
         },
         Half::Wide => Err(Missing),
+    }
+}
+
+/// Whether the count is clamped; else it wraps around.
+fn clamps(o: &Operands<'_>) -> bool {
+    o.ignore(Slot::Mode);
+    o.mods().get(Slot::Mode) == Some(Word::Clamp)
+}
+
+pub(super) fn szext(o: &Operands<'_>) -> Bound {
+    let clamps = clamps(o);
+    by_type! { o.ty()?;
+        U32 => if clamps { o.lift2(sem::szext_clamp_u32) } else { o.lift2(sem::szext_wrap_u32) },
+        S32 => if clamps { o.lift2(sem::szext_clamp_s32) } else { o.lift2(sem::szext_wrap_s32) },
+    }
+}
+
+pub(super) fn bmsk(o: &Operands<'_>) -> Bound {
+    let clamps = clamps(o);
+    by_type! { o.ty()?; B32 => if clamps { o.lift2(sem::bmsk_clamp_b32) } else { o.lift2(sem::bmsk_wrap_b32) } }
+}
+
+pub(super) fn cvt_pack(o: &Operands<'_>) -> Bound {
+    o.look(|slot, word| matches!(word, Word::Pack | Word::Sat) || matches!(slot, Slot::Atype | Slot::Type));
+    by_type! { o.ty_in(Slot::Dtype).ok_or(Missing)?;
+        U16 => o.lift2(sem::cvt_pack_sat_u16_s32),
+        S16 => o.lift2(sem::cvt_pack_sat_s16_s32),
+        U8 => o.lift3(sem::cvt_pack_sat_u8_s32),
+        S8 => o.lift3(sem::cvt_pack_sat_s8_s32),
     }
 }

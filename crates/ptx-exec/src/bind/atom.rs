@@ -63,7 +63,7 @@ fn bind(o: &Operands<'_>) -> Bound {
 fn add_float(o: &Operands<'_>, access: Access, ty: Ty, noftz: bool) -> Bound {
     let add = sem::AtomOp::Add;
     // Half precision is written `.noftz`, the others never.
-    if noftz != (ty.bits() == 16 || ty == Ty::F16x2) {
+    if noftz != (ty.bits() == 16 || matches!(ty, Ty::F16x2 | Ty::Bf16x2)) {
         return Err(Missing);
     }
     super::by_type! { ty;
@@ -73,6 +73,8 @@ fn add_float(o: &Operands<'_>, access: Access, ty: Ty, noftz: bool) -> Bound {
         }),
         F16 => step::<u16>(o, access, add, |_, old, b, _| sem::atom_add_f16(old, b)),
         F16x2 => step::<u32>(o, access, add, |_, old, b, _| sem::atom_add_f16x2(old, b)),
+        Bf16 => step::<u16>(o, access, add, |_, old, b, _| sem::add_bf16(old, b)),
+        Bf16x2 => step::<u32>(o, access, add, |_, old, b, _| sem::add_bf16x2(old, b)),
     }
 }
 

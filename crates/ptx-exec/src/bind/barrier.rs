@@ -8,7 +8,9 @@ use ptx::isa::{BarRedOp, Op, Slot, Ty, Word};
 
 pub(super) fn barrier(o: &Operands<'_>, next: BlockId) -> Result<Barrier, Missing> {
     let aligned = o.has(Word::Aligned);
-    o.look(|slot, word| slot == Slot::Flag && matches!(word, Word::Sync | Word::Arrive | Word::Red));
+    o.look(|slot, word| {
+        slot == Slot::Flag && matches!(word, Word::Sync | Word::Arrive | Word::Red | Word::Cta)
+    });
     let id = value32(o.src_at(0)?)?;
     let count = if o.given(1) { Some(value32(o.src_at(1)?)?) } else { None };
     let kind = kind(o)?;

@@ -75,10 +75,10 @@ fn layout(o: &Operands<'_>, slot: Slot) -> Result<Layout, Missing> {
 /// Bits of what fragments and products take as an element: 32 bits of `.b1` at once.
 fn element_bits(ty: Ty) -> Result<u32, Missing> {
     super::by_type! { ty;
-        B1 | F32 | S32 => Ok(32),
+        B1 | F32 | S32 | Tf32 => Ok(32),
         S4 | U4 => Ok(4),
         S8 | U8 => Ok(8),
-        F16 => Ok(16),
+        F16 | Bf16 => Ok(16),
     }
 }
 
@@ -348,9 +348,7 @@ struct Types {
 fn multiply(o: &Operands<'_>) -> Bound {
     let ty = |slot| o.ty_in(slot).ok_or(Missing);
     let types = Types { d: ty(Slot::Dtype)?, a: ty(Slot::Atype)?, c: ty(Slot::Ctype)? };
-    if ty(Slot::Btype)? != types.a {
-        return Err(Missing);
-    }
+    let b_type = ty(Slot::Btype)?;
     let shape = shape(o)?;
     // The fragments of `wmma` do not depend on layouts; those of `mma` with 16 rows have but one.
     let (alayout, blayout) = (layout(o, Slot::Alayout)?, layout(o, Slot::Blayout)?);
@@ -365,7 +363,7 @@ fn multiply(o: &Operands<'_>) -> Bound {
     let (a, b) = if quads {
         (Fragment::quads(Matrix::A, 16, alayout), Fragment::quads(Matrix::B, 16, blayout))
     } else {
-        (tiled(o, 'a', Matrix::A, shape, types.a)?, tiled(o, 'b', Matrix::B, shape, types.a)?)
+        (tiled(o, 'a', Matrix::A, shape, types.a)?, tiled(o, 'b', Matrix::B, shape, b_type)?)
     };
     let product = Product {
         count: if quads { 4 } else { 1 },
@@ -378,12 +376,37 @@ fn multiply(o: &Operands<'_>) -> Bound {
         d: accumulator('d', types.d)?,
     };
     let clamp = o.has(Word::Satfinite);
+    if let (Some(a), Some(b)) = (integer(types.a), integer(b_type)) {
+        return multiply_int(o, product, &types, a, b, clamp);
+    }
+    if b_type != types.a {
+        return Err(Missing);
+    }
     super::by_type! { types.a;
         F16 => multiply_f16(o, product, &types, clamp),
-        S8 => multiply_int(o, product, &types, |bits| i32::from(bits as u8 as i8), clamp),
-        U8 | U4 => multiply_int(o, product, &types, |bits| bits as i32, clamp),
-        S4 => multiply_int(o, product, &types, |bits| (bits << 28) as i32 >> 28, clamp),
+        // A `.bf16` is the upper half of a single, and of a `.tf32` the lower bits do not count.
+        Bf16 => multiply_f32(o, product, &types, |bits| f32::from_bits(bits << 16)),
+        Tf32 => multiply_f32(o, product, &types, |bits| f32::from_bits(bits & 0xffff_e000)),
         B1 => multiply_b1(o, product, &types, clamp),
+    }
+}
+
+/// What makes an integer element of its bits.
+fn integer(ty: Ty) -> Option<fn(u32) -> i32> {
+    let made: Result<fn(u32) -> i32, Missing> = super::by_type! { ty;
+        S8 => Ok((|bits| i32::from(bits as u8 as i8)) as fn(u32) -> i32),
+        U8 | U4 => Ok((|bits| bits as i32) as fn(u32) -> i32),
+        S4 => Ok((|bits| (bits << 28) as i32 >> 28) as fn(u32) -> i32),
+    };
+    made.ok()
+}
+
+fn multiply_f32(o: &Operands<'_>, product: Product, types: &Types, value: fn(u32) -> f32) -> Bound {
+    match (types.d, types.c) {
+        (Ty::F32, Ty::F32) => {
+            step(o, product, (value, value), |c, a, b| sem::mma_f32(f32::from_bits(c), a, b).to_bits())
+        }
+        _ => Err(Missing),
     }
 }
 
@@ -393,23 +416,34 @@ fn multiply_f16(o: &Operands<'_>, product: Product, types: &Types, clamp: bool) 
     let f16_of = move |d: u16| u32::from(if clamp { sem::satfinite_f16(d) } else { d });
     match (types.d, types.c) {
         (Ty::F32, Ty::F32) => {
-            step(o, product, a, move |c, a, b| f32_of(sem::mma_f32_f32(f32::from_bits(c), a, b)))
+            step(o, product, (a, a), move |c, a, b| f32_of(sem::mma_f32_f32(f32::from_bits(c), a, b)))
         }
-        (Ty::F32, Ty::F16) => step(o, product, a, move |c, a, b| f32_of(sem::mma_f32_f16(c as u16, a, b))),
+        (Ty::F32, Ty::F16) => {
+            step(o, product, (a, a), move |c, a, b| f32_of(sem::mma_f32_f16(c as u16, a, b)))
+        }
         (Ty::F16, Ty::F32) => {
-            step(o, product, a, move |c, a, b| f16_of(sem::mma_f16_f32(f32::from_bits(c), a, b)))
+            step(o, product, (a, a), move |c, a, b| f16_of(sem::mma_f16_f32(f32::from_bits(c), a, b)))
         }
-        (Ty::F16, Ty::F16) => step(o, product, a, move |c, a, b| f16_of(sem::mma_f16_f16(c as u16, a, b))),
+        (Ty::F16, Ty::F16) => {
+            step(o, product, (a, a), move |c, a, b| f16_of(sem::mma_f16_f16(c as u16, a, b)))
+        }
         _ => Err(Missing),
     }
 }
 
-fn multiply_int(o: &Operands<'_>, product: Product, types: &Types, a: fn(u32) -> i32, clamp: bool) -> Bound {
+fn multiply_int(
+    o: &Operands<'_>,
+    product: Product,
+    types: &Types,
+    a: fn(u32) -> i32,
+    b: fn(u32) -> i32,
+    clamp: bool,
+) -> Bound {
     match (types.d, types.c) {
         (Ty::S32, Ty::S32) if clamp => {
-            step(o, product, a, |c, a, b| sem::mma_satfinite_s32(c as i32, a, b) as u32)
+            step(o, product, (a, b), |c, a, b| sem::mma_satfinite_s32(c as i32, a, b) as u32)
         }
-        (Ty::S32, Ty::S32) => step(o, product, a, |c, a, b| sem::mma_s32(c as i32, a, b) as u32),
+        (Ty::S32, Ty::S32) => step(o, product, (a, b), |c, a, b| sem::mma_s32(c as i32, a, b) as u32),
         _ => Err(Missing),
     }
 }
@@ -417,17 +451,22 @@ fn multiply_int(o: &Operands<'_>, product: Product, types: &Types, a: fn(u32) ->
 fn multiply_b1(o: &Operands<'_>, product: Product, types: &Types, clamp: bool) -> Bound {
     match (types.d, types.c) {
         (Ty::S32, Ty::S32) if !clamp && o.has(Word::Xor) && o.has(Word::Popc) => {
-            step(o, product, |bits| bits, |c, a, b| sem::mma_xor_popc_s32(c as i32, a, b) as u32)
+            step(o, product, (|bits| bits, |bits| bits), |c, a, b| {
+                sem::mma_xor_popc_s32(c as i32, a, b) as u32
+            })
         }
         _ => Err(Missing),
     }
 }
 
-/// The step that computes every element of D by `f(c, row of A, column of B)`; `value` makes an element of A or B of its bits.
+/// The step that computes every element of D by `f(c, row of A, column of B)`; the values make elements of A and of B of their bits.
 fn step<T: Copy + Default>(
     o: &Operands<'_>,
     product: Product,
-    value: impl Fn(u32) -> T + Copy + Send + Sync + 'static,
+    (value_a, value_b): (
+        impl Fn(u32) -> T + Copy + Send + Sync + 'static,
+        impl Fn(u32) -> T + Copy + Send + Sync + 'static,
+    ),
     f: impl Fn(u32, &[T], &[T]) -> u32 + Send + Sync + 'static,
 ) -> Bound {
     let (first_b, first_c) = (product.a.registers(), product.a.registers() + product.b.registers());
@@ -439,8 +478,8 @@ fn step<T: Copy + Default>(
         whole_warp(exec.mask)?;
         let inputs = Inputs::of(exec);
         let Product { count, m, n, k, .. } = product;
-        let left = product.a.gather(&read(&a, inputs)[..a.len()], value);
-        let right = product.b.gather(&read(&b, inputs)[..b.len()], value);
+        let left = product.a.gather(&read(&a, inputs)[..a.len()], value_a);
+        let right = product.b.gather(&read(&b, inputs)[..b.len()], value_b);
         let sums = product.c.gather(&read(&c, inputs)[..c.len()], |bits| bits);
         let mut results = [0; MOST];
         for i in 0..count * m {

@@ -78,7 +78,8 @@ pub(super) fn sem_of(o: &Operands<'_>) -> Sem {
 
 fn access(o: &Operands<'_>) -> Result<(Access, Ty, usize), Missing> {
     let access = Access { space: space_of(o, 0), sem: sem_of(o) };
-    o.ignore(Slot::Cop);
+    o.look(|slot, _| matches!(slot, Slot::Cop | Slot::Evict | Slot::Fetch));
+    o.ignore_word(Word::L2CacheHint);
     o.look(|_, word| matches!(word, Word::V2 | Word::V4 | Word::V8));
     Ok((access, o.ty()?, usize::from(o.mods().vec())))
 }
@@ -147,6 +148,7 @@ fn load_word(address: Address, target: usize, access: Access) -> StepFn {
 
 fn load<V: Stored, const N: usize>(o: &Operands<'_>, access: Access) -> Bound {
     let address = o.address(0)?;
+    policy(o, 1)?;
     let targets = elements::<_, N>(|i| o.dst::<V>(i))?;
     if let (1, 32, RegClass::R32, Target::Reg(target)) =
         (N, 8 * size_of::<V::Cell>(), <V::Slot as RegSlot>::CLASS, &targets[0])
@@ -201,6 +203,7 @@ pub(super) fn st(o: &Operands<'_>) -> Bound {
 fn store<V: Stored, const N: usize>(o: &Operands<'_>, access: Access) -> Bound {
     let address = o.address(0)?;
     let values = elements::<_, N>(|i| o.src::<V>(1 + i))?;
+    policy(o, 1 + N)?;
     Ok(Box::new(move |exec: &mut Exec<'_>| {
         let Exec { mask, regs, warp, mem, frame, .. } = exec;
         let inputs = Inputs { regs, warp, frame: *frame };
@@ -229,8 +232,19 @@ fn elements<T, const N: usize>(make: impl Fn(usize) -> Result<T, Missing>) -> Re
     all.try_into().map_err(|_| Missing)
 }
 
+/// Looks at the cache policy behind the other operands, which changes nothing.
+fn policy(o: &Operands<'_>, at: usize) -> Result<(), Missing> {
+    if o.mods().has(Word::L2CacheHint) {
+        o.src_at(at)?;
+    }
+    Ok(())
+}
+
 pub(super) fn prefetch(o: &Operands<'_>) -> Bound {
-    o.look(|slot, word| matches!(slot, Slot::Ss | Slot::Level) || matches!(word, Word::L1 | Word::L2));
+    o.look(|slot, word| {
+        matches!(slot, Slot::Ss | Slot::Level | Slot::Evict)
+            || matches!(word, Word::L1 | Word::L2 | Word::Global)
+    });
     o.address(0)?;
     // There is no cache to bring a line to; an address that nothing lies at is no fault either.
     Ok(super::no_effect())

@@ -10,10 +10,18 @@ use crate::lanes::lanes_of;
 use crate::lift::Inputs;
 use crate::trap::{Fault, FaultKind};
 use ptx::ir::Src;
-use ptx::isa::{Ty, Word};
+use ptx::isa::{Slot, Ty, Word};
 
 pub(super) fn fence(o: &Operands<'_>) -> Bound {
     let sem = sem_of(o);
+    // Every access goes to the memory itself, by whatever path.
+    o.look(|slot, word| {
+        slot == Slot::Ss
+            || matches!(
+                word,
+                Word::Proxy | Word::Alias | Word::Async | Word::MbarrierInit | Word::Release | Word::Cluster
+            )
+    });
     Ok(Box::new(move |exec: &mut Exec<'_>| {
         exec.mem.fence(sem);
         Ok(())

@@ -8,6 +8,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod arith;
+mod asynchronous;
 mod atom;
 mod barrier;
 mod brain;
@@ -457,6 +458,8 @@ fn step(o: &Operands<'_>) -> Bound {
         | Op::MatchAny
         | Op::MatchAll
         | Op::BarWarpSync
+        | Op::ReduxSync
+        | Op::ElectSync
         | Op::BarSync
         | Op::BarArrive
         | Op::BarRed
@@ -475,14 +478,23 @@ fn step(o: &Operands<'_>) -> Bound {
         Op::Sured => surface::sured(o),
 
         // Instructions later than PTX 6.4.
-        Op::Szext
-        | Op::Bmsk
-        | Op::CvtPack
-        | Op::CpAsync
-        | Op::CpAsyncCommitGroup
+        Op::Szext => arith::szext(o),
+        Op::Bmsk => arith::bmsk(o),
+        Op::CvtPack => arith::cvt_pack(o),
+        Op::CpAsync => asynchronous::copy(o),
+        Op::CpAsyncCommitGroup
         | Op::CpAsyncWaitGroup
         | Op::CpAsyncWaitAll
-        | Op::ReduxSync
-        | Op::ElectSync => Err(Missing),
+        | Op::Applypriority
+        | Op::Discard
+        | Op::Griddepcontrol => asynchronous::nothing(o),
+        Op::Createpolicy => asynchronous::policy(o),
+        Op::CpAsyncMbarrierArrive => asynchronous::copies_arrive(o),
+        Op::MbarrierInit => asynchronous::init(o, true),
+        Op::MbarrierInval => asynchronous::init(o, false),
+        Op::MbarrierArrive => asynchronous::arrive(o, ptx_sem::mbarrier_arrive),
+        Op::MbarrierArriveDrop => asynchronous::arrive(o, ptx_sem::mbarrier_arrive_drop),
+        Op::MbarrierTestWait => asynchronous::test_wait(o),
+        Op::MbarrierPendingCount => asynchronous::pending_count(o),
     }
 }

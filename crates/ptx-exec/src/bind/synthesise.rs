@@ -64,7 +64,9 @@ pub(super) enum Shape {
 pub(super) fn shape(op: Op) -> Shape {
     if matches!(op, Op::Bra | Op::BrxIdx | Op::Call | Op::CallIndirect | Op::Ret | Op::Exit) {
         Shape::Flow
-    } else if matches!(op, Op::ShflSync | Op::VoteSync | Op::MatchAny | Op::MatchAll | Op::BarWarpSync) {
+    } else if matches!(op, Op::ShflSync | Op::VoteSync | Op::MatchAny | Op::MatchAll | Op::BarWarpSync)
+        || matches!(op, Op::ReduxSync | Op::ElectSync)
+    {
         Shape::WarpSync
     } else if matches!(op, Op::BarSync | Op::BarArrive | Op::BarRed) {
         Shape::Barrier

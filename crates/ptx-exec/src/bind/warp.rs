@@ -96,6 +96,10 @@ pub(super) fn sync(o: &Operands<'_>, next: BlockId) -> Result<WarpSync, Missing>
         matching(o, next, Box::new(match_all))
     } else if op == Op::BarWarpSync {
         bar_warp_sync(o, next)
+    } else if op == Op::ReduxSync {
+        redux(o, next)
+    } else if op == Op::ElectSync {
+        elect(o, next)
     } else {
         Err(Missing)
     }
@@ -194,6 +198,48 @@ fn bar_warp_sync(o: &Operands<'_>, next: BlockId) -> Result<WarpSync, Missing> {
         read: Box::new(|_| SyncIn::default()),
         combine: Box::new(|_, _| SyncOut::default()),
         write: Box::new(|_, _, _| {}),
+        next,
+    })
+}
+
+/// `redux.sync`: the values of all members combined.
+fn redux(o: &Operands<'_>, next: BlockId) -> Result<WarpSync, Missing> {
+    let words = |w| matches!(w, Word::Add | Word::Min | Word::Max | Word::And | Word::Or | Word::Xor);
+    let op = super::atom::sem_op(o.ask(Slot::Op, words, |mods| mods.atom_op())?);
+    let meaning: fn(sem::AtomOp, u32, u32) -> u32 = super::by_type! { o.ty()?;
+        B32 | U32 => Ok((|op, x, y| sem::atom_u32(op, x, y, 0)) as fn(sem::AtomOp, u32, u32) -> u32),
+        S32 => Ok((|op, x, y| sem::atom_s32(op, x as i32, y as i32, 0) as u32) as fn(sem::AtomOp, u32, u32) -> u32),
+    }?;
+    let (a, d) = (lanes64(o.src_at(0)?)?, o.dst::<u32>(0)?);
+    Ok(WarpSync {
+        key: key(o.inst),
+        members: value32(o.src_at(1)?)?,
+        read: Box::new(move |regs| SyncIn { a: a(regs), ..SyncIn::default() }),
+        combine: Box::new(move |mask, sources| {
+            let values = lanes_of(mask).map(|lane| sources.a.0[lane] as u32);
+            let all = values.reduce(|x, y| meaning(op, x, y)).unwrap_or(0);
+            SyncOut { d: Lane::splat(all.into()), p: 0 }
+        }),
+        write: Box::new(move |regs, mask, out| d.write(regs, mask, &low(out))),
+        next,
+    })
+}
+
+/// `elect.sync`: the lowest member (the manual: one of them, always the same).
+fn elect(o: &Operands<'_>, next: BlockId) -> Result<WarpSync, Missing> {
+    let (d, p) = (o.dst::<u32>(0)?, o.pred_dst(1)?);
+    Ok(WarpSync {
+        key: key(o.inst),
+        members: value32(o.src_at(0)?)?,
+        read: Box::new(|_| SyncIn::default()),
+        combine: Box::new(|mask, _| SyncOut {
+            d: Lane::splat(mask.trailing_zeros().into()),
+            p: mask & mask.wrapping_neg(),
+        }),
+        write: Box::new(move |regs, mask, out| {
+            d.write(regs, mask, &low(out));
+            p.write(regs, mask, out.p);
+        }),
         next,
     })
 }

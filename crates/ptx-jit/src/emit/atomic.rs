@@ -46,7 +46,7 @@ pub(crate) fn is_native(mods: &ptx::isa::Mods) -> bool {
     let Some(op) = mods.atom_op() else { return false };
     let ty = mods.ty();
     let number = ty == Ty::F32 || ty == Ty::F64;
-    let sized = matches!(ty.bits(), 32 | 64) && ty != Ty::F16x2;
+    let sized = matches!(ty.bits(), 32 | 64) && !matches!(ty, Ty::F16x2 | Ty::Bf16x2);
     // Which memory a generic address leads to decides whether a sum is flushed.
     let known = ty != Ty::F32 || mods.space() != Space::Generic;
     sized

@@ -302,10 +302,10 @@ impl Emit<'_> {
         true
     }
 
-    /// The sources behind the address, of a chunk.
+    /// The values behind the address, of a chunk; not the cache policy that may follow them.
     fn values(&mut self, inst: &Inst, op: &Op, chunk: u32, mut next: usize) -> Option<Vec<Value>> {
         let mut values = Vec::new();
-        for src in inst.srcs.get(1..)? {
+        for src in inst.srcs.get(1..=usize::from(inst.mods.vec()))? {
             let ty = self.b.vec(self.int(64), self.width);
             values.push(match self.operand(src, op, &mut next, Lanes::Chunk(chunk), inst)? {
                 Operand::Value(value) => value,

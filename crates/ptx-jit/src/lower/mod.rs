@@ -209,7 +209,13 @@ fn choose_op(q: &Query<'_>) -> Option<Lowering> {
         Op::Ex2 => approx::ex2(q),
 
         // What is rare.
-        Op::Tanh | Op::Fns | Op::Szext | Op::Bmsk | Op::CvtPack => None,
+        Op::Tanh
+        | Op::Fns
+        | Op::Szext
+        | Op::Bmsk
+        | Op::CvtPack
+        | Op::Createpolicy
+        | Op::MbarrierPendingCount => None,
 
         Op::Vadd | Op::Vsub | Op::Vabsdiff | Op::Vmin | Op::Vmax | Op::Vshl | Op::Vshr | Op::Vset => {
             video::scalar(q)
@@ -267,6 +273,15 @@ fn choose_op(q: &Query<'_>) -> Option<Lowering> {
         | Op::Activemask
         | Op::ReduxSync
         | Op::ElectSync
+        | Op::Applypriority
+        | Op::Discard
+        | Op::Griddepcontrol
+        | Op::MbarrierInit
+        | Op::MbarrierInval
+        | Op::MbarrierArrive
+        | Op::MbarrierArriveDrop
+        | Op::MbarrierTestWait
+        | Op::CpAsyncMbarrierArrive
         | Op::WmmaLoad
         | Op::WmmaStore
         | Op::WmmaMma

@@ -13,6 +13,7 @@ mod half;
 mod int;
 mod logic;
 mod matrix;
+mod newer;
 mod oracle;
 mod values;
 mod video;

@@ -44,3 +44,11 @@ fn integer_products_wrap_or_clamp_once() {
     assert_eq!(mma_s32(5, &[1, 2, 3], &[4, -5, 6]), 5 + 4 - 10 + 18);
     assert_eq!(mma_xor_popc_s32(-1, &[0xff, 0, 0, 1], &[0x0f, 0, u32::MAX, 1]), -1 + 4 + 32);
 }
+
+#[test]
+fn products_of_singles() {
+    assert_eq!(mma_f32(0.5, &[1.0, 2.0, -3.0], &[4.0, 0.25, 0.5]), 3.5);
+    // Exact products are summed in more than single precision: 2^30 + 1 - 2^30.
+    assert_eq!(mma_f32(1.0, &[32768.0, 32768.0], &[32768.0, -32768.0]), 1.0);
+    assert_eq!(mma_f32(0.0, &[f32::INFINITY], &[0.0]).to_bits(), 0x7fff_ffff);
+}

@@ -474,7 +474,7 @@ fn kind(inst: &Inst) -> Kind {
         | Op::Fma | Op::Rcp | Op::Sqrt | Op::Rsqrt | Op::Sin | Op::Cos | Op::Lg2 | Op::Ex2 | Op::Tanh | Op::Set
         | Op::Setp | Op::Selp | Op::Slct | Op::And | Op::Or | Op::Xor | Op::Not | Op::Cnot | Op::Lop3 | Op::Shf
         | Op::Shl | Op::Shr | Op::Mov | Op::MovPack | Op::MovUnpack | Op::MovVec | Op::Prmt | Op::Isspacep | Op::Cvt
-        | Op::CvtPack | Op::Vadd | Op::Vsub | Op::Vabsdiff | Op::Vmin | Op::Vmax | Op::Vshl | Op::Vshr | Op::Vmad
+        | Op::CvtPack | Op::Createpolicy | Op::MbarrierPendingCount | Op::Vadd | Op::Vsub | Op::Vabsdiff | Op::Vmin | Op::Vmax | Op::Vshl | Op::Vshr | Op::Vmad
         | Op::Vset | Op::Vadd2 | Op::Vsub2 | Op::Vavrg2 | Op::Vabsdiff2 | Op::Vmin2 | Op::Vmax2 | Op::Vset2
         | Op::Vadd4 | Op::Vsub4 | Op::Vavrg4 | Op::Vabsdiff4 | Op::Vmin4 | Op::Vmax4 | Op::Vset4 => Kind::Pure,
         // The generic address of a local variable may differ from lane to lane.
@@ -491,12 +491,13 @@ fn kind(inst: &Inst) -> Kind {
         Op::VoteSync | Op::MatchAll | Op::ReduxSync | Op::MatchAny | Op::ElectSync | Op::Shfl | Op::ShflSync
         // They read the carry flag, which is not followed.
         | Op::Addc | Op::Subc | Op::Madc
-        | Op::Atom | Op::Suld | Op::WmmaLoad | Op::WmmaMma | Op::Mma | Op::Ldmatrix => Kind::Varying,
+        | Op::Atom | Op::MbarrierArrive | Op::MbarrierArriveDrop | Op::MbarrierTestWait | Op::Suld | Op::WmmaLoad | Op::WmmaMma | Op::Mma | Op::Ldmatrix => Kind::Varying,
         // Without results.
         Op::St | Op::Prefetch | Op::Prefetchu | Op::CpAsync | Op::CpAsyncCommitGroup | Op::CpAsyncWaitGroup
         | Op::CpAsyncWaitAll | Op::Sust | Op::Sured | Op::Bra | Op::BrxIdx | Op::Call | Op::CallIndirect | Op::Ret
         | Op::Exit | Op::BarSync | Op::BarArrive | Op::BarWarpSync | Op::Membar | Op::Fence | Op::Red
-        | Op::WmmaStore | Op::Brkpt | Op::Nanosleep | Op::Pmevent | Op::Trap => Kind::Varying,
+        | Op::WmmaStore | Op::Applypriority | Op::Discard | Op::Griddepcontrol | Op::MbarrierInit | Op::MbarrierInval
+        | Op::CpAsyncMbarrierArrive | Op::Brkpt | Op::Nanosleep | Op::Pmevent | Op::Trap => Kind::Varying,
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) fn operands<'a>(
             | Rule::PackSizes => {}
             Rule::AddressSize => address_size(body, site),
             Rule::BarrierCount => barrier_count(body, site, inst, written),
+            Rule::CopySize => copy_size(body, site, inst, written),
             Rule::SimdConstant => simd_constant(body, inst, written),
             Rule::ClampGiven => clamp_given(body, site),
             Rule::BracketsGiven | Rule::RndGiven => {
@@ -113,6 +114,18 @@ fn barrier_count(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, w
             _ => continue,
         };
         error(body, Code::ImmediateOutOfRange, place(site, written, index), &text, "9.7.12.1");
+    }
+}
+
+/// An asynchronous copy is of 4, 8 or 16 bytes.
+fn copy_size(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, written: &[Written<'_>]) {
+    let form = inst.row.form();
+    let Some(index) = form.operands.iter().position(|operand| operand.name == "size") else { return };
+    if let Some(Operand::Imm(bytes)) = inst.operands.get(index)
+        && !matches!(bytes, 4 | 8 | 16)
+    {
+        let text = format!("{bytes} bytes cannot be copied at once; 4, 8 and 16 can");
+        error(body, Code::ImmediateOutOfRange, place(site, written, index), &text, form.row.section);
     }
 }
 

@@ -62,6 +62,6 @@ pub(crate) fn flow(op: Op) -> Flow {
         | Op::Vsub | Op::Vabsdiff | Op::Vmin | Op::Vmax | Op::Vshl | Op::Vshr | Op::Vmad | Op::Vset
         | Op::Vadd2 | Op::Vsub2 | Op::Vavrg2 | Op::Vabsdiff2 | Op::Vmin2 | Op::Vmax2 | Op::Vset2 | Op::Vadd4
         | Op::Vsub4 | Op::Vavrg4 | Op::Vabsdiff4 | Op::Vmin4 | Op::Vmax4 | Op::Vset4 | Op::Brkpt
-        | Op::Nanosleep | Op::Pmevent | Op::Trap => Flow::Straight,
+        | Op::Nanosleep | Op::Pmevent | Op::Trap | Op::Createpolicy | Op::Applypriority | Op::Discard | Op::Griddepcontrol | Op::MbarrierInit | Op::MbarrierInval | Op::MbarrierArrive | Op::MbarrierArriveDrop | Op::MbarrierTestWait | Op::MbarrierPendingCount | Op::CpAsyncMbarrierArrive => Flow::Straight,
     }
 }

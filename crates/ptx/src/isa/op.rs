@@ -43,7 +43,8 @@ ops! {
     Mov "mov" MovPack "mov (pack)" MovUnpack "mov (unpack)" MovVec "mov (vector)" Shfl "shfl" ShflSync "shfl.sync" Prmt "prmt"
     Ld "ld" LdNc "ld.global.nc" Ldu "ldu" St "st" Prefetch "prefetch" Prefetchu "prefetchu" Isspacep "isspacep"
     Cvta "cvta" CvtaTo "cvta.to" Cvt "cvt" CvtPack "cvt.pack" CpAsync "cp.async" CpAsyncCommitGroup "cp.async.commit_group"
-    CpAsyncWaitGroup "cp.async.wait_group" CpAsyncWaitAll "cp.async.wait_all"
+    CpAsyncWaitGroup "cp.async.wait_group" CpAsyncWaitAll "cp.async.wait_all" Createpolicy "createpolicy"
+    Applypriority "applypriority" Discard "discard"
     // §9.7.9 textures
     Tex "tex" Tld4 "tld4" Txq "txq" Istypep "istypep"
     // §9.7.10 surfaces
@@ -53,7 +54,10 @@ ops! {
     // §9.7.12 synchronisation and communication
     BarSync "barrier.sync" BarArrive "barrier.arrive" BarRed "barrier.red" BarWarpSync "bar.warp.sync" Membar "membar" Fence "fence"
     Atom "atom" Red "red" Vote "vote" VoteSync "vote.sync" MatchAny "match.any" MatchAll "match.all" Activemask "activemask"
-    ReduxSync "redux.sync" ElectSync "elect.sync"
+    ReduxSync "redux.sync" ElectSync "elect.sync" Griddepcontrol "griddepcontrol"
+    MbarrierInit "mbarrier.init" MbarrierInval "mbarrier.inval" MbarrierArrive "mbarrier.arrive"
+    MbarrierArriveDrop "mbarrier.arrive_drop" MbarrierTestWait "mbarrier.test_wait"
+    MbarrierPendingCount "mbarrier.pending_count" CpAsyncMbarrierArrive "cp.async.mbarrier.arrive"
     // §9.7.13 matrices
     WmmaLoad "wmma.load" WmmaStore "wmma.store" WmmaMma "wmma.mma" Mma "mma" Ldmatrix "ldmatrix"
     // §9.7.14 video

@@ -143,6 +143,8 @@ pub enum Rule {
     AddressSize,
     /// A constant thread count is a positive multiple of the warp size; the barrier number is at most 15. §9.7.12.1, A123.
     BarrierCount,
+    /// An asynchronous copy is of 4, 8 or 16 bytes. `cp.async` of the current manual.
+    CopySize,
     /// Either the product or `c` may be negated. §9.7.15.3, V26.
     VmadNegation,
     /// Constants as operands: accepted with a warning, as ptxas refuses them in SIMD video instructions. V13.

@@ -24,6 +24,7 @@ pub fn mods_error(rule: Rule, mods: &Mods) -> Option<String> {
         | Rule::PackSizes
         | Rule::AddressSize
         | Rule::BarrierCount
+        | Rule::CopySize
         | Rule::VmadNegation
         | Rule::ClampGiven
         | Rule::SimdConstant
@@ -182,6 +183,7 @@ pub(super) fn operands_error(
         | Rule::PackSizes
         | Rule::AddressSize
         | Rule::BarrierCount
+        | Rule::CopySize
         | Rule::ClampGiven
         | Rule::SimdConstant
         | Rule::RndGiven

@@ -83,6 +83,13 @@ words! {
     // video, §9.7.14
     Po "po" Shr7 "shr7" Shr15 "shr15"
     // forms later than PTX 6.4
+    Init "init" Inval "inval" ArriveDrop "arrive_drop" TestWait "test_wait" TryWait "try_wait" Parity "parity"
+    PendingCount "pending_count" NoComplete "noComplete" Mbarrier "mbarrier" Noinc "noinc" MbarrierInit "mbarrier_init"
+    LaunchDependents "launch_dependents" Fractional "fractional" Range "range" Cvt "cvt"
+    L1EvictNormal "L1::evict_normal" L1EvictUnchanged "L1::evict_unchanged" L1EvictFirst "L1::evict_first"
+    L1EvictLast "L1::evict_last" L1NoAllocate "L1::no_allocate" L2EvictNormal "L2::evict_normal"
+    L2EvictUnchanged "L2::evict_unchanged" L2EvictFirst "L2::evict_first" L2EvictLast "L2::evict_last"
+    L2CacheHint "L2::cache_hint" L2Prefetch64 "L2::64B" L2Prefetch128 "L2::128B" L2Prefetch256 "L2::256B"
     Pack "pack" CommitGroup "commit_group" WaitGroup "wait_group" WaitAll "wait_all"
 }
 
@@ -153,7 +160,7 @@ slots! {
     Cop "cop": "Cache operator.";
     Vec "vec": "Number of vector elements.";
     Direction "dir": "Direction of a funnel shift.";
-    Mode "mode": "A mode proper to the instruction (halves of a product, `shfl`, `vote`, `prmt`, `shf`, `vshl`, ...).";
+    Mode "mode" "action": "A mode proper to the instruction (halves of a product, `shfl`, `vote`, `prmt`, `shf`, `vshl`, ...).";
     Op "op": "An operation proper to the instruction (`atom`, `red`, `testp`, `barrier.red`, `sured`).";
     Secop "secop" "op2": "Secondary operation of a video instruction.";
     Scale "scale": "Scaling of `vmad`.";
@@ -169,4 +176,7 @@ slots! {
     Matrix "matrix": "Which matrix `wmma.load` loads.";
     Level "level": "Cache level.";
     Num "num": "How many matrices `ldmatrix` loads.";
+    Evict "evict": "How soon a cache line may be evicted.";
+    Second "secondary": "How soon the lines may be evicted that a cache policy does not select.";
+    Fetch "fetch": "How much is fetched ahead into the cache.";
 }

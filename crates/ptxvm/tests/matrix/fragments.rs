@@ -182,6 +182,7 @@ fn mma_m8n8k4_has_the_fragments_of_the_manual() {
 
 /// The way in which compilers feed `mma` with 16 rows: `ldmatrix` takes A by rows, and B by rows transposed; lane l then has
 /// rows l / 4 and l / 4 + 8 of D, columns 2 * (l mod 4) and the next.
+// covers: new.mma.f16 new.ldmatrix
 #[test]
 fn ldmatrix_feeds_mma_with_16_rows() {
     let vm = Vm::new().expect("a machine");

@@ -5,6 +5,7 @@
 
 use super::row::Row;
 
+mod asynchronous;
 mod bfloat;
 mod compare;
 mod control;
@@ -12,6 +13,7 @@ mod data;
 mod extended;
 mod float;
 mod half;
+mod hint;
 mod integer;
 mod logic;
 mod matrix;
@@ -24,7 +26,7 @@ mod video;
 
 /// Every row, section by section.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    let sections: [&'static [Row]; 15] = [
+    let sections: [&'static [Row]; 17] = [
         integer::ROWS,
         extended::ROWS,
         float::ROWS,
@@ -39,6 +41,8 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         matrix::ROWS,
         misc::ROWS,
         bfloat::ROWS,
+        hint::ROWS,
+        asynchronous::ROWS,
         newer::ROWS,
     ];
     sections.into_iter().flatten().chain(video::ROWS.iter().copied().flatten())

@@ -590,9 +590,9 @@ fn explanations() {
         "operand `p` is a pair `d|p`: a register of type `.pred`",
     );
     explained(
-        "mbarrier.init.shared.b64 [a], b",
-        "ptxvm does not implement `mbarrier.init.shared.b64`",
-        "PTX 7.0 introduced `mbarrier` (barriers in memory)",
+        "wgmma.fence.sync.aligned",
+        "ptxvm does not implement `wgmma.fence.sync.aligned`",
+        "PTX 8.0 introduced `wgmma` (matrix operations of a warpgroup)",
     );
     explained(
         "fma.rn.f32x2 d, a, b, c",

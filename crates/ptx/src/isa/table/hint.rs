@@ -1,0 +1,55 @@
+//! What tells caches how data will be used, after PTX 6.4. Sections are those of the current manual.
+//!
+//! Invariant: see [`super`]. None of it changes a result. Loads and stores with such hints are rows of their own, so that those without
+//! keep their spellings: one has an eviction priority, an amount to fetch, or a policy.
+
+use super::common::MEM;
+use crate::isa::op::Op;
+use crate::isa::row::Class::{Lane, Memory};
+use crate::isa::row::{Row, Rule, row, s};
+
+const EVICT: &str = "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate";
+const FETCH: &str = "L2::64B L2::128B L2::256B@7.4,sm_80";
+const VEC: &str = "v2 v4";
+const LD: &str = "d:=>type*vec a:addr(ss)";
+const LD_POLICY: &str = "d:=>type*vec a:addr(ss) policy:b64";
+const NC: &str = "d:=>type*vec a:addr(global)";
+const NC_POLICY: &str = "d:=>type*vec a:addr(global) policy:b64";
+const ST: &str = "a:addr(ss) b:>type*vec";
+const ST_POLICY: &str = "a:addr(ss) b:>type*vec policy:b64";
+const PRIMARY: &str = "L2::evict_last L2::evict_normal L2::evict_first L2::evict_unchanged";
+const SECONDARY: &str = "L2::evict_first L2::evict_unchanged";
+const SM_80: &str = "7.4 sm_80";
+const RULES: &[Rule] = &[Rule::Vec128, Rule::ParamAccess];
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    row(Op::Ld,   "ld{.ss}.evict{.fetch}{.vec}.type d, [a]",                        &[s("ss", "global"), s("evict", EVICT), s("fetch", FETCH), s("vec", VEC), s("type", MEM)], LD, "7.4 sm_70", Memory, "9.7.9.8", &["new.ld.hint"],
+        "loads, with an eviction priority").rules(RULES),
+    row(Op::Ld,   "ld{.ss}.fetch{.vec}.type d, [a]",                                &[s("ss", "global"), s("fetch", FETCH), s("vec", VEC), s("type", MEM)], LD, "7.4 sm_75", Memory, "9.7.9.8", &["new.ld.hint"],
+        "loads, and fetches ahead").rules(RULES),
+    row(Op::Ld,   "ld{.ss}{.evict}.L2::cache_hint{.fetch}{.vec}.type d, [a], policy", &[s("ss", "global"), s("evict", EVICT), s("fetch", FETCH), s("vec", VEC), s("type", MEM)], LD_POLICY, SM_80, Memory, "9.7.9.8", &["new.ld.hint"],
+        "loads, with a cache policy").rules(RULES),
+    row(Op::LdNc, "ld.global.nc.evict{.fetch}{.vec}.type d, [a]",                   &[s("evict", EVICT), s("fetch", FETCH), s("vec", VEC), s("type", MEM)], NC, "7.4 sm_70", Memory, "9.7.9.9", &["new.ld.nc.hint"],
+        "loads data that nothing writes while the kernel runs, with an eviction priority").rules(RULES),
+    row(Op::LdNc, "ld.global.nc.fetch{.vec}.type d, [a]",                           &[s("fetch", FETCH), s("vec", VEC), s("type", MEM)], NC, "7.4 sm_75", Memory, "9.7.9.9", &["new.ld.nc.hint"],
+        "loads data that nothing writes while the kernel runs, and fetches ahead").rules(RULES),
+    row(Op::LdNc, "ld.global.nc{.evict}.L2::cache_hint{.fetch}{.vec}.type d, [a], policy", &[s("evict", EVICT), s("fetch", FETCH), s("vec", VEC), s("type", MEM)], NC_POLICY, SM_80, Memory, "9.7.9.9", &["new.ld.nc.hint"],
+        "loads data that nothing writes while the kernel runs, with a cache policy").rules(RULES),
+    row(Op::St,   "st{.ss}.evict{.vec}.type [a], b",                                &[s("ss", "global"), s("evict", EVICT), s("vec", VEC), s("type", MEM)], ST, "7.4 sm_70", Memory, "9.7.9.11", &["new.st.hint"],
+        "stores, with an eviction priority").rules(RULES),
+    row(Op::St,   "st{.ss}{.evict}.L2::cache_hint{.vec}.type [a], b, policy",       &[s("ss", "global"), s("evict", EVICT), s("vec", VEC), s("type", MEM)], ST_POLICY, SM_80, Memory, "9.7.9.11", &["new.st.hint"],
+        "stores, with a cache policy").rules(RULES),
+    row(Op::Prefetch, "prefetch.global.evict [a]",                                  &[s("evict", "L2::evict_last L2::evict_normal")], "a:addr(global)", SM_80, Memory, "9.7.9.15", &["new.prefetch.evict"],
+        "asks for a cache line, with an eviction priority"),
+    row(Op::Applypriority, "applypriority{.ss}.L2::evict_normal [a], size",         &[s("ss", "global")], "a:addr(ss) size:imm(128..128)", SM_80, Memory, "9.7.9.16", &["new.applypriority"],
+        "gives a cache line an eviction priority"),
+    row(Op::Discard, "discard{.ss}.L2 [a], size",                                   &[s("ss", "global")], "a:addr(ss) size:imm(128..128)", SM_80, Memory, "9.7.9.17", &["new.discard"],
+        "drops a cache line without writing it back"),
+    row(Op::Createpolicy, "createpolicy.fractional.evict{.secondary}.b64 d{, fraction}", &[s("evict", PRIMARY), s("secondary", SECONDARY)], "fraction:f32", SM_80, Lane, "9.7.9.18", &["new.createpolicy"],
+        "a cache policy for a fraction of accesses"),
+    row(Op::Createpolicy, "createpolicy.range{.ss}.evict{.secondary}.b64 d, [a], b, c", &[s("ss", "global"), s("evict", PRIMARY), s("secondary", SECONDARY)], "a:addr(ss) b:u32 c:u32", SM_80, Lane, "9.7.9.18", &["new.createpolicy"],
+        "a cache policy for a range of addresses"),
+    row(Op::Createpolicy, "createpolicy.cvt.L2.b64 d, a",                           &[], "a:b64", SM_80, Lane, "9.7.9.18", &["new.createpolicy"],
+        "a cache policy from an access property of CUDA"),
+];
