@@ -1,4 +1,4 @@
-//! Options of loading and linking (`CUjit_option`): of interest are the buffers for messages.
+//! Options of loading and linking (`CUjit_option`): of interest are the buffers for messages, and how many registers a thread may have.
 //!
 //! Invariant: a buffer is written up to its size, with a final zero, and its size option becomes what was written.
 
@@ -6,6 +6,7 @@ use crate::ffi::{In, Pointer};
 use crate::status::Status;
 use std::ffi::{c_char, c_int, c_uint};
 
+const MAX_REGISTERS: c_int = 0;
 const WALL_TIME: c_int = 2;
 const INFO_LOG: c_int = 3;
 const INFO_LOG_BYTES: c_int = 4;
@@ -31,6 +32,8 @@ pub(crate) struct JitOptions {
     info: Option<Log>,
     error: Option<Log>,
     wall_time: Option<Pointer>,
+    /// What counts of registers are reported to be at most.
+    pub(crate) max_registers: Option<u32>,
 }
 
 impl JitOptions {
@@ -64,6 +67,7 @@ impl JitOptions {
         Ok(Self {
             info: log(INFO_LOG, INFO_LOG_BYTES),
             error: log(ERROR_LOG, ERROR_LOG_BYTES),
+            max_registers: place(MAX_REGISTERS).map(|at| given[at].address() as u32).filter(|most| *most > 0),
             wall_time: place(WALL_TIME).map(|at| values.offset(at * size_of::<usize>())),
         })
     }
@@ -74,6 +78,11 @@ impl JitOptions {
             let _unwritable = log.buffer.place::<c_char>().set(0);
             let _unwritable = log.written.place::<usize>().set(0);
         }
+    }
+
+    /// Lowers what counts of registers are reported to be at most.
+    pub(crate) fn limit_registers(&mut self, most: Option<u32>) {
+        self.max_registers = self.max_registers.into_iter().chain(most).min();
     }
 
     /// Says what is wrong.

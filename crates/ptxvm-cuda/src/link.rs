@@ -21,6 +21,9 @@ use std::sync::{Mutex, PoisonError};
 /// What the lines between texts begin with.
 const MARK: &str = "// ptxvm linked image ";
 
+/// What an image begins with whose kernels may have only so many registers.
+const LIMIT: &str = "// ptxvm linked for registers ";
+
 /// What archives of objects begin with.
 pub(crate) const ARCHIVE: &[u8] = b"!<arch>\n";
 
@@ -33,24 +36,40 @@ pub(crate) struct Link {
     image: Mutex<Option<CString>>,
 }
 
+/// What an image holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Linked {
+    /// The texts with their names.
+    pub(crate) texts: Vec<(String, String)>,
+    /// How many registers a thread may have, where the link said.
+    pub(crate) registers: Option<u32>,
+}
+
 /// Texts as one image.
-pub(crate) fn bundle(texts: &[(String, String)]) -> String {
+pub(crate) fn bundle(texts: &[(String, String)], registers: Option<u32>) -> String {
+    let limit = registers.map(|most| format!("{LIMIT}{most}\n"));
     let one = |(name, text): &(String, String)| {
         format!("{MARK}{} {}\n{text}\n", text.len(), name.replace('\n', " "))
     };
-    texts.iter().map(one).collect()
+    limit.into_iter().chain(texts.iter().map(one)).collect()
 }
 
-/// The texts of an image that `cuLinkComplete` gave, which programs may have copied.
-pub(crate) fn linked(image: Pointer) -> Option<Vec<(String, String)>> {
-    if image.is_null() || !image.begins_with(MARK.as_bytes()) {
+/// What an image holds that `cuLinkComplete` gave, which programs may have copied.
+pub(crate) fn linked(image: Pointer) -> Option<Linked> {
+    if image.is_null() || !(image.begins_with(MARK.as_bytes()) || image.begins_with(LIMIT.as_bytes())) {
         return None;
     }
     unbundle(&image.text().get().ok()?)
 }
 
-fn unbundle(whole: &str) -> Option<Vec<(String, String)>> {
+fn unbundle(whole: &str) -> Option<Linked> {
     let mut rest = whole;
+    let mut registers = None;
+    if let Some(after) = rest.strip_prefix(LIMIT) {
+        let (most, body) = after.split_once('\n')?;
+        registers = Some(most.parse().ok()?);
+        rest = body;
+    }
     let mut texts = Vec::new();
     while let Some(after) = rest.strip_prefix(MARK) {
         let (head, body) = after.split_once('\n')?;
@@ -59,14 +78,16 @@ fn unbundle(whole: &str) -> Option<Vec<(String, String)>> {
         texts.push((name.to_owned(), body.get(..length)?.to_owned()));
         rest = body.get(length..)?.strip_prefix('\n')?;
     }
-    rest.is_empty().then_some(texts)
+    rest.is_empty().then_some(Linked { texts, registers })
 }
 
 fn add(state: Handle, kind: c_int, name: String, bytes: Vec<u8>, options: Option<JitOptions>) -> Answer {
     let driver = driver()?;
     let link = driver.links.get(state)?;
-    if let Some(options) = options {
-        *link.options.lock().unwrap_or_else(PoisonError::into_inner) = options;
+    if let Some(mut options) = options {
+        let mut known = link.options.lock().unwrap_or_else(PoisonError::into_inner);
+        options.limit_registers(known.max_registers);
+        *known = options;
     }
     if bytes.starts_with(ARCHIVE) {
         // A library of machine code (`libcudadevrt.a`). What programs call of it is in our own device library.
@@ -132,7 +153,7 @@ entries! { ENTRIES;
         }
         // What does not fit together is said now, as a linker does.
         drop(load_texts(driver, &texts, &mut options)?);
-        let whole = bundle(&texts);
+        let whole = bundle(&texts, options.max_registers);
         let mut kept = link.image.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = kept.insert(CString::new(whole).map_err(|_| Status::InvalidSource)?);
         bytes.set_optional(kept.as_bytes_with_nul().len())?;
@@ -147,12 +168,15 @@ entries! { ENTRIES;
 
 #[cfg(test)]
 mod tests {
-    use super::{bundle, unbundle};
+    use super::{Linked, bundle, unbundle};
 
     #[test]
     fn what_is_bundled_comes_apart_again() {
         let texts = vec![("a b".to_owned(), "one\ntwo".to_owned()), ("c".to_owned(), String::new())];
-        assert_eq!(unbundle(&bundle(&texts)), Some(texts));
+        for registers in [None, Some(57)] {
+            let texts = texts.clone();
+            assert_eq!(unbundle(&bundle(&texts, registers)), Some(Linked { texts, registers }));
+        }
         assert_eq!(unbundle("// ptxvm linked image 99 x\nshort\n"), None);
         assert_eq!(unbundle("// ptxvm linked image x"), None);
     }

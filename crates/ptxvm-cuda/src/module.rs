@@ -77,6 +77,7 @@ pub(crate) fn load_texts(
     let mut texts: Vec<_> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     with_device_library(&mut texts);
     let checked = ptxvm::link(&texts, &CheckOptions::default());
+    let most = options.max_registers;
     let mut report = |diagnostics: &[ptxvm::Diagnostic]| {
         for diagnostic in diagnostics {
             let text = ptxvm::render(diagnostic, &checked.source, false) + "\n";
@@ -91,13 +92,19 @@ pub(crate) fn load_texts(
     let loaded = match checked.module {
         None if texts.iter().all(|(_, text)| !text.contains(".version")) => Err(Status::InvalidImage),
         None => Err(Status::InvalidPtx),
-        Some(module) => driver.vm.load_module(module).map_err(|error| {
-            match error.kind() {
-                ptxvm::ErrorKind::Rejected(diagnostics) => report(diagnostics),
-                _ => log::say(&format!("ptxvm: the module cannot be loaded: {error}")),
+        Some(mut module) => {
+            // A kernel that says itself how many registers its threads may have is right.
+            for function in &mut module.functions {
+                function.performance.maxnreg = function.performance.maxnreg.or(most);
             }
-            status_of(&error)
-        }),
+            driver.vm.load_module(module).map_err(|error| {
+                match error.kind() {
+                    ptxvm::ErrorKind::Rejected(diagnostics) => report(diagnostics),
+                    _ => log::say(&format!("ptxvm: the module cannot be loaded: {error}")),
+                }
+                status_of(&error)
+            })
+        }
     };
     options.took(began.elapsed());
     loaded
@@ -108,7 +115,10 @@ fn load(image: Pointer, options: &mut JitOptions) -> Result<Handle, Status> {
     let (driver, context) = current()?;
     options.begin();
     let texts = match crate::link::linked(image) {
-        Some(texts) => texts,
+        Some(linked) => {
+            options.limit_registers(linked.registers);
+            linked.texts
+        }
         None => image::texts(image)?,
     };
     let loaded = load_texts(driver, &texts, options)?;

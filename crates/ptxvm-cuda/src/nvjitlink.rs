@@ -54,7 +54,6 @@ const OPTIONS: &[&str] = &[
     "-jump-table-density",
     "-kernels-used",
     "-lineinfo",
-    "-maxrregcount",
     "-no-cache",
     "-optimize-unused-variables",
     "-prec-div",
@@ -73,6 +72,8 @@ struct Link {
     /// Compute capability of the device to link for: 80 is 8.0.
     capability: u32,
     texts: Vec<(String, String)>,
+    /// How many registers a thread may have.
+    registers: Option<u32>,
     image: Option<String>,
     errors: String,
     notes: String,
@@ -114,7 +115,7 @@ fn on(name: &str, handle: Handle, body: impl FnOnce(&mut Link) -> Answer) -> Out
 
 /// Reads the options.
 fn options(given: &[String]) -> Result<Link, Outcome> {
-    let mut arch = None;
+    let (mut arch, mut registers) = (None, None);
     for option in given {
         let (name, value) = option.split_once(['=', ':']).unwrap_or((option, ""));
         match name {
@@ -123,6 +124,7 @@ fn options(given: &[String]) -> Result<Link, Outcome> {
                 let number = number.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
                 arch = Some(number.parse().map_err(|_| Outcome::UnrecognizedOption)?);
             }
+            "-maxrregcount" => registers = value.parse().ok().filter(|most| *most > 0),
             _ if OPTIONS.contains(&name) => {}
             _ => {
                 log::note(&format!("nvJitLink: `{option}` is not supported"));
@@ -131,7 +133,7 @@ fn options(given: &[String]) -> Result<Link, Outcome> {
         }
     }
     let capability = arch.ok_or(Outcome::MissingArch)?;
-    Ok(Link { capability, ..Link::default() })
+    Ok(Link { capability, registers, ..Link::default() })
 }
 
 impl Link {
@@ -153,7 +155,10 @@ impl Link {
         bytes.push(0);
         let pointer = Pointer::of_bytes(&bytes);
         let texts = match linked(pointer) {
-            Some(texts) => texts,
+            Some(linked) => {
+                self.registers = self.registers.into_iter().chain(linked.registers).min();
+                linked.texts
+            }
             None => match image::texts_for(pointer, self.capability) {
                 Ok(mut texts) => {
                     if let [(only, _)] = &mut texts[..] {
@@ -190,7 +195,7 @@ impl Link {
         if checked.module.is_none() {
             return Err(Outcome::PtxCompile);
         }
-        self.image = Some(bundle(&self.texts));
+        self.image = Some(bundle(&self.texts, self.registers));
         Ok(())
     }
 

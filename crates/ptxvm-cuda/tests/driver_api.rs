@@ -186,6 +186,54 @@ fn texts_are_linked() {
     assert_eq!(api.read(out, 1), [7]);
 }
 
+/// `CU_JIT_MAX_REGISTERS` is the limit of what is reported, of a module and of a link; a kernel's own `.maxnreg` stays.
+#[test]
+fn registers_are_limited() {
+    const REGISTERS: i32 = 4;
+    let (api, _) = Api::with_context();
+    let mut body = String::new();
+    for i in 0..60 {
+        body += &format!("ld.global.u32 %r{i}, [%rd+{}];", 4 * i);
+    }
+    body += "bra NEXT; NEXT: ";
+    for i in 0..60 {
+        body += &format!("st.global.u32 [%rd+{}], %r{};", 4 * i, 59 - i);
+    }
+    let kernel = |name: &str, own: &str| {
+        format!(
+            ".visible .entry {name}(.param .u64 p) {own} {{ .reg .b64 %rd; .reg .b32 %r<60>;\
+             ld.param.u64 %rd, [p]; {body} ret; }}\n"
+        )
+    };
+    let text = format!(
+        ".version 6.4\n.target sm_70\n.address_size 64\n{}{}\0",
+        kernel("k", ""),
+        kernel("own", ".maxnreg 48")
+    );
+    let registers = |module: usize, name: &str| {
+        let function = api.function(module, name);
+        let mut count = 0i32;
+        api.ok("cuFuncGetAttribute", (&raw mut count, REGISTERS, function));
+        count
+    };
+    let free = api.make("cuModuleLoadData", |out: *mut usize| (out, text.as_ptr()));
+    assert!(registers(free, "k") > 57);
+    let (options, values) = ([0i32], [38usize]);
+    let limited = api.make("cuModuleLoadDataEx", |out: *mut usize| {
+        (out, text.as_ptr(), 1u32, options.as_ptr(), values.as_ptr())
+    });
+    assert_eq!([registers(limited, "k"), registers(limited, "own")], [38, 48]);
+    let state = api.make("cuLinkCreate_v2", |out: *mut usize| (1u32, options.as_ptr(), values.as_ptr(), out));
+    api.ok(
+        "cuLinkAddData_v2",
+        (state, 1i32, text.as_ptr(), text.len() - 1, c"part".as_ptr(), 0u32, NULL, NULL),
+    );
+    let (mut image, mut bytes) = (NULL, 0usize);
+    api.ok("cuLinkComplete", (state, &raw mut image, &raw mut bytes));
+    let linked = api.make("cuModuleLoadData", |out: *mut usize| (out, image));
+    assert_eq!([registers(linked, "k"), registers(linked, "own")], [38, 48]);
+}
+
 #[test]
 fn memory_of_every_kind_is_reached_by_kernels() {
     let (api, _) = Api::with_context();
