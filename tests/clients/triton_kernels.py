@@ -10,9 +10,9 @@ NAMES = {"float32": "fp32", "float16": "fp16", "int32": "i32", "int64": "i64", "
 class Array:
     """What Triton takes for a tensor: a dtype and an address."""
 
-    def __init__(self, array):
+    def __init__(self, array, dtype=None):
         self.array = np.ascontiguousarray(array)
-        self.dtype = getattr(tl, {"float32": "float32", "float16": "float16", "int32": "int32", "int64": "int64"}[str(array.dtype)])
+        self.dtype = getattr(tl, dtype or str(array.dtype))
 
     def data_ptr(self):
         return self.array.ctypes.data
@@ -46,6 +46,19 @@ def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
         right = tl.load(b + inner[:, None] * N + columns[None, :], mask=(inner[:, None] < K) & (columns[None, :] < N), other=0.0)
         total += tl.dot(left, right, input_precision="ieee")
     tl.store(c + rows[:, None] * N + columns[None, :], total, mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
+@triton.jit
+def exact_matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, KIND: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), dtype=KIND)
+    for k in range(0, K, BK):
+        inner = k + tl.arange(0, BK)
+        left = tl.load(a + rows[:, None] * K + inner[None, :], eviction_policy="evict_first")
+        right = tl.load(b + inner[:, None] * N + columns[None, :], eviction_policy="evict_last")
+        total += tl.dot(left, right, out_dtype=KIND)
+    tl.store(c + rows[:, None] * N + columns[None, :], total)
 
 
 @triton.jit
@@ -83,6 +96,22 @@ for m, n, k in [(64, 64, 64), (70, 50, 90)]:
     matmul[(triton.cdiv(m, 32), triton.cdiv(n, 32))](Array(a), Array(b), c, m, n, k, BM=32, BN=32, BK=32)
     np.testing.assert_allclose(c.array, a @ b, rtol=1e-4, atol=1e-4)
 print("matmul")
+
+# Small integers, whose sums are exact in every type: from compute capability 8.0 on these are `mma` of each, fed by `cp.async` and `ldmatrix`.
+m, n, k = 128, 64, 96
+x, y = rng.integers(-8, 9, (m, k)), rng.integers(-8, 9, (k, n))
+newer = triton.runtime.driver.active.get_current_target().arch >= 80
+# Before, Triton itself does not compile the others.
+for name in ("float16", "bfloat16", "float32", "int8") if newer else ("float16",):
+    kind = "int32" if name == "int8" else "float32"
+    if name == "bfloat16":
+        a, b = (Array((z.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16), name) for z in (x, y))
+    else:
+        a, b = (Array(z.astype(name)) for z in (x, y))
+    c = Array(np.zeros((m, n), kind))
+    exact_matmul[(m // 64, n // 32)](a, b, c, n, k, BM=64, BN=32, BK=32, KIND=getattr(tl, kind))
+    np.testing.assert_array_equal(c.array, x @ y)
+print("matmul of other types")
 
 values = rng.integers(0, 16, 10000).astype(np.int32)
 counts = Array(np.zeros(16, np.int32))

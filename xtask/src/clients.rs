@@ -78,7 +78,7 @@ const CLIENTS: &[Client] = &[
     },
     client("cust", Program::Rust("cust")),
     Client {
-        options: &["--sm", "75", "--host-pointers"],
+        options: &["--sm", "80", "--host-pointers"],
         ..client("triton", Program::Python(&["triton==3.9.*", "numpy", "setuptools"], "triton_kernels.py"))
     },
     client("cpp", Program::Cpp("program.cu", &["-lcudart"])),
