@@ -12,6 +12,7 @@
 
 mod held;
 
+pub(crate) use held::mask_at;
 pub use held::{Entering, Held, Kept, Leaving, Line, Parked, Taken, bytes_of};
 
 use crate::bound::{Code, Exec};
@@ -41,6 +42,10 @@ pub trait Native: Send + Sync {
     fn cta(&self) -> &CtaCode;
     /// Runs the warps of a CTA in turn, from the one that is next.
     fn run_cta(&self, call: &mut CtaCall<'_>) -> CtaStop;
+    /// How it runs whole CTAs in teams of warps, if it is well to do so.
+    fn team(&self) -> Option<&TeamCode>;
+    /// As [`Native::run_cta`], by teams: slots and what is kept are theirs.
+    fn run_team(&self, call: &mut CtaCall<'_>) -> CtaStop;
 }
 
 /// Where the native code of a launch comes from: it may come while the launch runs.
@@ -205,15 +210,71 @@ pub struct CtaCode {
     pub barriers: Vec<Behind>,
 }
 
-/// What a warp keeps at a barrier.
+/// What a warp keeps at a barrier, or a team between two turns of a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Behind {
-    /// The block that ends with the barrier.
+    /// The block that ends with the barrier; the loop's header.
     pub block: u32,
-    /// Number of the barrier.
-    pub id: u32,
+    /// Number of the barrier; `None`: a loop.
+    pub id: Option<u32>,
     /// Registers that live across it.
     pub kept: Vec<Kept>,
+}
+
+/// How a CTA is handed over whose warps run in teams: several warps as if they were one, with all their lanes.
+///
+/// What a team keeps begins with masks, a word for each of its warps: the lanes that have not exited; where it leaves, then the running
+/// lanes. Those that have parted stand where [`Leave::left`] says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TeamCode {
+    /// Warps of a team; a divisor of the CTA's.
+    pub warps: u32,
+    /// Slots and barriers, as of warps.
+    pub cta: CtaCode,
+    /// Where a team falls apart into warps.
+    pub leaves: Vec<Leave>,
+}
+
+/// A place where a team falls apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leave {
+    /// The place of the running lanes.
+    pub place: LeavePlace,
+    /// What the lanes hold.
+    pub left: Leaving,
+}
+
+/// Where running lanes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeavePlace {
+    /// As [`NativeStop::Yield`].
+    Yield {
+        /// The block.
+        block: u32,
+    },
+    /// As [`NativeStop::Terminator`].
+    Terminator {
+        /// The block.
+        block: u32,
+    },
+    /// As [`NativeStop::Before`].
+    Before {
+        /// The block.
+        block: u32,
+        /// The instruction.
+        index: u32,
+    },
+}
+
+impl LeavePlace {
+    /// As a reason why a warp stops.
+    pub fn stop(self) -> NativeStop {
+        match self {
+            LeavePlace::Yield { block } => NativeStop::Yield { block },
+            LeavePlace::Terminator { block } => NativeStop::Terminator { block },
+            LeavePlace::Before { block, index } => NativeStop::Before { block, index },
+        }
+    }
 }
 
 impl CtaCode {
@@ -326,4 +387,8 @@ pub enum CtaStop {
     Warp(NativeStop),
     /// Its warps wait at different barriers.
     Apart,
+    /// The team whose turn it is has used its turns of loops up; its slot says where it is.
+    Turn,
+    /// The team whose turn it is falls apart: index of [`TeamCode::leaves`].
+    Left(u32),
 }

@@ -10,21 +10,29 @@ use crate::frame::{Entry, Frame, Reason, Window};
 use crate::llvm::{Code, Error, Session, Working};
 use crate::machine;
 use crate::plan::{Plan, Shape};
+use crate::team::{self, Teams};
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
 use ptx_exec::native::{
-    CtaCall, CtaCode, CtaStop, Line, Native, NativeCall, NativeStop, Reached, TidTable, Windows,
+    CtaCall, CtaCode, CtaStop, Line, Native, NativeCall, NativeStop, Reached, TeamCode, TidTable, Windows,
 };
 use ptx_exec::warp::GridShape;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A kernel compiled for one shape of CTA.
 pub struct Compiled {
     /// Whether a CTA may wait for others.
     may_wait: bool,
     entry: Entry,
+    /// How teams are entered, if there are any.
+    team: Option<Entry>,
+    /// Thread numbers by team: lanes of x, of y, of z.
+    team_tids: Vec<u32>,
+    /// CTAs that ran in teams, and those that fell apart.
+    parts: [AtomicU32; 2],
     function: u32,
     /// By block: how it can be entered there.
     entries: Vec<Option<u32>>,
@@ -68,12 +76,12 @@ enum User<'a, 'b> {
 ///
 /// # Errors
 /// Says why it cannot be compiled; the interpreter can still run it.
-pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3]) -> Result<Made, Error> {
+pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Made, Error> {
     let _working = Working::begin()?;
-    let (module, emitted) = translate(session, kernel, ntid)?;
-    let Emitted { windows, fallbacks, externals, cta, handed } = emitted;
+    let Translated { module, emitted, team } = translate(session, kernel, ntid, teams)?;
+    let Emitted { windows, fallbacks, externals, cta, handed, .. } = emitted;
     let object = session.object(&module)?;
-    Ok(Made { object, externals, windows, fallbacks, cta, handed })
+    Ok(Made { object, externals, windows, fallbacks, cta, handed, team })
 }
 
 /// The addresses of what code names.
@@ -108,6 +116,14 @@ pub(crate) fn place(
     let address = code.lookup("kernel")?;
     // SAFETY: the address is that of the function `kernel`, emitted by `emit::emit` with this signature; `code` keeps it in memory.
     let entry = unsafe { std::mem::transmute::<usize, Entry>(address) };
+    let team = match made.team.warps {
+        0 | 1 => None,
+        _ => {
+            let address = code.lookup("team")?;
+            // SAFETY: as above, of the function `team`.
+            Some(unsafe { std::mem::transmute::<usize, Entry>(address) })
+        }
+    };
     let function = kernel.function();
     let mut entries = vec![None; function.blocks.len()];
     for (at, entry) in (0..).zip(&made.handed.entries) {
@@ -122,6 +138,9 @@ pub(crate) fn place(
     Ok(Arc::new(Compiled {
         may_wait: watches.contains(&true) || calls,
         entry,
+        team,
+        team_tids: team_tids(ntid, made.team.warps),
+        parts: Default::default(),
         function: kernel.id().0,
         entries,
         waits: machine::waits(function),
@@ -137,25 +156,33 @@ pub(crate) fn place(
 ///
 /// # Errors
 /// Says why it cannot be compiled.
-pub fn listing(session: &Session, kernel: &Kernel, ntid: [u32; 3], what: Listing) -> Result<String, Error> {
-    let (module, ..) = translate(session, kernel, ntid)?;
+pub fn listing(
+    session: &Session,
+    kernel: &Kernel,
+    ntid: [u32; 3],
+    teams: Teams,
+    what: Listing,
+) -> Result<String, Error> {
+    let Translated { module, .. } = translate(session, kernel, ntid, teams)?;
     match what {
         Listing::Llvm => Ok(module.emit_ir()),
         Listing::Asm => session.emit_asm(&module),
     }
 }
 
-fn translate(
-    session: &Session,
-    kernel: &Kernel,
-    ntid: [u32; 3],
-) -> Result<(crate::llvm::Module, Emitted), Error> {
+/// What a kernel becomes before there is an object.
+struct Translated {
+    module: crate::llvm::Module,
+    emitted: Emitted,
+    team: TeamCode,
+}
+
+fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Translated, Error> {
     let function = kernel.function();
-    let shape = Shape { ntid, chunk: session.cpu().lanes() };
+    let shape = Shape { ntid, chunk: session.cpu().lanes(), team: 1 };
     let Some(plan) = Plan::new(function, shape, &machine::Native) else {
         return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
     };
-    let module = session.module(&function.name);
     let layout = kernel.module().layout(kernel.id());
     let program = kernel.module().program();
     let job = Job {
@@ -166,12 +193,49 @@ fn translate(
         shape,
         flush: false,
         extensions: session.extensions(),
+        windows: 0,
     };
-    let emitted = emit::emit(&module, "kernel", job);
+    let mut module = session.module(&function.name);
+    let mut size = team::size(teams, function, program, &plan, shape, session.cpu());
+    let mut together = None;
+    while size > 1 && together.is_none() {
+        let shape = Shape { team: size, ..shape };
+        let plan = Plan::new(function, shape, &machine::Native);
+        let Some(plan) = plan.filter(|plan| team::meets(plan, function)) else { break };
+        if !team::is_small(teams, &plan, shape) {
+            size = team::smaller(size);
+            continue;
+        }
+        let emitted = emit::emit(&module, "team", Job { plan: &plan, shape, ..job });
+        if emitted.unfit {
+            module = session.module(&function.name);
+            break;
+        }
+        together = Some(emitted);
+    }
+    let windows = together.as_ref().map_or(0, |team| team.windows);
+    let mut emitted = emit::emit(&module, "kernel", Job { windows, ..job });
+    let mut team = TeamCode::default();
+    if let Some(Emitted { windows, cta, leaves, .. }) = together {
+        team = TeamCode { warps: size, cta, leaves };
+        // What the host is named for stands with the module.
+        emitted.windows = emitted.windows.max(windows);
+    }
     if cfg!(debug_assertions) {
         module.verify().map_err(Error::new)?;
     }
-    Ok((module, emitted))
+    Ok(Translated { module, emitted, team })
+}
+
+/// Thread numbers of each team of a CTA: of all lanes x, y, z.
+fn team_tids([nx, ny, nz]: [u32; 3], warps: u32) -> Vec<u32> {
+    if warps < 2 {
+        return Vec::new();
+    }
+    let lanes = warps * LANES as u32;
+    let tid = |thread: u32| [thread % nx, thread / nx % ny, thread / nx / ny];
+    let team = |first: u32| (0..3).flat_map(move |axis| (first..first + lanes).map(move |t| tid(t)[axis]));
+    (0..nx * ny * nz).step_by(lanes as usize).flat_map(team).collect()
 }
 
 /// Thread numbers of each warp of a CTA. Lanes beyond the last thread count on.
@@ -251,6 +315,64 @@ impl Native for Compiled {
         &self.made.cta
     }
 
+    fn team(&self) -> Option<&TeamCode> {
+        self.team?;
+        let [ran, left] = self.parts.each_ref().map(|count| count.load(Ordering::Relaxed));
+        (left < TRIED || left < ran / 4).then_some(&self.made.team)
+    }
+
+    fn run_team(&self, call: &mut CtaCall<'_>) -> CtaStop {
+        let Some(entry) = self.team else { return CtaStop::Apart };
+        let frees = call.view().memory().frees();
+        self.ready(call.reached, frees);
+        let windows = call.view().windows();
+        let TeamCode { warps, cta, .. } = &self.made.team;
+        let teams = self.tids.len() / *warps as usize;
+        if call.slots.len() != teams || call.kept.len() * 64 < teams * cta.bytes as usize {
+            return CtaStop::Apart;
+        }
+        let mut frame = Frame {
+            slots: call.slots.as_mut_ptr(),
+            tids: self.team_tids.as_ptr().cast(),
+            keeps: call.kept.as_mut_ptr().cast(),
+            keep_bytes: cta.bytes.into(),
+            warps: teams as u32,
+            exited: call.round[0],
+            waiting: call.round[1],
+            turns: call.turns,
+            ..frame(call.grid, windows, call.regs, call.reached)
+        };
+        frame.warp[0] = call.warp;
+        frame.warp[2] = call.smid;
+        frame.ctaid = call.ctaid;
+        let running = &raw const frame.warp[0];
+        let mut user = User::Cta(call, running);
+        frame.user = (&raw mut user).cast::<c_void>();
+        // SAFETY: as in `run`; there are a slot, thread numbers and room for what is kept for each of the teams that the code counts.
+        let code = unsafe { entry(&raw mut frame) };
+        let User::Cta(call, _) = user else { return CtaStop::Apart };
+        call.turns = frame.turns;
+        let (steps, lane_steps) = counted(&frame);
+        (call.steps, call.lane_steps) = (call.steps + steps, call.lane_steps + lane_steps);
+        (call.warp, call.round) = (frame.warp[0], [frame.exited, frame.waiting]);
+        let [ran, left] = &self.parts;
+        match code as u8 {
+            c if c == Reason::Finished as u8 => {
+                // Where none has fallen apart, nobody asks.
+                if left.load(Ordering::Relaxed) > 0 {
+                    ran.fetch_add(1, Ordering::Relaxed);
+                }
+                CtaStop::Finished
+            }
+            c if c == Reason::Turn as u8 => CtaStop::Turn,
+            c if c == Reason::Left as u8 => {
+                left.fetch_add(1, Ordering::Relaxed);
+                CtaStop::Left((code >> 32) as u32)
+            }
+            _ => CtaStop::Apart,
+        }
+    }
+
     fn run_cta(&self, call: &mut CtaCall<'_>) -> CtaStop {
         let frees = call.view().memory().frees();
         self.ready(call.reached, frees);
@@ -295,6 +417,9 @@ impl Native for Compiled {
         }
     }
 }
+
+/// CTAs after which teams that mostly fall apart are given up.
+const TRIED: u32 = 16;
 
 impl Compiled {
     /// Makes room for what native code notes, and forgets what no longer holds.
@@ -358,6 +483,7 @@ fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, reached: &mut
         slot: null_mut(),
         tids: null(),
         keeps: null_mut(),
+        keep_bytes: 0,
         kept: null_mut(),
         warps: 0,
         waiting: 0,

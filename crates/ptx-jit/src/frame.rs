@@ -58,6 +58,8 @@ pub(crate) struct Frame {
     pub(crate) tids: *const TidTable,
     /// A CTA: what each warp keeps at barriers.
     pub(crate) keeps: *mut u8,
+    /// A CTA in teams: bytes from one team's to the next one's.
+    pub(crate) keep_bytes: u64,
     /// A CTA: the same of the running warp.
     pub(crate) kept: *mut u8,
     /// A CTA: how many warps it has; 0 where one warp runs.
@@ -111,6 +113,10 @@ pub(crate) enum Reason {
     Fault = 5,
     /// A CTA: its warps wait at different barriers.
     Apart = 6,
+    /// A team has used up its turns of loops.
+    Turn = 7,
+    /// A team falls apart; the instruction is the number of the place.
+    Left = 8,
 }
 
 /// What native code returns.

@@ -15,8 +15,10 @@ mod llvm;
 mod lower;
 mod machine;
 pub mod plan;
+mod team;
 
 pub use cache::{Compiler, Found, Source};
 pub use engine::{Compiled, Listing, listing};
 pub use llvm::{Cpu, Error, Session, guard_this_thread};
 pub use machine::native;
+pub use team::Teams;

@@ -47,7 +47,7 @@ pub(crate) fn is_pure(inst: &Inst) -> bool {
 }
 
 /// Whether the instruction reads and writes the carry flags. PTX ISA §9.7.2.
-fn carry(inst: &Inst) -> (bool, bool) {
+pub(crate) fn carry(inst: &Inst) -> (bool, bool) {
     use ptx::isa::Word;
     match inst.op {
         Op::AddCc | Op::SubCc | Op::MadCc => (false, true),
@@ -74,12 +74,17 @@ impl Machine for Native {
     }
 
     fn watches(&self, inst: &Inst) -> bool {
-        match inst.op {
-            Op::Ld | Op::LdNc | Op::Ldu => inst.mods.sem() != Sem::Weak,
-            Op::Atom | Op::Red => !progresses(inst),
-            Op::Nanosleep | Op::MbarrierTestWait => true,
-            _ => false,
-        }
+        watches(inst)
+    }
+}
+
+/// Whether a loop around the instruction may wait for others.
+pub(crate) fn watches(inst: &Inst) -> bool {
+    match inst.op {
+        Op::Ld | Op::LdNc | Op::Ldu => inst.mods.sem() != Sem::Weak,
+        Op::Atom | Op::Red => !progresses(inst),
+        Op::Nanosleep | Op::MbarrierTestWait => true,
+        _ => false,
     }
 }
 

@@ -185,6 +185,9 @@ pub(crate) struct RunOptions {
     /// Which processor native code is made for [default: this one]
     #[arg(long, value_enum, value_name = "CPU")]
     pub(crate) cpu: Option<Cpu>,
+    /// Warps of a CTA that native code runs as one, where it can [default: as many as it pays for]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub(crate) team: Option<u32>,
     /// Neither use nor keep native code on disk (in PTXVM_CACHE_DIR, or the user's cache folder)
     #[arg(long)]
     pub(crate) no_cache: bool,

@@ -27,7 +27,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
     };
     let cache = if options.no_cache { CodeCache::Off } else { CodeCache::from_environment() };
     let cpu = options.cpu.map(Into::into);
-    let vm = Vm::with(ptxvm::Options { addresses: module.address_size, cpu, cache })?;
+    let vm = Vm::with(ptxvm::Options { addresses: module.address_size, cpu, team: options.team, cache })?;
     let module = match vm.load_module(module) {
         Ok(module) => module,
         Err(error) => match error.kind() {

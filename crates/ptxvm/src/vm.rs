@@ -66,6 +66,8 @@ pub struct Options {
     pub addresses: AddressSize,
     /// The processor that native code is made for; `None`: the best that this machine has.
     pub cpu: Option<Cpu>,
+    /// How many warps of a CTA native code runs as one, where that is possible; `None`: as many as it pays for.
+    pub team: Option<u32>,
     /// Where native code is kept for later processes.
     pub cache: CodeCache,
 }
@@ -73,7 +75,7 @@ pub struct Options {
 impl Default for Options {
     /// 64-bit addresses, this machine's processor, and nothing kept.
     fn default() -> Self {
-        Self { addresses: AddressSize::Bits64, cpu: None, cache: CodeCache::Off }
+        Self { addresses: AddressSize::Bits64, cpu: None, team: None, cache: CodeCache::Off }
     }
 }
 
@@ -116,9 +118,10 @@ impl Vm {
     /// # Errors
     /// As [`Vm::for_addresses`].
     pub fn with(options: Options) -> Result<Self, Error> {
-        let Options { addresses, cpu, cache } = options;
+        let Options { addresses, cpu, team, cache } = options;
         let memory = Memory::new(addresses)?;
-        Ok(Self { device: Arc::new(Device { memory, jit: Jit::new(cpu, cache), executor: Arc::default() }) })
+        let jit = Jit::new(cpu, team, cache);
+        Ok(Self { device: Arc::new(Device { memory, jit, executor: Arc::default() }) })
     }
 
     pub(crate) fn memory(&self) -> &Memory {

@@ -4,7 +4,7 @@
 //! interpreter and in native code for each kind of processor. Results must not depend on any of these.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use ptxvm::{Buffer, Cpu, Engine, ErrorKind, Launch, Vm};
+use ptxvm::{Buffer, Cpu, Engine, ErrorKind, Launch, Options, Vm};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,9 @@ enum On {
     /// Native code for a lesser one, or the same.
     #[cfg(feature = "jit")]
     JitFor(Cpu),
+    /// Native code with several warps as one, wherever that is possible.
+    #[cfg(feature = "jit")]
+    JitTeam(u32),
 }
 
 impl On {
@@ -28,7 +31,7 @@ impl On {
         match self {
             On::Interp => Engine::Interp,
             #[cfg(feature = "jit")]
-            On::Jit | On::JitFor(_) => Engine::Jit,
+            On::Jit | On::JitFor(_) | On::JitTeam(_) => Engine::Jit,
         }
     }
 
@@ -36,9 +39,19 @@ impl On {
         match self {
             On::Interp => None,
             #[cfg(feature = "jit")]
-            On::Jit => None,
+            On::Jit | On::JitTeam(_) => None,
             #[cfg(feature = "jit")]
             On::JitFor(cpu) => Some(cpu),
+        }
+    }
+
+    fn team(self) -> Option<u32> {
+        match self {
+            On::Interp => None,
+            #[cfg(feature = "jit")]
+            On::Jit | On::JitFor(_) => None,
+            #[cfg(feature = "jit")]
+            On::JitTeam(warps) => Some(warps),
         }
     }
 
@@ -70,6 +83,8 @@ const MAIN_SCHEDULES: &[Schedule] = &[
     (2, 0, On::JitFor(Cpu::Avx2)),
     #[cfg(feature = "jit")]
     (2, 0, On::JitFor(Cpu::Baseline)),
+    #[cfg(feature = "jit")]
+    (2, 0, On::JitTeam(4)),
 ];
 const VARIANT_SCHEDULES: &[Schedule] = &[
     (2, 3, On::Interp),
@@ -144,7 +159,9 @@ fn run(root: &Path, case: &Value, ptx: &str, (threads, seed, on): Schedule) -> R
     let Some(module) = checked.module else {
         return Err(checked.diagnostics.iter().map(report).collect::<Vec<_>>().join("\n"));
     };
-    let vm = Vm::with_cpu(module.address_size, on.cpu()).map_err(|e| e.to_string())?;
+    let options =
+        Options { addresses: module.address_size, cpu: on.cpu(), team: on.team(), ..Options::default() };
+    let vm = Vm::with(options).map_err(|e| e.to_string())?;
     let module = vm.load_module(module).map_err(|e| e.to_string())?;
     let kernel = module.kernel(&string(&case["kernel"])).map_err(|e| e.to_string())?;
 

@@ -5,7 +5,7 @@
 //! same trap.
 #![cfg(feature = "jit")]
 
-use ptxvm::{AddressSize, Arg, Cpu, Engine, ErrorKind, Launch, Vm};
+use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
 use std::time::{Duration, Instant};
 
 /// What a launch did: words and instructions, or its trap.
@@ -38,8 +38,8 @@ fn test(before: &str, body: &str) -> Test {
 
 impl Test {
     /// Launches a kernel on several numbers of OS threads; the same words and traps come each time, else this fails.
-    fn run(&self, block: u32, engine: Engine, cpu: Option<Cpu>, threads: &[u32]) -> Done {
-        let vm = Vm::with_cpu(AddressSize::Bits64, cpu).expect("a device");
+    fn run(&self, block: u32, engine: Engine, cpu: Option<Cpu>, team: Option<u32>, threads: &[u32]) -> Done {
+        let vm = Vm::with(Options { cpu, team, ..Options::default() }).expect("a device");
         let kernel =
             vm.load("whole.ptx", &self.text).and_then(|module| module.kernel("k")).expect("a kernel");
         let words = vm.zeros::<u32>((self.ctas * block) as usize).expect("memory");
@@ -82,17 +82,20 @@ impl Test {
 
     /// The interpreter's result, which is everybody's.
     fn everywhere(&self, block: u32) -> Done {
-        let want = self.run(block, Engine::Interp, None, &[1]);
+        let want = self.run(block, Engine::Interp, None, None, &[1]);
         for (cpu, name) in [(Cpu::Avx512, "avx512"), (Cpu::Avx2, "avx2"), (Cpu::Baseline, "baseline")] {
             if !available(name) {
                 continue;
             }
-            let found = self.run(block, Engine::Jit, Some(cpu), &[1, 2]);
-            if want.trap.is_some() {
-                // How far others got is the schedule's.
-                assert_eq!(found.trap, want.trap, "block {block}, {name}: {}", self.text);
-            } else {
-                assert_eq!(found, want, "block {block}, {name}: {}", self.text);
+            // Warps by themselves, and as many as one as their number allows.
+            for team in [None, Some(1), Some(2), Some(8)] {
+                let found = self.run(block, Engine::Jit, Some(cpu), team, &[1, 2]);
+                if want.trap.is_some() {
+                    // How far others got is the schedule's.
+                    assert_eq!(found.trap, want.trap, "block {block}, {name}, team {team:?}: {}", self.text);
+                } else {
+                    assert_eq!(found, want, "block {block}, {name}, team {team:?}: {}", self.text);
+                }
             }
         }
         want
@@ -303,7 +306,7 @@ fn warps_that_wait_for_each_other_all_finish() {
     // How often a warp looks depends on turns, so only words are compared.
     for block in [32, 128, 1024] {
         for engine in [Engine::Interp, Engine::Jit] {
-            let done = test.run(block, engine, None, &[2]);
+            let done = test.run(block, engine, None, None, &[2]);
             assert_eq!(done.trap, None);
             assert!(
                 done.words.iter().all(|word| *word == block / 32),
@@ -326,7 +329,7 @@ fn ctas_wait_for_each_other() {
     let mut test = test(before, body);
     test.ctas = 40;
     for threads in [1, 2, 4] {
-        let done = test.run(64, Engine::Jit, None, &[threads]);
+        let done = test.run(64, Engine::Jit, None, None, &[threads]);
         assert_eq!(done.trap, None);
         assert!(done.words.iter().all(|word| *word == 1), "{:?}", done.words);
     }
@@ -389,7 +392,7 @@ fn events_and_steps_of_the_interpreter_count_in_native_ctas() {
         mad.lo.u32 %r1, %r1, 32, %r2; bar.sync 0; st.global.u32 [%out], %r1; ret;";
     let test = test("", body);
     test.check(&[33, 100], |t, _| t);
-    let done = test.run(100, Engine::Jit, None, &[1]);
+    let done = test.run(100, Engine::Jit, None, None, &[1]);
     assert_eq!((done.events[3], done.events[5]), (3 * 4, 3 * 2));
 }
 
@@ -398,7 +401,58 @@ fn many_ctas_on_many_threads_run_once_each() {
     let body = "atom.global.add.u32 %r1, [%out], 1; ret;";
     let mut test = test("", body);
     test.ctas = 20_000;
-    let done = test.run(32, Engine::Jit, None, &[1, 2, 3, 8]);
+    let done = test.run(32, Engine::Jit, None, None, &[1, 2, 3, 8]);
     assert_eq!(done.trap, None);
     assert!(done.words.iter().all(|word| *word == 1));
+}
+
+#[test]
+fn warps_that_run_as_one_vote_and_shuffle_by_themselves() {
+    let body = "rem.u32 %r6, %t, 3; setp.eq.u32 %p1, %r6, 0; vote.sync.ballot.b32 %r7, %p1, -1; popc.b32 %r4, %r7;
+        setp.lt.u32 %p2, %t, 45; vote.sync.all.pred %p3, %p2, -1; vote.sync.any.pred %p4, %p2, -1;
+        @%p3 add.u32 %r4, %r4, 1000; @%p4 add.u32 %r4, %r4, 2000;
+        shfl.sync.down.b32 %r8, %t, 1, 31, -1; add.u32 %r4, %r4, %r8;
+        mul.lo.u32 %r9, %t, 5; and.b32 %r9, %r9, 31; shfl.sync.idx.b32 %r10, %t, %r9, 31, -1; add.u32 %r4, %r4, %r10;
+        bar.sync 0; @!%p2 bra B; activemask.b32 %r11; popc.b32 %r11, %r11; add.u32 %r4, %r4, %r11;
+        B: bar.sync 0; mov.u32 %r12, %warpid; mov.u32 %r13, %laneid; mad.lo.u32 %r4, %r12, 32, %r4; add.u32 %r4, %r4, %r13;
+        st.global.u32 [%out], %r4; ret;";
+    let expect = |t: u32, _| {
+        let warp = t / 32 * 32;
+        let threes = (warp..warp + 32).filter(|t| t % 3 == 0).count() as u32;
+        let down = if t % 32 == 31 { t } else { t + 1 };
+        let votes = if t < 32 {
+            3000
+        } else if t < 64 {
+            2000
+        } else {
+            0
+        };
+        let active = if t < 32 {
+            32
+        } else if t < 45 {
+            13
+        } else {
+            0
+        };
+        threes + votes + down + warp + t * 5 % 32 + active + t
+    };
+    test("", body).check(&[64, 128, 256, 1024], expect);
+}
+
+#[test]
+fn warps_that_run_as_one_part_and_meet_again() {
+    // A tree of sums in which fewer threads take part each time, as lanes of a warp and as whole warps.
+    let body = format!(
+        "{PLACES} mov.u32 %r9, 0; st.shared.u32 [%rd2], %t; shr.u32 %r5, %n, 1;
+        LOOP: bar.sync 0; setp.ge.u32 %p1, %t, %r5; @%p1 bra SKIP;
+        mul.wide.u32 %rd5, %r5, 4; add.u64 %rd5, %rd2, %rd5; ld.shared.u32 %r6, [%rd5]; ld.shared.u32 %r7, [%rd2];
+        add.u32 %r6, %r6, %r7; st.shared.u32 [%rd2], %r6; add.u32 %r9, %r9, 1;
+        SKIP: shr.u32 %r5, %r5, 1; setp.ne.u32 %p2, %r5, 0; @%p2 bra LOOP;
+        bar.sync 0; ld.shared.u32 %r8, [%rd4]; mad.lo.u32 %r8, %r9, 1000000, %r8; st.global.u32 [%out], %r8; ret;"
+    );
+    let expect = |t: u32, n: u32| {
+        let turns = (0..n.ilog2()).filter(|turn| t < n >> (turn + 1)).count() as u32;
+        n * (n - 1) / 2 + turns * 1_000_000
+    };
+    test(BOX, &body).check(&[64, 128, 256, 1024], expect);
 }

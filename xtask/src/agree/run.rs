@@ -4,7 +4,7 @@
 
 use super::program::Program;
 use super::random::Random;
-use ptxvm::{AddressSize, Arg, Cpu, Engine, ErrorKind, Launch, Vm};
+use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
 
 /// Most threads of a grid.
 pub(crate) const THREADS: u32 = 2048;
@@ -48,7 +48,10 @@ impl Machines {
     pub(crate) fn new(cpus: &[Cpu]) -> Result<Self, ptxvm::Error> {
         let mut jits = Vec::new();
         for cpu in cpus {
-            jits.push((*cpu, Vm::with_cpu(AddressSize::Bits64, Some(*cpu))?));
+            // Warps as it pays, and as one wherever that is possible.
+            for team in [None, Some(4)] {
+                jits.push((*cpu, Vm::with(Options { cpu: Some(*cpu), team, ..Options::default() })?));
+            }
         }
         Ok(Self { interp: Vm::new()?, jits })
     }

@@ -34,11 +34,11 @@ impl<'a> Device<'a> {
     /// Loads the kernels and the arrays.
     pub(crate) fn new(
         case: &'a Case,
-        cpu: Option<Cpu>,
+        (cpu, team): (Option<Cpu>, Option<u32>),
         engine: Engine,
         threads: u32,
     ) -> Result<Self, ptxvm::Error> {
-        let vm = Vm::with_cpu(ptxvm::AddressSize::Bits64, cpu)?;
+        let vm = Vm::with(ptxvm::Options { cpu, team, ..ptxvm::Options::default() })?;
         let text = text(case.ptx).map_err(ptxvm::Error::caller)?;
         let module = vm.load(&format!("{}.ptx", case.ptx), &text)?;
         let buffers: Vec<Buffer<u8>> =

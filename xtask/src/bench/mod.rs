@@ -24,9 +24,10 @@ use peers::{Beside, Peers};
 use ptxvm::{Cpu, Engine};
 use std::time::Duration;
 
-const USAGE: &str = "usage: cargo xtask bench [--only NAME[,NAME...]] [--threads N] [--rounds N] [--cpu avx512|avx2|baseline] \
+const USAGE: &str = "usage: cargo xtask bench [--only NAME[,NAME...]] [--threads N] [--rounds N] [--cpu avx512|avx2|baseline] [--team N] \
                      [--engine interp] [--peers] [--clock wall|cpu] [--json]\n\
                      \n\
+                     --team N         native code runs N warps of a CTA as one, where it can\n\
                      --engine interp  also how many times faster native code is than the interpreter, on smaller sizes\n\
                      --peers          also how many times faster native code is than OpenCL on the CPU and than `ptx_run` of another \
                      library, where they are installed\n\
@@ -41,6 +42,7 @@ pub(crate) struct Options {
     threads: u32,
     rounds: usize,
     cpu: Option<Cpu>,
+    team: Option<u32>,
     interp: bool,
     peers: bool,
     clock: Clock,
@@ -54,6 +56,7 @@ impl Options {
             threads: 2,
             rounds: 7,
             cpu: None,
+            team: None,
             interp: false,
             peers: false,
             clock: Clock::Wall,
@@ -66,6 +69,7 @@ impl Options {
                 "--only" => options.only.extend(value()?.split(',').map(str::to_owned)),
                 "--threads" => options.threads = number(value()?)?,
                 "--rounds" => options.rounds = number(value()?)?.max(1) as usize,
+                "--team" => options.team = Some(number(value()?)?),
                 "--json" => options.json = true,
                 "--peers" => options.peers = true,
                 "--engine" if value()? == "interp" => options.interp = true,
@@ -153,7 +157,8 @@ pub(crate) fn bench(args: &[String]) -> Result<(), String> {
 
 fn row(options: &Options, case: &Case, native: &mut Native, peers: &mut Peers) -> Result<Row, String> {
     native.open(case)?;
-    let device = Device::new(case, options.cpu, Engine::Jit, options.threads).map_err(|e| e.to_string())?;
+    let device = Device::new(case, (options.cpu, options.team), Engine::Jit, options.threads)
+        .map_err(|e| e.to_string())?;
     let (_, first) = device.run().map_err(|e| e.to_string())?;
     let way = agree(case, &device, native)?;
     let opened = peers.open(case, &device);
@@ -235,7 +240,7 @@ fn agree(case: &Case, device: &Device<'_>, native: &mut Native) -> Result<usize,
 /// How many times faster native code is than the interpreter.
 fn over_interp(options: &Options, case: &Case) -> Result<f64, ptxvm::Error> {
     let time = |engine| -> Result<f64, ptxvm::Error> {
-        let device = Device::new(case, options.cpu, engine, options.threads)?;
+        let device = Device::new(case, (options.cpu, options.team), engine, options.threads)?;
         device.run()?;
         let mut times = Vec::new();
         for _ in 0..3 {

@@ -53,7 +53,8 @@ fn saxpy(options: &Options) -> Result<f64, ptxvm::Error> {
     let case = make(Size::Reduced);
     let mut times = Vec::new();
     for _ in 0..5 {
-        let (_, seen) = Device::new(&case, options.cpu, Engine::Jit, options.threads)?.run()?;
+        let (_, seen) =
+            Device::new(&case, (options.cpu, options.team), Engine::Jit, options.threads)?.run()?;
         times.push(seen.compiled.as_secs_f64());
     }
     Ok(median(times))

@@ -21,6 +21,8 @@ pub(crate) struct Left {
     pub(crate) turns: i64,
     /// What a step was at fault with.
     pub(crate) fault: Option<Box<Fault>>,
+    /// Whether the code that left it is the code that would be entered again.
+    pub(crate) same: bool,
 }
 
 /// What native code left to the interpreter.
@@ -102,7 +104,7 @@ impl Run<'_> {
         frame.state.clock += steps;
         frame.native_steps.0 += steps;
         frame.native_steps.1 += fallbacks;
-        self.left(native, current, function, Left { stop, mask, live: after, turns, fault })
+        self.left(native, current, function, Left { stop, mask, live: after, turns, fault, same: true })
     }
 
     /// Brings the frame to where native code left the warp.
@@ -113,7 +115,7 @@ impl Run<'_> {
         function: u32,
         left: Left,
     ) -> Entered {
-        let Left { stop, mask, live: after, turns, fault } = left;
+        let Left { stop, mask, live: after, turns, fault, same } = left;
         let frame = &mut *self.frame;
         let live = frame.state.live;
         if let NativeStop::Declined = stop {
@@ -137,7 +139,7 @@ impl Run<'_> {
             self.exit(current.act, gone);
         }
         let frame = &mut *self.frame;
-        frame.trusted = whole && gone == 0;
+        frame.trusted = same && whole && gone == 0;
         current.mask = mask;
         current.limit = frame.limit(current.act, 0);
         match stop {

@@ -42,10 +42,17 @@ pub enum Held {
     Pattern {
         /// Lanes that share a value.
         each: u32,
-        /// What a lane adds.
-        lanes: Arc<[i32; LANES]>,
+        /// What a lane adds, of a warp or of a team.
+        lanes: Arc<[i32]>,
     },
-    /// A mask.
+    /// Two values, the second of which a lane adds several times; and what it adds besides.
+    Rows {
+        /// What a lane adds, of a team.
+        lanes: Arc<[i32]>,
+        /// How often it adds the second value.
+        rows: Arc<[i32]>,
+    },
+    /// A mask: a word for each warp.
     Mask,
     /// All lanes, one after another.
     Each,
@@ -116,24 +123,42 @@ fn set_word(room: &mut [Line], offset: usize, ones: u64, value: u64) {
     *word = (u64::from_le(*word) & !(ones << shift) | (value & ones) << shift).to_le();
 }
 
+/// A mask in the room.
+pub(crate) fn mask_at(room: &[Line], offset: usize) -> LaneMask {
+    word(room, offset, u32::MAX.into()) as u32
+}
+
 impl Kept {
     /// Writes the register's lanes in the mask, from the room.
     pub(crate) fn expand(&self, room: &[Line], regs: &mut Registers, mask: LaneMask) {
+        self.expand_of(room, 0, regs, mask);
+    }
+
+    /// The same of a warp of a team, by its number in the team.
+    pub(crate) fn expand_of(&self, room: &[Line], warp: usize, regs: &mut Registers, mask: LaneMask) {
         let (index, class) = (self.reg.index as usize, self.reg.class);
         let (bytes, ones) = (bytes_of(class) as usize, ones(class));
         let at = |index: usize| word(room, self.offset as usize + index * bytes, ones);
+        let first = warp * LANES;
+        let adds = |of: &[i32], lane: usize| i64::from(of.get(first + lane).copied().unwrap_or(0)) as u64;
         let values: [u64; LANES] = match &self.held {
             Held::Constant(value) => [*value; LANES],
             Held::Same => [at(0); LANES],
             Held::Pattern { each, lanes } => {
-                let word = |lane: usize| at(lane / *each as usize);
-                std::array::from_fn(|lane| word(lane).wrapping_add(i64::from(lanes[lane]) as u64))
+                let word = |lane: usize| at((first + lane) / *each as usize);
+                std::array::from_fn(|lane| word(lane).wrapping_add(adds(lanes, lane)))
+            }
+            Held::Rows { lanes, rows } => {
+                let (base, stride) = (at(0), at(1));
+                std::array::from_fn(|lane| {
+                    base.wrapping_add(adds(lanes, lane)).wrapping_add(stride.wrapping_mul(adds(rows, lane)))
+                })
             }
             Held::Mask => {
-                let word = at(0);
+                let word = at(warp);
                 std::array::from_fn(|lane| word >> lane & 1)
             }
-            Held::Each => std::array::from_fn(at),
+            Held::Each => std::array::from_fn(|lane| at(first + lane)),
         };
         // What does not fit is not of this kernel.
         match class {
@@ -192,7 +217,7 @@ impl Taken {
                 (0..LANES / part.1).all(|at| one(at, mask & part.0 << (at * part.1), &adds))
             }
             // These are never taken so.
-            Held::Constant(_) | Held::Mask | Held::Each => false,
+            Held::Constant(_) | Held::Rows { .. } | Held::Mask | Held::Each => false,
         }
     }
 }
@@ -240,9 +265,8 @@ mod tests {
 
     #[test]
     fn what_is_taken_comes_back() {
-        let steps = Held::Pattern { each: 32, lanes: Arc::new(std::array::from_fn(|lane| 3 * lane as i32)) };
-        let parts =
-            Held::Pattern { each: 8, lanes: Arc::new(std::array::from_fn(|lane| -(lane as i32 % 8))) };
+        let steps = Held::Pattern { each: 32, lanes: (0..LANES).map(|lane| 3 * lane as i32).collect() };
+        let parts = Held::Pattern { each: 8, lanes: (0..LANES).map(|lane| -(lane as i32 % 8)).collect() };
         let minus = |lane: usize| (512 * (lane as u64 / 8)).wrapping_sub(1 + lane as u64 % 8);
         let cases: [(Held, &dyn Fn(usize) -> u64); 3] = [
             (Held::Same, &|_| 0x8765_4321_8765_4321),
@@ -271,6 +295,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn each_warp_of_a_team_has_its_own_lanes() {
+        let kept = |held| Kept { reg: Reg { class: RegClass::R32, index: 0 }, offset: 8, held };
+        let room = [Line([0, 100 | 1000 << 32, 7, 0, 0, 0, 0, 0])];
+        let second = |held| {
+            let mut regs = registers(|_| 1);
+            kept(held).expand_of(&room, 1, &mut regs, 2);
+            regs.r32[0].0[..3].to_vec()
+        };
+        let lanes: Arc<[i32]> = (0..64).collect();
+        let rows = (0..64).map(|lane| lane / 16).collect();
+        assert_eq!(second(Held::Pattern { each: 32, lanes: lanes.clone() }), [1, 1033, 1]);
+        assert_eq!(second(Held::Pattern { each: 64, lanes: lanes.clone() }), [1, 133, 1]);
+        assert_eq!(second(Held::Rows { lanes, rows }), [1, 100 + 33 + 2 * 1000, 1]);
+        assert_eq!(second(Held::Mask), [1, (1000 >> 1) & 1, 1]);
     }
 
     #[test]

@@ -178,7 +178,12 @@ impl Cta {
         if !self.framed {
             match world.supplied().native {
                 Some(native) if limits.whole() && native.function() == self.kernel => {
-                    if let Some(stop) = self.run_whole(native, &world.supplied(), limits, reached) {
+                    let world = &world.supplied();
+                    let stop = match native.team() {
+                        Some(team) => self.run_teams((native, team), world, limits, reached),
+                        None => self.run_whole(native, world, limits, reached),
+                    };
+                    if let Some(stop) = stop {
                         return stop;
                     }
                 }

@@ -16,6 +16,7 @@ mod cta;
 mod grid;
 mod pool;
 mod seed;
+mod team;
 #[cfg(test)]
 mod tests;
 mod whole;

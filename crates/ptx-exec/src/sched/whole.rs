@@ -14,20 +14,20 @@ use crate::native::{
 use crate::trap::FaultKind;
 
 /// Turns of loops that native code of a CTA may take until it looks whether the launch is to stop. Chosen: about a tenth of a millisecond.
-const TURNS: i64 = 1 << 15;
+pub(super) const TURNS: i64 = 1 << 15;
 /// The same while the thread that launches has no help yet: it soon looks whether it should have.
-const FIRST_TURNS: i64 = 1 << 9;
+pub(super) const FIRST_TURNS: i64 = 1 << 9;
 /// How often a loop that may wait for others can use its turns up, having changed memory, before the CTA's other warps have theirs.
 const WAITING: u32 = 16;
 
 /// Room for the warps of a CTA in native code.
 #[derive(Default)]
 pub(super) struct Room {
-    slots: Vec<Slot>,
-    kept: Vec<Line>,
-    regs: Registers,
+    pub(super) slots: Vec<Slot>,
+    pub(super) kept: Vec<Line>,
+    pub(super) regs: Registers,
     /// Warps whose state is that of this CTA.
-    touched: u32,
+    pub(super) touched: u32,
 }
 
 impl Room {
@@ -117,7 +117,10 @@ impl Cta {
                     self.live = 0;
                     return Some(CtaStop::Finished);
                 }
-                WholeStop::Apart | WholeStop::Warp(NativeStop::Declined) => {
+                WholeStop::Apart
+                | WholeStop::Turn
+                | WholeStop::Left(_)
+                | WholeStop::Warp(NativeStop::Declined) => {
                     // The round is over: nobody has a turn.
                     self.frames_from_slots(native.cta(), world, function, (u32::MAX, false));
                     return None;
@@ -138,7 +141,7 @@ impl Cta {
             let frame = &mut self.warps[warp as usize];
             let before = (frame.steps, frame.lane_steps);
             let budget = Budget { slice, turn, steps: u64::MAX };
-            let left = Left { stop, mask, live, turns: turns.clamp(0, slice), fault };
+            let left = Left { stop, mask, live, turns: turns.clamp(0, slice), fault, same: true };
             let stop = interp::run_left(frame, world, budget, reached, native, left);
             let mut round = Round { ran: true, idle: true };
             let done = self.stopped(warp, before, stop, world, limits, &mut round);
@@ -234,7 +237,7 @@ impl Cta {
     }
 
     /// A whole warp waits at the barrier at the end of that block.
-    fn arrived(&mut self, id: usize, act: u32, block: u32, live: LaneMask, barrier: &Barrier) {
+    pub(super) fn arrived(&mut self, id: usize, act: u32, block: u32, live: LaneMask, barrier: &Barrier) {
         let constant = |value: Value32| match value {
             Value32::Imm(value) => Some(value),
             Value32::Reg(_) => None,

@@ -5,8 +5,9 @@
 
 use crate::emit::hand::Handed;
 use ptx::ir::{Reg, RegClass};
-use ptx_exec::lanes::LANES;
-use ptx_exec::native::{Behind, CtaCode, Entering, Held, Kept, Leaving, Parked, Taken};
+use ptx_exec::native::{
+    Behind, CtaCode, Entering, Held, Kept, Leave, LeavePlace, Leaving, Parked, Taken, TeamCode,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub(crate) struct Made {
     pub(crate) cta: CtaCode,
     /// How registers are.
     pub(crate) handed: Handed,
+    /// How a CTA is handed over in teams, if there is code for them: no warps, if there is none.
+    pub(crate) team: TeamCode,
 }
 
 impl Made {
@@ -44,7 +47,7 @@ impl Made {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let bytes = Vec::with_capacity(self.object.len() + 1024);
         let mut to = Writer { bytes, patterns: HashMap::new() };
-        let Made { object, externals, windows, fallbacks, cta, handed } = self;
+        let Made { object, externals, windows, fallbacks, cta, handed, team } = self;
         to.bytes(object);
         to.count(externals.len());
         externals.iter().for_each(|name| to.bytes(name.as_bytes()));
@@ -54,14 +57,16 @@ impl Made {
             to.bytes(name.as_bytes());
             to.number(*count);
         }
-        to.number(cta.bytes);
-        to.count(cta.barriers.len());
-        cta.barriers.iter().for_each(|behind| to.behind(behind));
+        to.cta(cta);
         to.number(handed.lines);
         to.count(handed.entries.len());
         handed.entries.iter().for_each(|entry| to.entering(entry));
         to.count(handed.exits.len());
         handed.exits.iter().for_each(|left| to.leaving(left));
+        to.number(team.warps);
+        to.cta(&team.cta);
+        to.count(team.leaves.len());
+        team.leaves.iter().for_each(|leave| to.leave(leave));
         to.bytes
     }
 
@@ -73,12 +78,13 @@ impl Made {
             externals: from.list(Reader::text)?,
             windows: from.number()?,
             fallbacks: from.list(|from| Some((from.text()?, from.number()?)))?.into_iter().collect(),
-            cta: CtaCode { bytes: from.number()?, barriers: from.list(Reader::behind)? },
+            cta: from.cta()?,
             handed: Handed {
                 lines: from.number()?,
                 entries: from.list(Reader::entering)?,
                 exits: from.list(Reader::leaving)?,
             },
+            team: TeamCode { warps: from.number()?, cta: from.cta()?, leaves: from.list(Reader::leave)? },
         };
         from.rest.is_empty().then_some(made)
     }
@@ -88,7 +94,7 @@ impl Made {
 const CLASSES: [RegClass; 4] = [RegClass::Pred, RegClass::R16, RegClass::R32, RegClass::R64];
 
 /// What lanes of a pattern add.
-type Lanes = Arc<[i32; LANES]>;
+type Lanes = Arc<[i32]>;
 
 struct Writer {
     bytes: Vec<u8>,
@@ -111,9 +117,25 @@ impl Writer {
         self.bytes.extend(bytes);
     }
 
+    fn cta(&mut self, cta: &CtaCode) {
+        self.number(cta.bytes);
+        self.count(cta.barriers.len());
+        cta.barriers.iter().for_each(|behind| self.behind(behind));
+    }
+
+    fn leave(&mut self, leave: &Leave) {
+        let (kind, block, index) = match leave.place {
+            LeavePlace::Yield { block } => (0, block, 0),
+            LeavePlace::Terminator { block } => (1, block, 0),
+            LeavePlace::Before { block, index } => (2, block, index),
+        };
+        [kind, block, index].into_iter().for_each(|number| self.number(number));
+        self.leaving(&leave.left);
+    }
+
     fn behind(&mut self, behind: &Behind) {
         self.number(behind.block);
-        self.number(behind.id);
+        self.number(behind.id.unwrap_or(u32::MAX));
         self.all_kept(&behind.kept);
     }
 
@@ -157,6 +179,11 @@ impl Writer {
                 self.number(*each);
                 self.lanes(lanes);
             }
+            Held::Rows { lanes, rows } => {
+                self.number(5);
+                self.lanes(lanes);
+                self.lanes(rows);
+            }
         }
     }
 
@@ -166,6 +193,7 @@ impl Writer {
         let number = *self.patterns.entry(lanes.clone()).or_insert(next);
         self.number(number);
         if number == next {
+            self.count(lanes.len());
             lanes.iter().for_each(|lane| self.number(*lane as u32));
         }
     }
@@ -196,7 +224,24 @@ impl<'a> Reader<'a> {
     }
 
     fn behind(&mut self) -> Option<Behind> {
-        Some(Behind { block: self.number()?, id: self.number()?, kept: self.list(Reader::kept)? })
+        let block = self.number()?;
+        let id = Some(self.number()?).filter(|id| *id != u32::MAX);
+        Some(Behind { block, id, kept: self.list(Reader::kept)? })
+    }
+
+    fn cta(&mut self) -> Option<CtaCode> {
+        Some(CtaCode { bytes: self.number()?, barriers: self.list(Reader::behind)? })
+    }
+
+    fn leave(&mut self) -> Option<Leave> {
+        let (kind, block, index) = (self.number()?, self.number()?, self.number()?);
+        let place = match kind {
+            0 => LeavePlace::Yield { block },
+            1 => LeavePlace::Terminator { block },
+            2 => LeavePlace::Before { block, index },
+            _ => return None,
+        };
+        Some(Leave { place, left: self.leaving()? })
     }
 
     fn kept(&mut self) -> Option<Kept> {
@@ -208,9 +253,13 @@ impl<'a> Reader<'a> {
             2 => Held::Mask,
             3 => Held::Each,
             4 => {
-                let each = self.number().filter(|each| [4, 8, 16, 32].contains(each))?;
+                // Lanes of a chunk, of a warp or of a team.
+                let each = self
+                    .number()
+                    .filter(|each| [4, 8, 16].contains(each) || *each > 0 && each.is_multiple_of(32))?;
                 Held::Pattern { each, lanes: self.lanes()? }
             }
+            5 => Held::Rows { lanes: self.lanes()?, rows: self.lanes()? },
             _ => return None,
         };
         Some(Kept { reg: Reg { class, index }, offset, held })
@@ -219,11 +268,8 @@ impl<'a> Reader<'a> {
     fn lanes(&mut self) -> Option<Lanes> {
         let number = self.number()? as usize;
         if number == self.patterns.len() {
-            let mut lanes = [0; LANES];
-            for lane in &mut lanes {
-                *lane = self.number()? as i32;
-            }
-            self.patterns.push(Arc::new(lanes));
+            let lanes: Vec<i32> = self.list(|from| Some(from.number()? as i32))?;
+            self.patterns.push(lanes.into());
         }
         self.patterns.get(number).cloned()
     }
@@ -258,7 +304,7 @@ mod tests {
     }
 
     fn pattern(adds: i32) -> Held {
-        Held::Pattern { each: 16, lanes: Arc::new([adds; LANES]) }
+        Held::Pattern { each: 16, lanes: Arc::new([adds; 32]) }
     }
 
     fn sample() -> Made {
@@ -271,7 +317,7 @@ mod tests {
                 bytes: 128,
                 barriers: vec![Behind {
                     block: 4,
-                    id: 15,
+                    id: Some(15),
                     kept: [Held::Constant(u64::MAX - 1), Held::Same, Held::Mask, Held::Each, pattern(-3)]
                         .into_iter()
                         .zip(CLASSES.into_iter().chain([RegClass::R32]))
@@ -298,6 +344,17 @@ mod tests {
                         parked: vec![Parked { block: 5, offset: 12, kept: vec![kept(pattern(2))] }],
                     },
                 ],
+            },
+            team: TeamCode {
+                warps: 4,
+                cta: CtaCode { bytes: 64, barriers: vec![Behind { block: 2, id: None, kept: Vec::new() }] },
+                leaves: vec![Leave {
+                    place: LeavePlace::Before { block: 3, index: 1 },
+                    left: Leaving {
+                        running: vec![kept(Held::Rows { lanes: Arc::new([5; 64]), rows: Arc::new([1; 64]) })],
+                        parked: Vec::new(),
+                    },
+                }],
             },
         }
     }

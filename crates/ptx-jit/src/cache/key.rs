@@ -4,6 +4,7 @@
 //! that no text can pass for another one.
 
 use crate::llvm::{Cpu, library};
+use crate::team::Teams;
 use ptx_exec::launch::Kernel;
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -23,7 +24,7 @@ impl fmt::Display for Key {
 
 impl Key {
     /// The key of a kernel for CTAs of that shape, on a processor of that level on this machine.
-    pub(crate) fn new(kernel: &Kernel, ntid: [u32; 3], cpu: Cpu) -> Key {
+    pub(crate) fn new(kernel: &Kernel, ntid: [u32; 3], cpu: Cpu, teams: Teams) -> Key {
         let program = kernel.module().program();
         let mut hash = Sha256::new();
         let mut part = |bytes: &[u8]| {
@@ -45,6 +46,12 @@ impl Key {
         for n in ntid {
             part(&n.to_le_bytes());
         }
+        let teams: u32 = match teams {
+            Teams::Auto => 0,
+            Teams::Never => 1,
+            Teams::Of(size) => size.saturating_add(2),
+        };
+        part(&teams.to_le_bytes());
         Key(hash.finalize().into())
     }
 }

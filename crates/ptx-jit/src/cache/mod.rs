@@ -13,6 +13,7 @@ pub(crate) use entry::Made;
 
 use crate::engine::{self, Compiled};
 use crate::llvm::{Cpu, Error, Session};
+use crate::team::Teams;
 use disk::Disk;
 use key::Key;
 use ptx_exec::launch::Kernel;
@@ -49,6 +50,7 @@ pub struct Found {
 /// A code generator that is started when it is first needed, and what it made.
 pub struct Compiler {
     cpu: Cpu,
+    teams: Teams,
     session: OnceLock<Result<Session, Error>>,
     kept: Mutex<Kept>,
     disk: Option<Disk>,
@@ -77,9 +79,14 @@ struct Item {
 
 impl Compiler {
     /// Makes code of that level. With a folder, code is kept there too, up to `bytes`.
-    pub fn new(cpu: Cpu, folder: Option<PathBuf>, bytes: u64) -> Self {
+    pub fn new(cpu: Cpu, teams: Teams, folder: Option<PathBuf>, bytes: u64) -> Self {
         let disk = folder.filter(|_| cfg!(target_arch = "x86_64")).map(|folder| Disk::new(folder, bytes));
-        Self { cpu, session: OnceLock::new(), kept: Mutex::default(), disk }
+        Self { cpu, teams, session: OnceLock::new(), kept: Mutex::default(), disk }
+    }
+
+    /// How many warps run as one.
+    pub fn teams(&self) -> Teams {
+        self.teams
     }
 
     /// The code generator.
@@ -96,7 +103,7 @@ impl Compiler {
         if !self.cpu.is_available() {
             return None;
         }
-        let key = Key::new(kernel, ntid, self.cpu);
+        let key = Key::new(kernel, ntid, self.cpu, self.teams);
         let kept = self.kept().take(key);
         let (made, placed, source) = match kept {
             Some((made, placed)) => (made, placed, Source::Memory),
@@ -116,8 +123,8 @@ impl Compiler {
     /// Says why it cannot be compiled; the interpreter can still run it.
     pub fn compile(&self, kernel: &Kernel, ntid: [u32; 3]) -> Result<Found, Error> {
         let start = Instant::now();
-        let made = Arc::new(engine::make(self.session()?, kernel, ntid)?);
-        let key = Key::new(kernel, ntid, self.cpu);
+        let made = Arc::new(engine::make(self.session()?, kernel, ntid, self.teams)?);
+        let key = Key::new(kernel, ntid, self.cpu, self.teams);
         let code = self.place((key, ntid), Arc::clone(&made), None, kernel)?;
         let took = start.elapsed();
         if let Some(disk) = &self.disk {

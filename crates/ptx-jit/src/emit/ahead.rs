@@ -124,7 +124,6 @@ impl Emit<'_> {
                 OpKind::Inst(site) => {
                     site.inst(self.job.function).is_some_and(|inst| self.is_early(*site, inst))
                 }
-                OpKind::Guard(..) | OpKind::Ahead(_) => true,
                 _ => true,
             };
             if !early || op.uses.iter().any(|name| late.contains(name)) {
@@ -214,7 +213,7 @@ impl Emit<'_> {
         }
         match &addresses {
             Addresses::Same(_) => {}
-            Addresses::Pattern(_, pattern) => {
+            Addresses::Pattern(_, pattern) | Addresses::Rows(_, pattern) => {
                 if !self.is_foreseeable(access.space, bytes, pattern) {
                     return None;
                 }
@@ -253,7 +252,7 @@ impl Emit<'_> {
                 align: group.reach.align.max(bytes),
                 ..group.reach
             };
-            if let Addresses::Pattern(_, pattern) = &group.addresses
+            if let Addresses::Pattern(_, pattern) | Addresses::Rows(_, pattern) = &group.addresses
                 && !self.is_foreseeable(access.space, reach.align, pattern)
             {
                 return None;

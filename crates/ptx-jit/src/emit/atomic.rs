@@ -196,9 +196,11 @@ impl Emit<'_> {
                 self.b.position_at_end(done);
                 None
             }
-            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Spread(_) | Addresses::Each(_) => {
-                self.each_lane(update, places, operands, mask, whole, wanted)
-            }
+            Addresses::Same(_)
+            | Addresses::Pattern(..)
+            | Addresses::Rows(..)
+            | Addresses::Spread(_)
+            | Addresses::Each(_) => self.each_lane(update, places, operands, mask, whole, wanted),
         };
         match sem {
             Sem::Acquire | Sem::AcqRel => self.b.fence(Ordering::Acquire),
@@ -212,7 +214,9 @@ impl Emit<'_> {
     fn is_one(&mut self, places: &Addresses, mask: Value, whole: bool) -> (Value, Value) {
         let chunks = match places {
             Addresses::Spread(spread) => spread.index.clone(),
-            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Each(_) => self.each(places),
+            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Rows(..) | Addresses::Each(_) => {
+                self.each(places)
+            }
         };
         let chunks = chunks.as_slice();
         let place = if whole {
@@ -237,7 +241,7 @@ impl Emit<'_> {
         let same = self.b.not(differ);
         let place = match places {
             Addresses::Spread(spread) => self.one_of(spread, place),
-            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Each(_) => place,
+            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Rows(..) | Addresses::Each(_) => place,
         };
         if whole {
             return (same, place);
@@ -304,7 +308,7 @@ impl Emit<'_> {
                 self.put(ADDRESSES, &spread.index);
                 ByLane::Stored(ADDRESSES)
             }
-            Addresses::Pattern(..) | Addresses::Each(_) => {
+            Addresses::Pattern(..) | Addresses::Rows(..) | Addresses::Each(_) => {
                 let chunks = self.each(places);
                 self.put(ADDRESSES, &chunks);
                 ByLane::Stored(ADDRESSES)
@@ -327,7 +331,7 @@ impl Emit<'_> {
                     let index = emit.take(address, emit.int(32), lane);
                     emit.one_of(spread, index)
                 }
-                Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Each(_) => {
+                Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Rows(..) | Addresses::Each(_) => {
                     emit.take(address, emit.int(64), lane)
                 }
             };

@@ -32,7 +32,12 @@ impl Emit<'_> {
         let mut most = 0;
         let mut barriers = Vec::new();
         for resume in &plan.resumes {
-            let mut room = Room::default();
+            let team = self.job.shape.team;
+            let mut room = Room::of(team);
+            if team > 1 {
+                // Which lanes have not exited.
+                room.place(4, team);
+            }
             let kept =
                 resume.kept.iter().map(|(reg, name)| room.keep(*reg, self.held(*reg, *name))).collect();
             most = most.max(room.bytes());
@@ -42,7 +47,7 @@ impl Emit<'_> {
     }
 
     /// How a warp is made to begin, or to go on: numbers behind those of the blocks.
-    fn start_code(&self) -> u64 {
+    pub(super) fn start_code(&self) -> u64 {
         self.job.function.blocks.len() as u64
     }
 
@@ -57,7 +62,11 @@ impl Emit<'_> {
         let (own, live) = (self.load32(offset_of!(Frame, mask)), self.load32(offset_of!(Frame, live)));
         let warps = self.load32(offset_of!(Frame, warps));
         let whole = self.b.icmp(IntPred::Ne, warps, self.c32(0));
-        self.b.cond_br(whole, warp, enter, Likely::Unknown);
+        if self.job.shape.team > 1 {
+            self.b.br(warp);
+        } else {
+            self.b.cond_br(whole, warp, enter, Likely::Unknown);
+        }
         self.shared_cta = Some(Shared { whole, next });
 
         self.b.position_at_end(warp);
@@ -73,8 +82,18 @@ impl Emit<'_> {
         let state = self.b.load(self.int(32), of(self, offset_of!(Slot, state)), 4);
         let there = self.b.load(self.int(32), of(self, offset_of!(Slot, live)), 4);
         let local = self.b.load(self.int(64), of(self, offset_of!(Slot, local)), 8);
-        let tid = at(self, offset_of!(Frame, tids), size_of::<TidTable>() as u64);
-        let kept = at(self, offset_of!(Frame, keeps), u64::from(self.out.cta.bytes));
+        let table = size_of::<TidTable>() as u64 * u64::from(self.job.shape.team);
+        let tid = at(self, offset_of!(Frame, tids), table);
+        let team = self.job.shape.team > 1;
+        let kept = if team {
+            // How large what a team keeps is, nobody knows before all exits are there.
+            let base = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, keeps)), 8);
+            let offset = self.b.mul(number, self.load64(offset_of!(Frame, keep_bytes)));
+            self.b.gep(base, offset)
+        } else {
+            at(self, offset_of!(Frame, keeps), u64::from(self.out.cta.bytes))
+        };
+        let there = if team { self.b.load(self.mask_type(), kept, 4) } else { there };
         let carry = of(self, offset_of!(Slot, carry));
         for (field, value) in [
             (offset_of!(Frame, slot), slot),
@@ -89,8 +108,10 @@ impl Emit<'_> {
 
         self.b.position_at_end(enter);
         let phi = |emit: &Self, a: Value, b: Value| {
-            let phi = emit.b.phi(emit.int(32));
-            emit.b.add_incoming(phi, a, emit.head);
+            let phi = emit.b.phi(b.ty());
+            if !team {
+                emit.b.add_incoming(phi, a, emit.head);
+            }
             emit.b.add_incoming(phi, b, warp);
             phi
         };
@@ -168,7 +189,7 @@ impl Emit<'_> {
         self.b.position_at_end(stay);
     }
 
-    fn set_state(&self, state: u64) -> Value {
+    pub(super) fn set_state(&self, state: u64) -> Value {
         let slot = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, slot)), 8);
         let place = self.b.offset(slot, offset_of!(Slot, state) as u64);
         self.b.store(self.c32(state as u32), place, 4);
@@ -187,18 +208,29 @@ impl Emit<'_> {
         self.b.cond_br(together, keep, leave, Likely::Yes);
         self.b.position_at_end(keep);
         let slot = self.set_state(self.start_code() + 2 + u64::from(index));
-        self.b.store(live, self.b.offset(slot, offset_of!(Slot, live) as u64), 4);
-        let bit = 1u32 << (resume.id + if resume.counted { 16 } else { 0 });
+        if self.job.shape.team == 1 {
+            self.b.store(live, self.b.offset(slot, offset_of!(Slot, live) as u64), 4);
+        }
+        let bit = 1u32 << (resume.id.unwrap_or(0) + if resume.counted { 16 } else { 0 });
         let waiting = self.load32(offset_of!(Frame, waiting));
         let waiting = self.b.or(waiting, self.c32(bit));
         self.store_field(offset_of!(Frame, waiting), waiting);
+        self.keep_all(index, live);
+        self.b.br(shared.next);
+        self.b.position_at_end(leave);
+    }
+
+    /// Stores what is kept where a warp or a team waits.
+    pub(super) fn keep_all(&mut self, index: u32, live: Value) {
         let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8);
+        if self.job.shape.team > 1 {
+            self.b.store(live, place, 4);
+        }
+        let resume = &self.job.plan.resumes[index as usize];
         let kept = self.out.cta.barriers[index as usize].kept.clone();
         for (kept, (_, name)) in kept.iter().zip(&resume.kept) {
             self.pack(kept, *name, self.b.offset(place, u64::from(kept.offset)));
         }
-        self.b.br(shared.next);
-        self.b.position_at_end(leave);
     }
 
     /// Loads what was kept of a register.

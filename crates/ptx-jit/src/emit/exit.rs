@@ -5,7 +5,7 @@
 //! the frame is the host's to do.
 
 use super::hand::Room;
-use super::{Emit, LANES, Rep};
+use super::{Emit, Rep};
 use crate::frame::{Frame, Reason, code};
 use crate::llvm::{Likely, Value};
 use crate::plan::{Class, Exit, Name, Site, Why, classes};
@@ -52,7 +52,7 @@ impl Emit<'_> {
     }
 
     /// Puts a register into the room.
-    fn hand(&mut self, reg: Reg, name: Name, to: &mut Room, room: Value) -> Kept {
+    pub(super) fn hand(&mut self, reg: Reg, name: Name, to: &mut Room, room: Value) -> Kept {
         let kept = to.keep(reg, self.held(reg, name));
         self.pack(&kept, name, self.b.offset(room, u64::from(kept.offset)));
         kept
@@ -60,6 +60,9 @@ impl Emit<'_> {
 
     /// Stores what lives, and returns.
     pub(super) fn exit(&mut self, exit: &Exit) {
+        if self.job.shape.team > 1 {
+            return self.leave(exit);
+        }
         let (reason, block, index) = match exit.why {
             Why::Finished => (Reason::Finished, 0, 0),
             Why::Yield { block } => (Reason::Yield, block, 0),
@@ -108,6 +111,20 @@ impl Emit<'_> {
             let value = self.scalar(name);
             self.store_field(offset, value);
         }
+        self.sums(exit);
+        if let Some(carry) = exit.carry {
+            let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, carry)), 8);
+            let new = self.scalar(carry);
+            let old = self.b.load(self.int(32), place, 4);
+            let own = self.own;
+            let kept = self.b.not(own);
+            let (old, new) = (self.b.and(old, kept), self.b.and(new, own));
+            self.b.store(self.b.or(old, new), place, 4);
+        }
+    }
+
+    /// Adds what was executed.
+    pub(super) fn sums(&mut self, exit: &Exit) {
         let sums = [
             (offset_of!(Frame, full_steps), exit.full_steps),
             (offset_of!(Frame, masked_steps), exit.masked_steps),
@@ -121,15 +138,6 @@ impl Emit<'_> {
             }
             let sum = self.b.add(self.load64(offset), more);
             self.store_field(offset, sum);
-        }
-        if let Some(carry) = exit.carry {
-            let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, carry)), 8);
-            let new = self.scalar(carry);
-            let old = self.b.load(self.int(32), place, 4);
-            let own = self.own;
-            let kept = self.b.not(own);
-            let (old, new) = (self.b.and(old, kept), self.b.and(new, own));
-            self.b.store(self.b.or(old, new), place, 4);
         }
     }
 
@@ -152,13 +160,18 @@ impl Emit<'_> {
         let mut wraps: Option<Value> = None;
         for name in uses.iter().take(2) {
             let Some(pattern) = self.pattern(*name) else { continue };
+            if !pattern.rows.is_empty() {
+                let wrap = self.rows_wrap(*name, &pattern, signed);
+                wraps = Some(match wraps {
+                    None => wrap,
+                    Some(others) => self.b.or(others, wrap),
+                });
+                continue;
+            }
             let count = if pattern.by_chunk { self.chunks() } else { 1 };
             for c in 0..count {
-                let lanes: Vec<i32> = if pattern.by_chunk {
-                    self.relative(&pattern, c)
-                } else {
-                    pattern.lanes[..LANES as usize].to_vec()
-                };
+                let lanes: Vec<i32> =
+                    if pattern.by_chunk { self.relative(&pattern, c) } else { pattern.lanes.to_vec() };
                 let base = self.base(*name, c).expect("a pattern has bases");
                 for lane in [lanes.iter().min(), lanes.iter().max()].into_iter().flatten() {
                     if *lane == 0 {

@@ -10,6 +10,9 @@ use std::mem::offset_of;
 impl Emit<'_> {
     /// Calls the step, and takes its results.
     pub(super) fn fallback(&mut self, site: Site, inst: &Inst, op: &Op) {
+        if self.job.shape.team > 1 {
+            return self.give_up(op);
+        }
         *self.out.fallbacks.entry(format!("{}{}", inst.row.form().mnemonic, inst.mods)).or_default() += 1;
         self.stepped(site, inst, op, true);
     }

@@ -32,9 +32,16 @@ impl Handed {
 #[derive(Default)]
 pub(super) struct Room {
     end: u32,
+    /// Warps besides the first whose lanes stand in it.
+    more: u32,
 }
 
 impl Room {
+    /// For registers of so many warps as one.
+    pub(super) fn of(warps: u32) -> Self {
+        Self { end: 0, more: warps - 1 }
+    }
+
     /// So many words of so many bytes.
     pub(super) fn place(&mut self, bytes: u32, count: u32) -> u32 {
         let align = (bytes * count).next_power_of_two().clamp(1, 64);
@@ -47,9 +54,11 @@ impl Room {
     pub(super) fn keep(&mut self, reg: Reg, held: Held) -> Kept {
         let count = match &held {
             Held::Constant(_) => 0,
-            Held::Same | Held::Mask => 1,
-            Held::Pattern { each, .. } => LANES / each,
-            Held::Each => LANES,
+            Held::Same => 1,
+            Held::Rows { .. } => 2,
+            Held::Mask => 1 + self.more,
+            Held::Pattern { each, .. } => LANES * (1 + self.more) / each,
+            Held::Each => LANES * (1 + self.more),
         };
         Kept { reg, offset: self.place(bytes_of(reg.class), count), held }
     }
@@ -63,7 +72,7 @@ impl Room {
 /// What is equal and was made once.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    patterns: HashMap<[i32; LANES as usize], Arc<[i32; LANES as usize]>>,
+    patterns: HashMap<Box<[i32]>, Arc<[i32]>>,
     exits: HashMap<Leaving, u32>,
 }
 
@@ -75,10 +84,20 @@ impl Emit<'_> {
             Class::Uniform(Some(value)) => Held::Constant(value),
             Class::Uniform(None) => Held::Same,
             Class::Pattern(pattern) => {
-                let lanes =
-                    self.known.patterns.entry(pattern.lanes).or_insert_with(|| Arc::new(pattern.lanes));
-                let each = if pattern.by_chunk { self.width } else { LANES };
-                Held::Pattern { each, lanes: lanes.clone() }
+                let mut once = |lanes: &[i32]| match self.known.patterns.get(lanes) {
+                    Some(known) => known.clone(),
+                    None => {
+                        let new: Arc<[i32]> = lanes.into();
+                        self.known.patterns.insert(lanes.into(), new.clone());
+                        new
+                    }
+                };
+                let lanes = once(&pattern.lanes);
+                if !pattern.rows.is_empty() {
+                    return Held::Rows { lanes, rows: once(&pattern.rows) };
+                }
+                let each = if pattern.by_chunk { self.width } else { self.lanes };
+                Held::Pattern { each, lanes }
             }
             Class::Varying if reg.class == RegClass::Pred => Held::Mask,
             Class::Varying => Held::Each,
@@ -105,17 +124,23 @@ impl Emit<'_> {
             let wide = if value.ty().element_bits() == 1 { emit.b.zext(value, emit.int(32)) } else { value };
             emit.b.store(wide, emit.b.offset(place, u64::from(at * bytes)), bytes);
         };
-        match kept.held {
+        match &kept.held {
             Held::Constant(_) => {}
             Held::Same => {
                 let value = self.scalar(name);
                 scalar(self, value, 0);
             }
             Held::Pattern { each, .. } => {
-                for at in 0..LANES / each {
+                for at in 0..self.lanes / each {
                     let base = self.base(name, at).expect("a pattern has bases");
                     scalar(self, base, at);
                 }
+            }
+            Held::Rows { .. } => {
+                let base = self.base(name, 0).expect("a pattern has bases");
+                let stride = self.stride_of(name).expect("a pattern of rows has a stride");
+                scalar(self, base, 0);
+                scalar(self, stride, 1);
             }
             Held::Mask => {
                 let mask = self.truths(name, false);
@@ -140,12 +165,15 @@ impl Emit<'_> {
             if ty.element_bits() == 1 { emit.b.trunc(value, ty) } else { value }
         };
         debug_assert!(matches!(self.kind(name), Kind::Reg(_)));
-        match kept.held {
-            Held::Constant(value) => Rep::Scalar(self.b.const_int(ty, value)),
+        match &kept.held {
+            Held::Constant(value) => Rep::Scalar(self.b.const_int(ty, *value)),
             Held::Same => Rep::Scalar(scalar(self, 0)),
-            Held::Pattern { each, .. } => Rep::Bases((0..LANES / each).map(|at| scalar(self, at)).collect()),
+            Held::Pattern { each, .. } => {
+                Rep::Bases((0..self.lanes / each).map(|at| scalar(self, at)).collect())
+            }
+            Held::Rows { .. } => Rep::Bases((0..2).map(|at| scalar(self, at)).collect()),
             Held::Mask => {
-                let mask = self.b.load(self.int(32), place, 4);
+                let mask = self.b.load(self.mask_type(), place, 4);
                 Rep::Chunks((0..self.chunks()).map(|c| self.mask_chunk(mask, c)).collect())
             }
             Held::Each => {

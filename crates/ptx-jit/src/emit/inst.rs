@@ -1,7 +1,7 @@
 //! Instructions that compute in each lane alone.
 
 use super::nan::bit;
-use super::{Emit, Rep};
+use super::{Emit, LANES, Rep};
 use crate::frame::Frame;
 use crate::llvm::Value;
 use crate::lower::{Lower, Operand};
@@ -33,11 +33,7 @@ impl Emit<'_> {
             O::MatchAny | O::MatchAll => self.matched(inst, op),
             O::VoteSync => self.vote(inst, op),
             O::BarWarpSync => true,
-            O::Activemask => {
-                let mask = self.scalar(op.uses[0]);
-                self.define(op.defs[0], mask);
-                true
-            }
+            O::Activemask => self.activemask(op),
             O::Cvta | O::CvtaTo => self.cvta(inst, op),
             _ => false,
         };
@@ -92,8 +88,11 @@ impl Emit<'_> {
         let rep = match self.class(name) {
             Class::Uniform(_) | Class::Bottom => Rep::Scalar(value),
             Class::Pattern(pattern) => {
-                let count = if pattern.by_chunk { self.chunks() } else { 1 };
-                Rep::Bases(vec![value; count as usize])
+                let mut bases = vec![value; pattern.scalars(self.chunks()) as usize];
+                if !pattern.rows.is_empty() {
+                    bases[1] = self.b.zero(value.ty());
+                }
+                Rep::Bases(bases)
             }
             Class::Varying => {
                 let vector = self.b.splat(value, self.width);
@@ -161,6 +160,10 @@ impl Emit<'_> {
             }
             let rep = match self.class(*def) {
                 Class::Uniform(_) | Class::Bottom => Rep::Scalar(values[0]),
+                Class::Pattern(pattern) if !pattern.rows.is_empty() => {
+                    let Some(stride) = self.stride_made(inst, op, *def) else { return false };
+                    Rep::Bases(vec![values[0], stride])
+                }
                 Class::Pattern(_) => Rep::Bases(values),
                 Class::Varying => Rep::Chunks(values),
             };
@@ -320,6 +323,7 @@ impl Emit<'_> {
             Sreg::Ntid => return Some(self.spread(self.c32(self.job.shape.ntid[axis]), lanes)),
             Sreg::Ctaid => offset_of!(Frame, ctaid) + 4 * axis,
             Sreg::Nctaid => offset_of!(Frame, nctaid) + 4 * axis,
+            Sreg::Warpid if self.job.shape.team > 1 => return Some(self.warpid(lanes)),
             Sreg::Warpid => offset_of!(Frame, warp),
             Sreg::Nwarpid => offset_of!(Frame, warp) + 4,
             Sreg::Smid => offset_of!(Frame, warp) + 8,
@@ -331,13 +335,15 @@ impl Emit<'_> {
                 let value = self.load64(offset_of!(Frame, gridid));
                 return Some(self.spread(value, lanes));
             }
-            Sreg::Laneid => return Some(self.by_lane(lanes, |lane| lane)),
-            Sreg::LanemaskEq => return Some(self.by_lane(lanes, |lane| 1 << lane)),
-            Sreg::LanemaskLe => return Some(self.by_lane(lanes, |lane| ((2u64 << lane) - 1) as u32)),
-            Sreg::LanemaskLt => return Some(self.by_lane(lanes, |lane| (1 << lane) - 1)),
-            Sreg::LanemaskGe => return Some(self.by_lane(lanes, |lane| u32::MAX << lane)),
+            Sreg::Laneid => return Some(self.by_lane(lanes, |lane| lane % LANES)),
+            Sreg::LanemaskEq => return Some(self.by_lane(lanes, |lane| 1 << (lane % LANES))),
+            Sreg::LanemaskLe => {
+                return Some(self.by_lane(lanes, |lane| ((2u64 << (lane % LANES)) - 1) as u32));
+            }
+            Sreg::LanemaskLt => return Some(self.by_lane(lanes, |lane| (1 << (lane % LANES)) - 1)),
+            Sreg::LanemaskGe => return Some(self.by_lane(lanes, |lane| u32::MAX << (lane % LANES))),
             Sreg::LanemaskGt => {
-                return Some(self.by_lane(lanes, |lane| (u64::from(u32::MAX) << (lane + 1)) as u32));
+                return Some(self.by_lane(lanes, |lane| (u64::from(u32::MAX) << (lane % LANES + 1)) as u32));
             }
             Sreg::Tid
             | Sreg::Envreg(_)
@@ -364,8 +370,11 @@ impl Emit<'_> {
     }
 
     fn tid(&mut self, axis: usize, lanes: Lanes) -> Option<Value> {
+        if let Some(value) = self.constant_tid(axis, lanes) {
+            return Some(value);
+        }
         let tid = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, tid)), 8);
-        let axis = axis as u64 * 128;
+        let axis = axis as u64 * u64::from(4 * self.lanes);
         let start = |chunk: u32| axis + u64::from(chunk * self.width * 4);
         Some(match lanes {
             Lanes::First(chunk) => self.b.load(self.int(32), self.b.offset(tid, start(chunk)), 4),
@@ -408,6 +417,10 @@ impl Emit<'_> {
         }
         let rep = match self.class(op.defs[0]) {
             Class::Uniform(_) | Class::Bottom => Rep::Scalar(values[0]),
+            Class::Pattern(pattern) if !pattern.rows.is_empty() => {
+                let Some(stride) = self.stride_made(inst, op, op.defs[0]) else { return false };
+                Rep::Bases(vec![values[0], stride])
+            }
             Class::Pattern(_) => Rep::Bases(values),
             Class::Varying => Rep::Chunks(values),
         };

@@ -6,7 +6,7 @@
 
 use super::inst::Lanes;
 use super::spread::Spread;
-use super::{Emit, LANES, Origin, Rep};
+use super::{Emit, Origin, Rep};
 use crate::frame::{Frame, Window};
 use crate::llvm::{Block, IntPred, Likely, Ordering, Value};
 use crate::lower::Operand;
@@ -55,6 +55,8 @@ pub(super) enum Addresses {
     Same(Value),
     /// Bases and what the lanes add.
     Pattern(Vec<Value>, Pattern),
+    /// A base and a stride, and what the lanes add.
+    Rows([Value; 2], Pattern),
     /// A scalar plus scaled numbers of 32 bits.
     Spread(Spread),
     /// Anything.
@@ -149,6 +151,11 @@ impl Emit<'_> {
                 let value = self.scalar(name);
                 Addresses::Same(shift(self, value))
             }
+            Class::Pattern(pattern) if !narrow && !pattern.rows.is_empty() => {
+                let base = self.base(name, 0)?;
+                let rows = [shift(self, base), self.stride_of(name)?];
+                if self.full { Addresses::Rows(rows, *pattern) } else { self.unrolled(rows, &pattern) }
+            }
             // A narrow pattern could wrap around.
             Class::Pattern(pattern) if !narrow => {
                 let count = if pattern.by_chunk { self.chunks() } else { 1 };
@@ -210,6 +217,14 @@ impl Emit<'_> {
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
+        if self.job.shape.team > 1 {
+            let Some(()) = self.or_leave(fits, site, access, &addresses, op) else { return false };
+            let loaded = self.load_places(access, &places, op, uniform);
+            for (def, rep) in op.defs.iter().zip(loaded) {
+                self.reps[def.0 as usize] = Some(rep);
+            }
+            return true;
+        }
         let (fast, slow) = self.fork(fits);
         self.b.position_at_end(fast);
         let loaded = self.load_places(access, &places, op, uniform);
@@ -290,6 +305,11 @@ impl Emit<'_> {
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
+        if self.job.shape.team > 1 {
+            let Some(()) = self.or_leave(fits, site, access, &addresses, op) else { return false };
+            self.store_places(access, &places, op, &values);
+            return true;
+        }
         let (fast, slow) = self.fork(fits);
         self.b.position_at_end(fast);
         self.store_places(access, &places, op, &values);
@@ -383,7 +403,11 @@ impl Emit<'_> {
                 let low = i64::from(pattern.lanes.iter().min().copied().unwrap_or(0));
                 self.b.add(bases[0], self.c64((low + reach.lo) as u64))
             }
-            Addresses::Pattern(..) | Addresses::Spread(_) | Addresses::Each(_) => {
+            Addresses::Rows(rows, pattern) if whole => {
+                let (low, _) = self.row_ends(*rows, pattern);
+                self.b.add(low, self.c64(reach.lo as u64))
+            }
+            Addresses::Pattern(..) | Addresses::Rows(..) | Addresses::Spread(_) | Addresses::Each(_) => {
                 let chunks = self.each(addresses);
                 let lane = self.lowest(mask);
                 let place = self.scratch.expect("made at the start");
@@ -414,15 +438,19 @@ impl Emit<'_> {
             Addresses::Pattern(bases, pattern) => {
                 (0..self.chunks()).map(|c| self.expand(bases, pattern, c)).collect()
             }
+            Addresses::Rows(rows, pattern) => {
+                let unrolled = self.unrolled(*rows, pattern);
+                self.each(&unrolled)
+            }
             Addresses::Same(address) => vec![self.b.splat(*address, self.width); self.chunks() as usize],
         }
     }
 
     /// The number of a site's window for accesses that span so many bytes.
     pub(super) fn window(&mut self, site: Site, span: u32) -> u32 {
-        let count = self.windows.len() as u32;
+        let count = self.job.windows + self.windows.len() as u32;
         let number = *self.windows.entry((site, span)).or_insert(count);
-        self.out.windows = self.windows.len() as u32;
+        self.out.windows = self.job.windows + self.windows.len() as u32;
         number
     }
 
@@ -439,7 +467,7 @@ impl Emit<'_> {
 
     /// By how much a lane is behind the one before, if that is the same everywhere (in a chunk, if each has a base).
     fn step_of(&self, pattern: &Pattern) -> Option<i64> {
-        let group = if pattern.by_chunk { self.width as usize } else { LANES as usize };
+        let group = if pattern.by_chunk { self.width as usize } else { self.lanes as usize };
         let step = pattern.lanes[1] - pattern.lanes[0];
         let even = |lanes: &[i32]| lanes.windows(2).all(|pair| pair[1] - pair[0] == step);
         pattern.lanes.chunks(group).all(even).then_some(i64::from(step))
@@ -458,7 +486,17 @@ impl Emit<'_> {
                     (lanes.iter().min().copied().unwrap_or(0), lanes.iter().max().copied().unwrap_or(0));
                 (high - low) as u32 + own
             }
-            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Spread(_) | Addresses::Each(_) => own,
+            Addresses::Rows(_, pattern) if self.is_regular(reach.space, reach.align, pattern, whole) => {
+                let lanes = &pattern.lanes;
+                let (low, high) =
+                    (lanes.iter().min().copied().unwrap_or(0), lanes.iter().max().copied().unwrap_or(0));
+                (high - low) as u32 + own
+            }
+            Addresses::Rows(..)
+            | Addresses::Same(_)
+            | Addresses::Pattern(..)
+            | Addresses::Spread(_)
+            | Addresses::Each(_) => own,
         }
     }
 
@@ -470,6 +508,13 @@ impl Emit<'_> {
         mask: Value,
         whole: bool,
     ) -> Option<Value> {
+        let regular = |pattern: &Pattern| whole && self.is_together(reach.space, reach.align, pattern);
+        if let Addresses::Rows(rows, pattern) = addresses
+            && !regular(pattern)
+        {
+            let unrolled = self.unrolled(*rows, pattern);
+            return self.fits(reach, &unrolled, mask, whole);
+        }
         let span = self.window_span(reach, addresses, whole);
         let (start, limit) = self.bounds(reach, span)?;
         let align = u64::from(reach.align);
@@ -488,6 +533,14 @@ impl Emit<'_> {
             Addresses::Same(address) => {
                 let fits = inside(self, *address, reach.lo);
                 Some(self.both(Some(fits), aligned(self, *address)))
+            }
+            Addresses::Rows([base, stride], pattern) => {
+                let near = self.is_near(*stride);
+                let (low, high) = self.row_ends([*base, *stride], pattern);
+                let (low, high) = (inside(self, low, reach.lo), inside(self, high, reach.lo));
+                let fits = self.b.and(self.b.and(low, high), near);
+                let both = self.b.or(*base, *stride);
+                Some(self.both(Some(fits), aligned(self, both)))
             }
             Addresses::Pattern(bases, pattern)
                 if self.is_regular(reach.space, reach.align, pattern, whole) =>
@@ -509,7 +562,7 @@ impl Emit<'_> {
                         let (low, high) = (at(self, low), at(self, high));
                         let (low, high) = (inside(self, low, reach.lo), inside(self, high, reach.hi - 1));
                         let fits = self.b.and(low, high);
-                        let none = self.b.icmp(IntPred::Eq, lanes, self.c32(0));
+                        let none = self.b.icmp(IntPred::Eq, lanes, self.b.zero(lanes.ty()));
                         self.b.or(fits, none)
                     };
                     let one = self.both(Some(fits), aligned(self, *base));
@@ -599,19 +652,21 @@ impl Emit<'_> {
         }
     }
 
-    /// The lanes of a mask (or of its chunk, from bit 0 on), the lowest and the highest of them; anything below 32 if there are none.
+    /// The lanes of a mask (or of its chunk, from bit 0 on), the lowest and the highest of them, which is a lane too if there are none.
     pub(super) fn running(&self, mask: Value, chunk: Option<u32>) -> (Value, Value, Value) {
         let lanes = match chunk {
             None => mask,
             Some(c) => {
-                let shifted = self.b.lshr(mask, self.c32(c * self.width));
-                self.b.and(shifted, self.c32(u32::MAX >> (LANES - self.width)))
+                let shifted = self.b.lshr(mask, self.b.const_int(mask.ty(), u64::from(c * self.width)));
+                let word = if self.lanes > 32 { self.b.trunc(shifted, self.int(32)) } else { shifted };
+                self.b.and(word, self.c32((1 << self.width) - 1))
             }
         };
         let zero = self.b.const_int(self.int(1), 0);
-        let zeros = self.b.intrinsic("llvm.ctlz", &[self.int(32)], &[lanes, zero]);
-        let high = self.b.sub(self.c32(31), zeros);
-        (lanes, self.lowest(lanes), self.b.and(high, self.c32(31)))
+        let ty = lanes.ty();
+        let zeros = self.b.intrinsic("llvm.ctlz", &[ty], &[lanes, zero]);
+        let high = self.b.sub(self.b.const_int(ty, u64::from(ty.element_bits()) - 1), zeros);
+        (lanes, self.lowest(lanes), self.lane_number(high))
     }
 
     /// Whether all accesses fit their bounds, and the addresses of the process.
@@ -663,6 +718,7 @@ impl Emit<'_> {
             Addresses::Pattern(bases, pattern) => {
                 Addresses::Pattern(bases.iter().map(scalar).collect(), pattern.clone())
             }
+            Addresses::Rows([base, stride], pattern) => self.unrolled([scalar(base), *stride], pattern),
             Addresses::Spread(spread) => {
                 Addresses::Spread(Spread { base: scalar(&spread.base), ..spread.clone() })
             }
@@ -676,24 +732,6 @@ impl Emit<'_> {
     /// Whether the operation runs in all 32 lanes.
     pub(super) fn whole(&self, op: &Op) -> bool {
         self.full && self.scalar(op.uses[0]).is_constant()
-    }
-
-    /// `base + lane * stride` in a chunk.
-    pub(super) fn strided(&self, base: Value, stride: Value, chunk: u32) -> Value {
-        let lanes: Vec<u64> = (0..self.width).map(|l| u64::from(chunk * self.width + l)).collect();
-        let lanes = self.b.const_ints(self.int(64), &lanes);
-        let steps = self.b.mul(lanes, self.b.splat(stride, self.width));
-        self.b.add(steps, self.b.splat(base, self.width))
-    }
-
-    /// A pattern of addresses as a vector.
-    pub(super) fn expand(&self, bases: &[Value], pattern: &Pattern, chunk: u32) -> Value {
-        let base = if pattern.by_chunk { bases[chunk as usize] } else { bases[0] };
-        let start = (chunk * self.width) as usize;
-        let lanes: Vec<u64> =
-            pattern.lanes[start..start + self.width as usize].iter().map(|l| i64::from(*l) as u64).collect();
-        let lanes = self.b.const_ints(self.int(64), &lanes);
-        self.b.add(self.b.splat(base, self.width), lanes)
     }
 
     /// Where an access of that many bytes may begin: the first address, and how many there are.
@@ -747,5 +785,3 @@ pub(crate) fn space_of(number: u32) -> Space {
         _ => Space::Generic,
     }
 }
-
-const _: () = assert!(LANES == 32);

@@ -19,17 +19,19 @@ pub(crate) mod memory;
 mod nan;
 mod packed;
 mod row;
+mod rows;
 mod spread;
 mod stream;
 mod stride;
 mod sync;
+mod team;
 mod transfer;
 mod value;
 
 use crate::frame::Frame;
 use crate::llvm::{Block, Builder, Extensions, Flush, Function, Likely, Module, Type, Value};
 use crate::lower::{Env, Lowering};
-use crate::plan::{Class, Cond, Kind, Name, NodeId, Op, OpKind, Plan, Shape, Site, Term};
+use crate::plan::{Class, Cond, Exit, Kind, Name, NodeId, Op, OpKind, Plan, Shape, Site, Term};
 use memory::Addresses;
 use ptx::ir::RegClass;
 use ptx_exec::layout::Layout;
@@ -38,7 +40,7 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 use std::rc::Rc;
 
-/// Lanes.
+/// Lanes of a warp.
 const LANES: u32 = 32;
 /// After so many chunks of instructions a straight piece is cut in two: LLVM chooses instructions a piece at a time, in more than linear
 /// time. Chosen: loops of ordinary kernels stay whole.
@@ -77,6 +79,10 @@ pub(crate) struct Emitted {
     pub(crate) cta: ptx_exec::native::CtaCode,
     /// How registers are.
     pub(crate) handed: hand::Handed,
+    /// Where a team falls apart.
+    pub(crate) leaves: Vec<ptx_exec::native::Leave>,
+    /// A team: something has no code for several warps.
+    pub(crate) unfit: bool,
 }
 
 /// What is compiled.
@@ -96,6 +102,8 @@ pub(crate) struct Job<'a> {
     pub(crate) flush: bool,
     /// What the processor has beyond its level.
     pub(crate) extensions: Extensions,
+    /// The number of its first window.
+    pub(crate) windows: u32,
 }
 
 struct Emit<'a> {
@@ -104,6 +112,10 @@ struct Emit<'a> {
     env: Env,
     function: Function,
     width: u32,
+    /// Lanes that run as one: of a warp, or of a team.
+    lanes: u32,
+    /// In a team: how to leave before the instruction that follows.
+    way_out: Option<(Site, Exit)>,
     /// By name.
     reps: Vec<Option<Rep>>,
     /// By node: where it begins and ends.
@@ -189,6 +201,8 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
             sm: u32::from(job.program.target.sm.number),
         },
         width: job.shape.chunk,
+        lanes: job.shape.lanes(),
+        way_out: None,
         reps: vec![None; job.plan.kinds.len()],
         starts: vec![None; job.plan.nodes.len()],
         phis: HashMap::new(),
@@ -249,7 +263,7 @@ impl Emit<'_> {
     }
 
     fn chunks(&self) -> u32 {
-        LANES / self.width
+        self.lanes / self.width
     }
 
     /// A field of the frame.
@@ -283,7 +297,8 @@ impl Emit<'_> {
         self.int(match kind {
             Kind::Reg(RegClass::Pred) => 1,
             Kind::Reg(RegClass::R16) => 16,
-            Kind::Reg(RegClass::R32) | Kind::Mask => 32,
+            Kind::Reg(RegClass::R32) => 32,
+            Kind::Mask => self.lanes,
             Kind::Reg(RegClass::R64) | Kind::Count => 64,
         })
     }
@@ -304,7 +319,7 @@ impl Emit<'_> {
             self.reps[zero.0 as usize] = Some(Rep::Scalar(value));
         }
         // A place for values that go through memory; its block must dominate all.
-        let place = self.b.alloca(self.b.vec(self.int(64), 128), 64);
+        let place = self.b.alloca(self.b.vec(self.int(64), 4 * self.lanes), 64);
         self.scratch = Some(place);
         self.spare = self.b.alloca(self.b.vec(self.int(64), 2), 16);
     }
@@ -420,7 +435,7 @@ impl Emit<'_> {
         match self.class(name) {
             Class::Uniform(_) | Class::Bottom => Rep::Scalar(self.b.phi(scalar)),
             Class::Pattern(pattern) => {
-                let count = if pattern.by_chunk { self.chunks() } else { 1 };
+                let count = pattern.scalars(self.chunks());
                 Rep::Bases((0..count).map(|_| self.b.phi(scalar)).collect())
             }
             Class::Varying => {
@@ -507,7 +522,7 @@ impl Emit<'_> {
             }
             Cond::Empty(mask) => {
                 let mask = self.scalar(*mask);
-                self.b.icmp(IntPred::Eq, mask, self.c32(0))
+                self.b.icmp(IntPred::Eq, mask, self.b.zero(mask.ty()))
             }
             Cond::Equal(a, b) => {
                 let (a, b) = (self.scalar(*a), self.scalar(*b));
@@ -515,7 +530,7 @@ impl Emit<'_> {
             }
             Cond::Full(mask) => {
                 let mask = self.scalar(*mask);
-                self.b.icmp(IntPred::Eq, mask, self.c32(u32::MAX))
+                self.b.icmp(IntPred::Eq, mask, self.all_lanes())
             }
             Cond::Negative(number) => {
                 let number = self.scalar(*number);
@@ -532,6 +547,10 @@ impl Emit<'_> {
             OpKind::Guard(site, exit) => return self.guard(*site, exit, &op.uses),
             // Emitted where the node begins.
             OpKind::Ahead(_) => return,
+            OpKind::Spare(site, exit) => {
+                self.way_out = Some((*site, (**exit).clone()));
+                return;
+            }
             OpKind::SelectMask => {
                 let mask = self.scalar(op.uses[0]);
                 return self.select_mask(mask, op);
@@ -547,7 +566,8 @@ impl Emit<'_> {
                 self.reps[op.defs[0].0 as usize] = Some(rep);
                 return;
             }
-            OpKind::Mask(mask) => self.c32(*mask),
+            OpKind::Mask(0) => self.b.zero(self.mask_type()),
+            OpKind::Mask(_) => self.all_lanes(),
             OpKind::EntryMask => self.own,
             OpKind::EntryLive => self.live,
             OpKind::EntryCarry => {
@@ -576,8 +596,19 @@ impl Emit<'_> {
             }
             OpKind::AddLanes(number) => {
                 let (a, mask) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
-                let count = self.b.intrinsic("llvm.ctpop", &[self.int(32)], &[mask]);
-                let count = self.b.zext(count, self.int(64));
+                let count = self.b.intrinsic("llvm.ctpop", &[mask.ty()], &[mask]);
+                let count = self.as_long(count);
+                let count = self.b.mul(count, self.c64(*number));
+                self.b.add(a, count)
+            }
+            OpKind::AddWarps(number) => {
+                let (a, mask) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
+                let warps = self.job.shape.team;
+                let words = self.b.bitcast(mask, self.b.vec(self.int(32), warps));
+                let some = self.b.icmp(crate::llvm::IntPred::Ne, words, self.b.zero(words.ty()));
+                let bits = self.b.bitcast(some, self.int(warps));
+                let bits = self.b.zext(bits, self.int(64));
+                let count = self.b.intrinsic("llvm.ctpop", &[self.int(64)], &[bits]);
                 let count = self.b.mul(count, self.c64(*number));
                 self.b.add(a, count)
             }

@@ -25,7 +25,11 @@ impl Emit<'_> {
             Addresses::Spread(spread) if self.whole(op) && spread.scale == u64::from(access.bytes()) => {
                 spread
             }
-            Addresses::Spread(_) | Addresses::Each(_) | Addresses::Same(_) | Addresses::Pattern(..) => {
+            Addresses::Spread(_)
+            | Addresses::Each(_)
+            | Addresses::Same(_)
+            | Addresses::Pattern(..)
+            | Addresses::Rows(..) => {
                 return (0..chunks).map(|c| gather(self, c)).collect();
             }
         };

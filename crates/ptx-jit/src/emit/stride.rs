@@ -5,8 +5,8 @@
 //!
 //! Invariant: nothing but time depends on it; asking for an address that does not exist does nothing.
 
+use super::Emit;
 use super::memory::{Access, Addresses};
-use super::{Emit, LANES};
 use crate::plan::{Class, Name, Op, OpKind};
 use ptx::isa::{Op as O, Space};
 use std::collections::HashMap;
@@ -76,7 +76,7 @@ impl Emit<'_> {
             return;
         }
         let part = self.job.shape.ntid.iter().product::<u32>() * bytes;
-        for line in (0..LANES * bytes).step_by(LINE as usize) {
+        for line in (0..self.lanes * bytes).step_by(LINE as usize) {
             let place = self.b.add(bases[0], self.c64(u64::from(part + line)));
             let pointer = self.b.int_to_ptr(place);
             // To read, to be kept, data.

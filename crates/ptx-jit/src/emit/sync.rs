@@ -4,7 +4,7 @@ use super::inst::Lanes;
 use super::{Emit, LANES, Rep};
 use crate::llvm::{Cpu, IntPred, Likely, Value};
 use crate::lower::Operand;
-use crate::plan::{Name, Op, Site};
+use crate::plan::{Class, Name, Op, Site};
 use ptx::ir::{Dst, Inst, Src};
 use ptx::isa::{ShflMode, VoteMode};
 use ptx_sem::shfl_source;
@@ -13,6 +13,9 @@ impl Emit<'_> {
     /// Whether the running lanes are all the live members of a warp-synchronous instruction.
     pub(super) fn together(&mut self, site: Site, members: Option<Name>, mask: Name, live: Name) -> Value {
         let (mask, live) = (self.scalar(mask), self.scalar(live));
+        if self.job.shape.team > 1 {
+            return self.together_in_each(site, members, mask, live);
+        }
         let members = match members {
             Some(name) if self.is_scalar(name) => self.scalar(name),
             Some(name) => {
@@ -49,6 +52,67 @@ impl Emit<'_> {
         self.b.and(all, none)
     }
 
+    /// The same of each warp of a team.
+    fn together_in_each(&mut self, site: Site, members: Option<Name>, mask: Value, live: Value) -> Value {
+        let members = match (members, site.inst(self.job.function).and_then(|inst| inst.srcs.last())) {
+            (Some(name), _) if self.is_scalar(name) => self.scalar(name),
+            (None, Some(Src::Imm(bits))) => self.c32(*bits as u32),
+            _ => {
+                self.out.unfit = true;
+                self.c32(0)
+            }
+        };
+        let live = if self.full { mask } else { live };
+        let ty = self.b.vec(self.int(32), self.job.shape.team);
+        let (mask, live) = (self.b.bitcast(mask, ty), self.b.bitcast(live, ty));
+        let members = self.b.splat(members, self.job.shape.team);
+        let outside = self.b.and(mask, self.b.not(members));
+        let here = self.b.xor(self.b.and(members, live), mask);
+        // Of a warp that does not run here nobody is asked.
+        let odd = self.b.icmp(IntPred::Ne, self.b.or(outside, here), self.b.zero(ty));
+        let runs = self.b.icmp(IntPred::Ne, mask, self.b.zero(ty));
+        let odd = self.b.bitcast(self.b.and(odd, runs), self.int(self.job.shape.team));
+        self.b.icmp(IntPred::Eq, odd, self.b.zero(odd.ty()))
+    }
+
+    /// The part of a mask that is a warp's.
+    fn word_of(&self, mask: Value, warp: u32) -> Value {
+        if self.job.shape.team == 1 {
+            return mask;
+        }
+        let shifted = self.b.lshr(mask, self.b.const_int(mask.ty(), u64::from(warp * LANES)));
+        self.b.trunc(shifted, self.int(32))
+    }
+
+    /// A value for each warp as that of a name.
+    pub(super) fn define_by_warp(&mut self, name: Name, of: impl Fn(&Self, u32) -> Value) {
+        let warps: Vec<Value> = (0..self.job.shape.team).map(|warp| of(self, warp)).collect();
+        if let [one] = warps.as_slice() {
+            return self.define(name, *one);
+        }
+        let chunk = |c: u32| warps[(c * self.width / LANES) as usize];
+        let rep = match self.class(name) {
+            Class::Varying => {
+                Rep::Chunks((0..self.chunks()).map(|c| self.b.splat(chunk(c), self.width)).collect())
+            }
+            Class::Pattern(pattern) if pattern.by_chunk => {
+                Rep::Bases((0..self.chunks()).map(chunk).collect())
+            }
+            Class::Uniform(_) | Class::Bottom | Class::Pattern(_) => {
+                self.out.unfit = true;
+                return self.define(name, warps[0]);
+            }
+        };
+        self.reps[name.0 as usize] = Some(rep);
+    }
+
+    /// `activemask`
+    pub(super) fn activemask(&mut self, op: &Op) -> bool {
+        let mask = self.scalar(op.uses[0]);
+        self.define_by_warp(op.defs[0], |emit, warp| emit.word_of(mask, warp));
+        true
+    }
+
     /// The value of the lowest lane that runs.
     fn first_lane(&mut self, name: Name, mask: Value) -> Value {
         let lane = self.lowest(mask);
@@ -69,27 +133,33 @@ impl Emit<'_> {
         let holds = match &inst.srcs[0] {
             Src::Reg(_) => self.truths(op.uses[1], false),
             Src::Not(_) => self.truths(op.uses[1], true),
-            Src::Imm(bits) => self.c32(if bits & 1 != 0 { u32::MAX } else { 0 }),
+            Src::Imm(bits) if bits & 1 != 0 => self.all_lanes(),
+            Src::Imm(_) => self.b.zero(self.mask_type()),
             Src::Absent | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => {
                 unreachable!("ptxvm bug: `vote` of something else")
             }
         };
         let holds = self.b.and(holds, mask);
         let Some(def) = op.defs.first() else { return true };
-        let all = self.b.icmp(IntPred::Eq, holds, mask);
-        let none = self.b.icmp(IntPred::Eq, holds, self.c32(0));
-        let result = match inst.mods.vote_mode() {
-            Some(VoteMode::All) => all,
-            Some(VoteMode::Any) => self.b.not(none),
-            Some(VoteMode::Uni) => self.b.or(all, none),
-            Some(VoteMode::Ballot) | None => holds,
-        };
-        self.define(*def, result);
+        self.define_by_warp(*def, |emit, warp| {
+            let (holds, mask) = (emit.word_of(holds, warp), emit.word_of(mask, warp));
+            let all = emit.b.icmp(IntPred::Eq, holds, mask);
+            let none = emit.b.icmp(IntPred::Eq, holds, emit.c32(0));
+            match inst.mods.vote_mode() {
+                Some(VoteMode::All) => all,
+                Some(VoteMode::Any) => emit.b.not(none),
+                Some(VoteMode::Uni) => emit.b.or(all, none),
+                Some(VoteMode::Ballot) | None => holds,
+            }
+        });
         true
     }
 
     /// `match.any` and `match.all`.
     pub(super) fn matched(&mut self, inst: &Inst, op: &Op) -> bool {
+        if self.job.shape.team > 1 {
+            return false;
+        }
         let mask = self.scalar(op.uses[0]);
         let mut values = Vec::new();
         for c in 0..self.chunks() {
@@ -184,19 +254,27 @@ impl Emit<'_> {
             Operand::Absent => emit.b.zero(emit.b.vec(emit.int(32), emit.width)),
         };
         let own: Vec<Value> = a.iter().map(|a| vector(self, a)).collect();
-        let (taken, valid) = match (&b[0], &c[0]) {
-            (Operand::Imm(b), Operand::Imm(c)) => {
-                let table: Vec<(u32, bool)> =
-                    (0..LANES).map(|lane| shfl_source(mode, lane, *b as u32, *c as u32)).collect();
-                self.fixed(&own, mask, &table)
-            }
-            _ => {
-                let b: Vec<Value> = b.iter().map(|b| vector(self, b)).collect();
-                let c: Vec<Value> = c.iter().map(|c| vector(self, c)).collect();
-                self.computed(&own, mask, mode, &b, &c)
-            }
-        };
-        let results = [taken, valid];
+        let mut results = [Vec::new(), Vec::new()];
+        let each = (LANES / self.width) as usize;
+        for warp in 0..self.job.shape.team {
+            let mask = self.word_of(mask, warp);
+            let at = warp as usize * each..(warp as usize + 1) * each;
+            let own = &own[at.clone()];
+            let (taken, valid) = match (&b[0], &c[0]) {
+                (Operand::Imm(b), Operand::Imm(c)) => {
+                    let table: Vec<(u32, bool)> =
+                        (0..LANES).map(|lane| shfl_source(mode, lane, *b as u32, *c as u32)).collect();
+                    self.fixed(own, mask, &table)
+                }
+                _ => {
+                    let b: Vec<Value> = b[at.clone()].iter().map(|b| vector(self, b)).collect();
+                    let c: Vec<Value> = c[at].iter().map(|c| vector(self, c)).collect();
+                    self.computed(own, mask, mode, &b, &c)
+                }
+            };
+            results[0].extend(taken);
+            results[1].extend(valid);
+        }
         let mut defs = op.defs.iter();
         for (dst, result) in inst.dsts.iter().zip(results) {
             if let Dst::Reg(_) = dst

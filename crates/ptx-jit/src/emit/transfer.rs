@@ -75,6 +75,10 @@ impl Emit<'_> {
                 }
                 all.into_iter().map(Rep::Chunks).collect()
             }
+            Addresses::Rows(rows, pattern) => {
+                let unrolled = self.unrolled(*rows, pattern);
+                self.load_places(access, &unrolled, op, uniform)
+            }
             Addresses::Spread(_) | Addresses::Each(_) => {
                 let mut all: Vec<Vec<Value>> = vec![Vec::new(); count];
                 let bits = access.bits * access.count;
@@ -172,7 +176,7 @@ impl Emit<'_> {
                 let aligned = self.b.and(at, self.b.const_int(at.ty(), !3));
                 (self.b.int_to_ptr(aligned), self.b.and(self.b.trunc(at, ty), three))
             }
-            Addresses::Same(_) | Addresses::Pattern(..) => {
+            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Rows(..) => {
                 unreachable!("ptxvm bug: places of lanes together")
             }
         };
@@ -186,7 +190,7 @@ impl Emit<'_> {
         match places {
             Addresses::Spread(spread) => self.spread_pointers(spread, c),
             Addresses::Each(chunks) => self.b.int_to_ptr(chunks[c as usize]),
-            Addresses::Same(_) | Addresses::Pattern(..) => {
+            Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Rows(..) => {
                 unreachable!("ptxvm bug: places of lanes together")
             }
         }
@@ -257,6 +261,10 @@ impl Emit<'_> {
                         self.scattered(pointers, c, access, op, &values[c as usize]);
                     }
                 }
+            }
+            Addresses::Rows(rows, pattern) => {
+                let unrolled = self.unrolled(*rows, pattern);
+                self.store_places(access, &unrolled, op, values);
             }
             Addresses::Spread(_) | Addresses::Each(_) => {
                 for c in 0..self.chunks() {

@@ -52,7 +52,7 @@ impl Emit<'_> {
                     return Some(bases[chunk as usize]);
                 }
                 let offset = pattern.lanes[(chunk * self.width) as usize];
-                let base = bases[0];
+                let base = self.row_base(&bases, &pattern, chunk);
                 Some(if offset == 0 { base } else { self.b.add(base, self.offset_of(base, offset)) })
             }
             Rep::Chunks(_) => None,
@@ -141,10 +141,29 @@ impl Emit<'_> {
     fn split_mask(&self, mask: Value, chunk: u32) -> Value {
         let shifted = match chunk {
             0 => mask,
-            _ => self.b.lshr(mask, self.c32(chunk * self.width)),
+            _ => self.b.lshr(mask, self.b.const_int(mask.ty(), u64::from(chunk * self.width))),
         };
-        let bits = if self.width == LANES { shifted } else { self.b.trunc(shifted, self.int(self.width)) };
+        let bits = self.b.trunc(shifted, self.int(self.width));
         self.b.bitcast(bits, self.bits_type())
+    }
+
+    /// A bit for each lane.
+    pub(super) fn mask_type(&self) -> Type {
+        self.int(self.lanes)
+    }
+
+    /// The mask of all lanes.
+    pub(super) fn all_lanes(&self) -> Value {
+        self.b.ones(self.mask_type())
+    }
+
+    /// A number of at most 64 bits that stands in any integer, as 64 bits.
+    pub(super) fn as_long(&self, value: Value) -> Value {
+        if value.ty().element_bits() > 64 {
+            self.b.trunc(value, self.int(64))
+        } else {
+            self.b.zext(value, self.int(64))
+        }
     }
 
     pub(super) fn bits_type(&self) -> Type {
@@ -153,11 +172,12 @@ impl Emit<'_> {
 
     /// A mask of one bit for each lane, from chunks.
     pub(super) fn mask_of(&self, chunks: &[Value]) -> Value {
-        let mut mask = self.c32(0);
+        let ty = self.mask_type();
+        let mut mask = self.b.zero(ty);
         for (at, chunk) in chunks.iter().enumerate() {
             let bits = self.b.bitcast(*chunk, self.int(self.width));
-            let bits = self.b.zext(bits, self.int(32));
-            let shift = self.c32(at as u32 * self.width);
+            let bits = self.b.zext(bits, ty);
+            let shift = self.b.const_int(ty, u64::from(at as u32 * self.width));
             let bits = if at == 0 { bits } else { self.b.shl(bits, shift) };
             mask = if at == 0 { bits } else { self.b.or(mask, bits) };
         }
@@ -168,7 +188,7 @@ impl Emit<'_> {
     pub(super) fn truths(&mut self, pred: Name, negated: bool) -> Value {
         let mask = if self.is_scalar(pred) {
             let all = self.scalar(pred);
-            self.b.sext(all, self.int(32))
+            self.b.sext(all, self.mask_type())
         } else {
             let chunks: Vec<Value> = (0..self.chunks()).map(|c| self.chunk(pred, c)).collect();
             self.mask_of(&chunks)
@@ -183,11 +203,16 @@ impl Emit<'_> {
             Class::Uniform(_) | Class::Bottom if loose => Rep::Scalar(self.loose_scalar(name)),
             Class::Uniform(_) | Class::Bottom => Rep::Scalar(self.scalar(name)),
             Class::Pattern(pattern) => {
-                let count = if pattern.by_chunk { self.chunks() } else { 1 };
                 let base = |emit: &mut Self, c| {
                     let base = if loose { emit.loose_base(name, c) } else { emit.base(name, c) };
                     base.expect("ptxvm bug: a pattern has bases")
                 };
+                if !pattern.rows.is_empty() {
+                    let first = base(self, 0);
+                    let stride = self.stride_of(name).unwrap_or_else(|| self.b.zero(first.ty()));
+                    return Rep::Bases(vec![first, stride]);
+                }
+                let count = pattern.scalars(self.chunks());
                 Rep::Bases((0..count).map(|c| base(self, c)).collect())
             }
             Class::Varying => {
@@ -282,11 +307,18 @@ impl Emit<'_> {
         self.b.load(self.int(bits), self.b.gep(place, offset), bits / 8)
     }
 
-    /// The lowest lane of a mask that is not empty, below 32 in any case.
+    /// The lowest lane of a mask that is not empty; a lane in any case. 32 bits wide.
     pub(super) fn lowest(&self, mask: Value) -> Value {
-        let zero = self.b.const_int(self.int(1), 0);
-        let count = self.b.intrinsic("llvm.cttz", &[self.int(32)], &[mask, zero]);
-        self.b.and(count, self.c32(31))
+        let (zero, ty) = (self.b.const_int(self.int(1), 0), mask.ty());
+        let count = self.b.intrinsic("llvm.cttz", &[ty], &[mask, zero]);
+        self.lane_number(count)
+    }
+
+    /// A number of lanes, counted in a mask, as one of a lane.
+    pub(super) fn lane_number(&self, count: Value) -> Value {
+        let bits = count.ty().element_bits();
+        let word = if bits > 32 { self.b.trunc(count, self.int(32)) } else { count };
+        self.b.and(word, self.c32(bits - 1))
     }
 
     /// A register as the class of the name wants it, as seen in those lanes.
@@ -351,6 +383,24 @@ impl Emit<'_> {
             }
             self.b.store(new, at, align);
         }
+    }
+
+    /// `base + lane * stride` in a chunk.
+    pub(super) fn strided(&self, base: Value, stride: Value, chunk: u32) -> Value {
+        let lanes: Vec<u64> = (0..self.width).map(|l| u64::from(chunk * self.width + l)).collect();
+        let lanes = self.b.const_ints(self.int(64), &lanes);
+        let steps = self.b.mul(lanes, self.b.splat(stride, self.width));
+        self.b.add(steps, self.b.splat(base, self.width))
+    }
+
+    /// A pattern of addresses as a vector.
+    pub(super) fn expand(&self, bases: &[Value], pattern: &Pattern, chunk: u32) -> Value {
+        let base = if pattern.by_chunk { bases[chunk as usize] } else { bases[0] };
+        let start = (chunk * self.width) as usize;
+        let lanes: Vec<u64> =
+            pattern.lanes[start..start + self.width as usize].iter().map(|l| i64::from(*l) as u64).collect();
+        let lanes = self.b.const_ints(self.int(64), &lanes);
+        self.b.add(self.b.splat(base, self.width), lanes)
     }
 
     /// Whether any bit of a vector of bits is set.

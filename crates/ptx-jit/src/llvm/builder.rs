@@ -19,8 +19,6 @@ pub(crate) struct Builder<'m> {
     pub(super) raw: LLVMBuilderRef,
     pub(super) profile_kind: c_uint,
     intrinsics: RefCell<HashMap<Overload, Function>>,
-    /// Functions and places of the host, by name.
-    externals: RefCell<HashMap<String, Value>>,
 }
 
 /// An intrinsic's number and the types it is overloaded on.
@@ -37,7 +35,7 @@ impl<'m> Builder<'m> {
     pub(crate) fn new(module: &'m Module) -> Builder<'m> {
         let raw = call!(LLVMCreateBuilderInContext(module.context));
         let profile_kind = call!(LLVMGetMDKindIDInContext(module.context, c"prof".as_ptr(), 4));
-        Builder { module, raw, profile_kind, intrinsics: RefCell::default(), externals: RefCell::default() }
+        Builder { module, raw, profile_kind, intrinsics: RefCell::default() }
     }
 
     /// The module it builds in.
@@ -147,6 +145,9 @@ impl<'m> Builder<'m> {
 
     /// All bits one, of an integer type.
     pub(crate) fn ones(&self, ty: Type) -> Value {
+        if ty.is_int() && !ty.is_vector() && ty.element_bits() > 64 {
+            return Value(call!(LLVMConstInt(ty.0, u64::MAX, 1)));
+        }
         self.const_int(ty, u64::MAX)
     }
 
@@ -249,10 +250,10 @@ impl<'m> Builder<'m> {
 
     /// Calls the host's function of that name, which whoever places the code resolves.
     pub(crate) fn call_host(&self, fn_type: Type, name: &str, args: &[Value]) -> Value {
-        let known = self.externals.borrow().get(name).copied();
+        let known = self.module.externals.borrow().get(name).copied();
         let function = known.unwrap_or_else(|| {
             let function = self.module.external_function(name, fn_type);
-            self.externals.borrow_mut().insert(name.to_owned(), function);
+            self.module.externals.borrow_mut().insert(name.to_owned(), function);
             function
         });
         self.call(fn_type, function, args)
@@ -261,19 +262,19 @@ impl<'m> Builder<'m> {
     /// The address that whoever places the code gives that name, as a 64-bit integer. Code that uses it does not depend on where
     /// things are in this process.
     pub(crate) fn address(&self, name: &str) -> Value {
-        let known = self.externals.borrow().get(name).copied();
+        let known = self.module.externals.borrow().get(name).copied();
         let place = known.unwrap_or_else(|| {
             let name_in_c = c_name(name);
             let place = Value(call!(LLVMAddGlobal(self.module.raw, self.int(8).0, name_in_c.as_ptr())));
-            self.externals.borrow_mut().insert(name.to_owned(), place);
+            self.module.externals.borrow_mut().insert(name.to_owned(), place);
             place
         });
         self.ptr_to_int(place)
     }
 
-    /// What of the host the code names, sorted.
+    /// What of the host the module's code names, sorted.
     pub(crate) fn externals(&self) -> Vec<String> {
-        let externals = self.externals.borrow();
+        let externals = self.module.externals.borrow();
         let mut names: Vec<String> = externals.keys().cloned().collect();
         names.sort();
         names

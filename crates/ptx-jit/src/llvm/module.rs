@@ -1,5 +1,7 @@
 //! A module under construction, and the handles to what is in it.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::{CString, c_uint};
 
 use llvm_sys::analysis::LLVMVerifierFailureAction;
@@ -116,6 +118,8 @@ pub(crate) struct Module {
     pub(super) raw: LLVMModuleRef,
     pub(super) context: LLVMContextRef,
     cpu: Cpu,
+    /// Functions and places of the host that its functions name.
+    pub(super) externals: RefCell<HashMap<String, Value>>,
     /// Goes after the module. None where the process is ending, which lets nobody come far.
     _working: Option<Working>,
 }
@@ -136,7 +140,7 @@ impl Module {
         let raw = call!(LLVMModuleCreateWithNameInContext(name.as_ptr(), context));
         call!(LLVMSetTarget(raw, triple.as_ptr()));
         call!(LLVMSetDataLayout(raw, layout.as_ptr()));
-        Module { raw, context, cpu, _working: working.ok() }
+        Module { raw, context, cpu, externals: RefCell::default(), _working: working.ok() }
     }
 
     /// For which level of instructions it is made.

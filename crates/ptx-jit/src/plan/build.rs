@@ -2,6 +2,7 @@
 //!
 //! Invariant: every edge between masked copies goes through [`Builder::edge`], which lets parked lanes of lower blocks go first.
 
+use super::facts::{Facts, members, prices};
 use super::park::Parking;
 use super::{
     Cond, Entry, Exit, Kind, Machine, Name, Node, NodeId, Op, OpKind, Parked, Plan, Resume, Shape, Site,
@@ -13,51 +14,6 @@ use ptx::analysis::liveness::Liveness;
 use ptx::check::module::FunctionKind;
 use ptx::ir::{Function, Guard, Inst, Reg, RegClass, Src, Terminator};
 use std::collections::{BTreeSet, HashMap};
-
-/// What the last plan of the function showed, and this one assumes. Refined until it holds.
-#[derive(Clone, Debug)]
-pub(super) struct Facts {
-    /// By block: lanes may part at its terminator.
-    pub(super) divergent: Vec<bool>,
-    /// Conversions that are exact only if checked.
-    pub(super) guards: BTreeSet<Site>,
-}
-
-impl Facts {
-    pub(super) fn new(function: &Function) -> Self {
-        Self { divergent: vec![false; function.blocks.len()], guards: BTreeSet::new() }
-    }
-
-    /// Believes nothing of branches any more.
-    pub(super) fn give_up(&mut self) {
-        self.divergent.fill(true);
-    }
-
-    /// Takes in what the plan shows; whether that was new.
-    pub(super) fn refine(&mut self, plan: &Plan, function: &Function) -> bool {
-        let mut changed = false;
-        for node in &plan.nodes {
-            let value = match (&node.term, function.blocks[node.block as usize].term.clone()) {
-                (Term::If { cond: Cond::Pred { value, .. }, .. }, Terminator::Branch { .. }) => *value,
-                (Term::Switch { value, .. }, _) => *value,
-                _ => continue,
-            };
-            let uniform = plan.classes[value.0 as usize].is_uniform();
-            let block = node.block as usize;
-            if !uniform && !self.divergent[block] {
-                self.divergent[block] = true;
-                changed = true;
-            }
-        }
-        for site in super::classes::unchecked(plan, function) {
-            changed |= self.guards.insert(site);
-        }
-        changed
-    }
-}
-
-/// Price of a turn of a loop that waits for others, or may; of any other it is 1.
-const WATCHING: i64 = 64;
 
 /// Variables besides registers, in the order of their names behind those of the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +28,17 @@ enum Var {
 }
 
 const VARS: u32 = 7;
+
+/// A plain barrier of the whole CTA.
+#[derive(Clone, Copy)]
+struct Barrier {
+    /// The block that ends with it.
+    block: u32,
+    id: u32,
+    /// Whether it counts the CTA's threads.
+    counted: bool,
+    next: u32,
+}
 
 struct Builder<'a, M: Machine> {
     function: &'a Function,
@@ -123,6 +90,7 @@ pub(super) fn build(
     let graph = cfg::graph(function);
     let live = Liveness::new(function, &graph);
     let mut entries = BTreeSet::from([0]);
+    let team = shape.team > 1;
     for (at, block) in function.blocks.iter().enumerate() {
         match &block.term {
             Terminator::Call(call) => {
@@ -136,7 +104,15 @@ pub(super) fn build(
         entries.extend(block.term.successors().iter().map(|to| to.0).filter(|to| *to as usize <= at));
     }
     // Entered with nobody parked, in fewer lanes than all: where lanes may be missing.
-    let starts: Vec<u32> = entries.iter().copied().collect();
+    let mut starts: Vec<u32> = entries.iter().copied().collect();
+    if team {
+        // A team has no frame to be entered with.
+        let barriers = function.blocks.iter().filter_map(|block| match &block.term {
+            Terminator::Barrier { next, .. } => Some(next.0),
+            _ => None,
+        });
+        starts = barriers.collect();
+    }
     let parking = Parking::new(function, facts, &live, &starts);
     let registers = live.registers;
     let mut kinds: Vec<Kind> = (0..registers.len()).map(|n| Kind::Reg(registers.reg(n).class)).collect();
@@ -168,7 +144,7 @@ pub(super) fn build(
         may: Vec::new(),
     };
     let mut found = Vec::new();
-    for &block in &entries {
+    for &block in entries.iter().filter(|_| !team) {
         found.push(builder.entry(block));
         builder.drain();
     }
@@ -208,25 +184,6 @@ fn link(plan: &mut Plan) {
             plan.nodes[to.0 as usize].preds.push(NodeId(from as u32));
         }
     }
-}
-
-/// By block: the price of a turn of the loop with that header.
-fn prices(function: &Function, machine: &impl Machine) -> Vec<i64> {
-    let mut watching = vec![0u32; function.blocks.len() + 1];
-    for (at, block) in function.blocks.iter().enumerate() {
-        let watches = block.insts.iter().any(|inst| machine.watches(inst));
-        watching[at + 1] = watching[at] + u32::from(watches);
-    }
-    let mut price = vec![1; function.blocks.len()];
-    for (at, block) in function.blocks.iter().enumerate() {
-        for to in block.term.successors() {
-            let to = to.0 as usize;
-            if to <= at && watching[at + 1] > watching[to] {
-                price[to] = WATCHING;
-            }
-        }
-    }
-    price
 }
 
 impl<M: Machine> Builder<'_, M> {
@@ -336,7 +293,7 @@ impl<M: Machine> Builder<'_, M> {
         } else {
             self.body(block, false)
         };
-        if shape.ntid.iter().product::<u32>() >= 32 {
+        if shape.threads() >= 32 {
             let full = self.body(block, true);
             self.end(node, Term::If { cond: Cond::Full(mask), then: full, els: masked, likely: Some(true) });
         } else {
@@ -375,8 +332,7 @@ impl<M: Machine> Builder<'_, M> {
 
     /// From a node in which all the warp's live lanes run to the copy of the block for them.
     fn choose(&mut self, node: NodeId, block: u32) {
-        let threads = self.shape.ntid.iter().product::<u32>();
-        if threads < 32 {
+        if self.shape.threads() < self.shape.lanes() {
             let masked = self.body(block, false);
             self.end(node, Term::Goto(masked));
         } else if self.shape.whole_warps() && (block == 0 || !self.facts.divergent.contains(&true)) {
@@ -390,38 +346,68 @@ impl<M: Machine> Builder<'_, M> {
         }
     }
 
-    /// How a warp goes on behind a barrier of the whole CTA, if the block ends with one: an index of [`Plan::resumes`].
-    fn behind(&mut self, block: u32, full: bool) -> Option<u32> {
+    /// The plain barrier of the whole CTA that the block ends with: number, whether it counts the CTA's threads, and what is behind it.
+    fn barrier(&self, block: u32) -> Option<Barrier> {
         let Terminator::Barrier { inst, next } = &self.function.blocks[block as usize].term else {
             return None;
         };
         let Some(Src::Imm(id @ 0..16)) = inst.srcs.first() else { return None };
-        let threads = u64::from(self.shape.ntid.iter().product::<u32>().next_multiple_of(32));
+        let threads = u64::from(self.shape.threads().next_multiple_of(32));
         let counted = match inst.srcs.get(1) {
             None | Some(Src::Absent) => false,
             Some(Src::Imm(count)) if *count == threads => true,
             Some(_) => return None,
         };
         let sync = inst.op == ptx::isa::Op::BarSync && inst.guard.is_none();
-        if !sync || self.function.kind != FunctionKind::Entry {
+        let plain = sync && self.function.kind == FunctionKind::Entry;
+        plain.then_some(Barrier { block, id: *id as u32, counted, next: next.0 })
+    }
+
+    /// How a warp goes on behind a barrier of the whole CTA, if the block ends with one: an index of [`Plan::resumes`].
+    fn behind(&mut self, block: u32, full: bool) -> Option<u32> {
+        let Barrier { id, counted, next, .. } = self.barrier(block)?;
+        // Of a team some warps may be gone, which nobody counts.
+        if counted && !full && self.shape.team > 1 {
             return None;
         }
-        let (index, node) = (self.resumes.len() as u32, self.node(block, full, self.nobody()));
+        let (index, node, kept) = self.restored(block, full, next);
+        if full {
+            let to = self.body(next, true);
+            self.end(node, Term::Goto(to));
+        } else {
+            self.choose(node, next);
+        }
+        self.resumes.push(Resume { block, id: Some(id), counted, node, kept });
+        Some(index)
+    }
+
+    /// A node in which everything is restored that lives where that block begins; its index as one of [`Plan::resumes`], and what must be kept.
+    fn restored(&mut self, from: u32, full: bool, to: u32) -> (u32, NodeId, Vec<(Reg, Name)>) {
+        let (index, node) = (self.resumes.len() as u32, self.node(from, full, self.nobody()));
         let mut kept = Vec::new();
-        for number in self.live.live_in[next.0 as usize].clone().iter() {
+        for number in self.live.live_in[to as usize].clone().iter() {
             let (reg, name) = (self.live.registers.reg(number), Name(number as u32));
             self.op(node, OpKind::Restore(index, reg), &[], &[name]);
             kept.push((reg, name));
         }
         self.counters(node);
+        (index, node, kept)
+    }
+
+    /// A barrier that nobody else comes to: whoever is there goes on at once, if it is everybody.
+    fn pass(&mut self, node: NodeId, full: bool, barrier: Barrier, live: &BitSet, may: &BitSet) {
+        let Barrier { block, counted, next, .. } = barrier;
         if full {
-            let to = self.body(next.0, true);
-            self.end(node, Term::Goto(to));
-        } else {
-            self.choose(node, next.0);
+            let to = self.edge(block, true, next, may);
+            return self.end(node, Term::Goto(to));
         }
-        self.resumes.push(Resume { block, id: *id as u32, counted, node, kept });
-        Some(index)
+        let leave = self.exit_node(block, false, Why::Terminator { block }, live, may);
+        if counted {
+            return self.end(node, Term::Goto(leave));
+        }
+        let to = self.edge(block, false, next, &self.nobody());
+        let cond = Cond::Equal(self.var(Var::Mask), self.var(Var::Live));
+        self.end(node, Term::If { cond, then: to, els: leave, likely: Some(true) });
     }
 
     fn loops_to(&self, block: usize) -> bool {
@@ -493,6 +479,11 @@ impl<M: Machine> Builder<'_, M> {
                 inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| uses.push(self.reg(reg))));
                 self.op(node, OpKind::Guard(site, Box::new(exit)), &uses, &[]);
             }
+            if self.shape.team > 1 && self.machine.accesses(inst) {
+                let live = self.live.before(function, block as usize, index);
+                let exit = self.exit(Why::Before(site), &live, &may);
+                self.op(node, OpKind::Spare(site, Box::new(exit)), &[], &[]);
+            }
             self.inst(node, site, inst, inst.guard, mask);
         }
         let steps = content.insts.len() as u64 + 1;
@@ -501,14 +492,24 @@ impl<M: Machine> Builder<'_, M> {
         let stops = super::stops(&content.term)
             || matches!(&content.term, Terminator::WarpSync { inst, .. } if !self.machine.does_sync(inst))
             || matches!(&content.term, Terminator::Switch { .. } if self.facts.divergent[block as usize]);
+        let team = self.shape.team;
         if full {
+            let steps = steps * u64::from(team);
             self.op(node, OpKind::Add(steps as i64), &[full_steps], &[full_steps]);
         } else {
-            self.op(node, OpKind::Add(steps as i64), &[masked], &[masked]);
+            match team {
+                1 => self.op(node, OpKind::Add(steps as i64), &[masked], &[masked]),
+                _ => self.op(node, OpKind::AddWarps(steps), &[masked, mask], &[masked]),
+            }
             self.op(node, OpKind::AddLanes(steps), &[lanes, mask], &[lanes]);
         }
         if stops {
             let live = self.live.before(function, block as usize, content.insts.len());
+            if self.shape.is_alone()
+                && let Some(barrier) = self.barrier(block)
+            {
+                return self.pass(node, full, barrier, &live, &may);
+            }
             let mut exit = self.exit(Why::Terminator { block }, &live, &may);
             exit.resume = self.behind(block, full);
             self.end(node, Term::Exit(Box::new(exit)));
@@ -781,15 +782,15 @@ impl<M: Machine> Builder<'_, M> {
         let live = self.live.live_in[to as usize].clone();
         let stop = self.exit_node(from, full, Why::Yield { block: to }, &live, may);
         let on = self.body(to, full);
+        if full && self.shape.team > 1 {
+            let (index, node, kept) = self.restored(from, true, to);
+            self.end(node, Term::Goto(on));
+            self.resumes.push(Resume { block: to, id: None, counted: false, node, kept });
+            if let Term::Exit(exit) = &mut self.nodes[stop.0 as usize].term {
+                exit.resume = Some(index);
+            }
+        }
         self.end(node, Term::If { cond: Cond::Negative(turns), then: stop, els: on, likely: Some(false) });
         node
-    }
-}
-
-/// The register of the member mask of a warp-synchronous instruction: the last source of all of them.
-fn members(inst: &Inst) -> Option<Reg> {
-    match inst.srcs.last() {
-        Some(ptx::ir::Src::Reg(reg)) => Some(*reg),
-        _ => None,
     }
 }

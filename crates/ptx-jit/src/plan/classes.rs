@@ -6,13 +6,11 @@
 //! Invariants: classes hold in every lane, running or not, for the value as native code computes it. Sums of patterns are exact modulo
 //! the width of the value; where a value is widened, the planner names the place, and a guard there makes it exact.
 
-use super::{Kind, Machine, Name, OpKind, Plan, Shape, Site, Why};
+use super::{Kind, Machine, Name, OpKind, Plan, Shape, Why};
 use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{Half, Op, Space, Sreg, Ty};
 use std::collections::HashMap;
 
-/// Lanes.
-const LANES: usize = 32;
 /// Patterns stay below this, so that sums and products of few never overflow.
 const LIMIT: i64 = 1 << 24;
 /// Trailing zeros of zero.
@@ -39,7 +37,10 @@ pub struct Pattern {
     /// Trailing bits that are zero in every scalar.
     pub align: u8,
     /// What the lane adds. The first lane (of each chunk) adds nothing.
-    pub lanes: [i32; LANES],
+    pub lanes: Box<[i32]>,
+    /// How often the lane adds a second scalar, the **stride**: the same for the lanes of a chunk, nothing for the first. Empty: there is
+    /// none. Only teams have it, of which each chunk would have to have a scalar of its own.
+    pub rows: Box<[i32]>,
 }
 
 impl Class {
@@ -55,10 +56,17 @@ impl Class {
             (Class::Uniform(a), Class::Uniform(b)) => Class::Uniform(if a == b { *a } else { None }),
             (Class::Varying, _) | (_, Class::Varying) => Class::Varying,
             (a, b) => {
-                let (Some(a), Some(b)) = (a.pattern(), b.pattern()) else { return Class::Varying };
+                let lanes = a.count().max(b.count());
+                let (Some(a), Some(b)) = (a.pattern(lanes), b.pattern(lanes)) else { return Class::Varying };
                 let align = a.align.min(b.align);
-                if a.by_chunk == b.by_chunk && a.lanes == b.lanes {
-                    return Pattern { align, ..a }.class();
+                // What has no stride has one of nothing.
+                let agree = a.rows == b.rows || a.rows.is_empty() || b.rows.is_empty();
+                if a.by_chunk == b.by_chunk
+                    && a.lanes == b.lanes
+                    && (agree && !a.by_chunk || a.rows == b.rows)
+                {
+                    let rows = if a.rows.is_empty() { b.rows } else { a.rows.clone() };
+                    return Pattern { align, rows, ..a }.class();
                 }
                 let (a, b) = (a.by_chunks(chunk), b.by_chunks(chunk));
                 if a.lanes == b.lanes {
@@ -70,12 +78,20 @@ impl Class {
         }
     }
 
-    /// As a pattern, if it is one.
-    pub fn pattern(&self) -> Option<Pattern> {
+    /// How many lanes its pattern says something of.
+    fn count(&self) -> usize {
+        match self {
+            Class::Pattern(pattern) => pattern.lanes.len(),
+            Class::Bottom | Class::Uniform(_) | Class::Varying => 0,
+        }
+    }
+
+    /// As a pattern of so many lanes, if it is one.
+    pub fn pattern(&self, lanes: usize) -> Option<Pattern> {
         match self {
             Class::Uniform(value) => {
                 let align = value.map_or(0, |v| (v.trailing_zeros() as u8).min(ALIGNED));
-                Some(Pattern { by_chunk: false, align, lanes: [0; LANES] })
+                Some(Pattern { by_chunk: false, align, lanes: none(lanes), rows: Box::default() })
             }
             Class::Pattern(pattern) => Some((**pattern).clone()),
             Class::Bottom | Class::Varying => None,
@@ -83,11 +99,30 @@ impl Class {
     }
 }
 
+/// Lanes that add nothing.
+fn none(lanes: usize) -> Box<[i32]> {
+    vec![0; lanes].into()
+}
+
 impl Pattern {
+    /// Whether no lane adds anything.
+    pub fn is_plain(&self) -> bool {
+        self.rows.is_empty() && self.lanes.iter().all(|lane| *lane == 0)
+    }
+
+    /// How many scalars a value has, of so many chunks.
+    pub fn scalars(&self, chunks: u32) -> u32 {
+        match (self.by_chunk, self.rows.is_empty()) {
+            (true, _) => chunks,
+            (false, true) => 1,
+            (false, false) => 2,
+        }
+    }
+
     fn class(self) -> Class {
         if self.lanes.iter().any(|lane| i64::from(*lane).abs() >= LIMIT) {
             Class::Varying
-        } else if !self.by_chunk && self.lanes == [0; LANES] {
+        } else if !self.by_chunk && self.is_plain() {
             Class::Uniform(None)
         } else {
             Class::Pattern(Box::new(self))
@@ -100,36 +135,44 @@ impl Pattern {
             return self.clone();
         }
         let start = |lane: usize| self.lanes[lane / chunk * chunk];
-        let lanes = std::array::from_fn(|lane| self.lanes[lane] - start(lane));
-        let offsets = (0..LANES).step_by(chunk).map(|lane| self.lanes[lane].trailing_zeros().min(63) as u8);
+        let all = 0..self.lanes.len();
+        let lanes = all.clone().map(|lane| self.lanes[lane] - start(lane)).collect();
+        let offsets = all.clone().step_by(chunk).map(|lane| self.lanes[lane].trailing_zeros().min(63) as u8);
         let align = offsets
-            .zip((0..LANES).step_by(chunk))
+            .zip(all.step_by(chunk))
             .fold(self.align, |align, (tz, lane)| if self.lanes[lane] == 0 { align } else { align.min(tz) });
-        Pattern { by_chunk: true, align, lanes }
+        let align = if self.rows.is_empty() { align } else { 0 };
+        Pattern { by_chunk: true, align, lanes, rows: Box::default() }
     }
 
     /// Whether the lanes of a chunk have the same value.
     pub fn same_in_chunk(&self, chunk: usize) -> bool {
-        self.by_chunks(chunk).lanes == [0; LANES]
+        match self.by_chunk {
+            true => self.is_plain(),
+            false => self.lanes.chunks(chunk).all(|lanes| lanes.iter().all(|lane| *lane == lanes[0])),
+        }
     }
 
     /// Whether every lane's constant has only bits that are zero in the scalars.
     fn disjoint(&self) -> bool {
+        if !self.rows.is_empty() {
+            return false;
+        }
         let bits = u32::from(self.align).min(30);
         self.lanes.iter().all(|lane| *lane >= 0 && *lane < 1 << bits)
     }
 
     /// `None`: the lanes lie too far apart.
     fn map(&self, align: u8, f: impl Fn(i64) -> i64) -> Option<Pattern> {
-        let mut lanes = [0; LANES];
-        for (to, from) in lanes.iter_mut().zip(self.lanes) {
-            let value = f(i64::from(from));
+        let mut lanes = none(self.lanes.len());
+        for (to, from) in lanes.iter_mut().zip(&self.lanes) {
+            let value = f(i64::from(*from));
             if value.abs() >= LIMIT {
                 return None;
             }
             *to = value as i32;
         }
-        Some(Pattern { align, lanes, by_chunk: self.by_chunk })
+        Some(Pattern { align, lanes, by_chunk: self.by_chunk, rows: self.rows.clone() })
     }
 }
 
@@ -138,6 +181,7 @@ struct Classifier<'a, M: Machine> {
     machine: &'a M,
     shape: Shape,
     chunk: usize,
+    lanes: usize,
     classes: Vec<Class>,
     /// Trailing bits that are zero in a uniform value; of other values it says nothing.
     aligns: Vec<u8>,
@@ -153,6 +197,7 @@ pub(super) fn classify(plan: &mut Plan, function: &Function, shape: Shape, machi
         machine,
         shape,
         chunk,
+        lanes: shape.lanes() as usize,
         classes: vec![Class::Bottom; plan.kinds.len()],
         aligns: vec![ALIGNED; plan.kinds.len()],
         resumed: resumed(plan, function),
@@ -296,7 +341,12 @@ impl<M: Machine> Classifier<'_, M> {
             let name = (0..count).filter_map(|_| names.next()).last();
             if let (Src::Reg(_), Some(name), Class::Uniform(None)) = (src, name, &*class) {
                 let align = self.align(*name);
-                *class = Class::Pattern(Box::new(Pattern { by_chunk: false, align, lanes: [0; LANES] }));
+                *class = Class::Pattern(Box::new(Pattern {
+                    by_chunk: false,
+                    align,
+                    lanes: none(self.lanes),
+                    rows: Box::default(),
+                }));
             }
         }
         sources
@@ -372,8 +422,9 @@ impl<M: Machine> Classifier<'_, M> {
             | OpKind::AndNot
             | OpKind::Or
             | OpKind::Add(_)
-            | OpKind::AddLanes(_) => self.set(op.defs[0], Class::Uniform(None)),
-            OpKind::Guard(..) | OpKind::Ahead(_) => false,
+            | OpKind::AddLanes(_)
+            | OpKind::AddWarps(_) => self.set(op.defs[0], Class::Uniform(None)),
+            OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => false,
         }
     }
 
@@ -395,7 +446,7 @@ impl<M: Machine> Classifier<'_, M> {
                 Class::Pattern(p) => {
                     let align =
                         if *offset == 0 { p.align } else { p.align.min(offset.trailing_zeros() as u8) };
-                    Pattern { align, ..*p }.class()
+                    Pattern { align, ..(*p).clone() }.class()
                 }
                 other => other,
             },
@@ -418,12 +469,12 @@ impl<M: Machine> Classifier<'_, M> {
 
     fn sreg(&self, sreg: Sreg, axis: u8) -> Class {
         let [nx, ny, nz] = self.shape.ntid;
-        let lanes = |f: &dyn Fn(u32) -> u32| -> [i32; LANES] { std::array::from_fn(|l| f(l as u32) as i32) };
+        let lanes =
+            |f: &dyn Fn(u32) -> u32| -> Box<[i32]> { (0..self.lanes as u32).map(|l| f(l) as i32).collect() };
         match sreg {
             Sreg::Ntid => Class::Uniform(self.shape.ntid.get(usize::from(axis)).map(|n| u64::from(*n))),
             Sreg::Ctaid
             | Sreg::Nctaid
-            | Sreg::Warpid
             | Sreg::Nwarpid
             | Sreg::Smid
             | Sreg::Nsmid
@@ -433,19 +484,24 @@ impl<M: Machine> Classifier<'_, M> {
             | Sreg::DynamicSmemSize
             | Sreg::Pm(_)
             | Sreg::Pm64(_) => Class::Uniform(None),
-            Sreg::Laneid => Pattern { by_chunk: false, align: ALIGNED, lanes: lanes(&|l| l) }.class(),
+            Sreg::Laneid => {
+                Pattern { by_chunk: false, align: ALIGNED, lanes: lanes(&|l| l % 32), rows: Box::default() }
+                    .class()
+            }
+            Sreg::Warpid => {
+                Pattern { by_chunk: false, align: 0, lanes: lanes(&|l| l / 32), rows: Box::default() }.class()
+            }
             Sreg::Tid if axis > 2 => Class::Uniform(Some(0)),
             Sreg::Tid => {
                 // The number of a lane in each dimension, if it is the same sum in every warp (or in every chunk).
                 let threads = nx * ny * nz;
-                let warps = threads.div_ceil(32);
                 let tid = |t: u32| [t % nx, t / nx % ny, t / nx / ny][usize::from(axis)] as i32;
-                for (by_chunk, step) in [(false, LANES), (true, self.chunk)] {
+                for (by_chunk, step) in [(false, self.lanes), (true, self.chunk)] {
                     let relative = |start: u32| -> Vec<i32> {
                         (0..step as u32).map(|l| tid(start + l) - tid(start)).collect()
                     };
                     let first = relative(0);
-                    let starts: Vec<u32> = (0..warps * 32).step_by(step).collect();
+                    let starts: Vec<u32> = (0..threads.next_multiple_of(32)).step_by(step).collect();
                     if starts.iter().all(|s| relative(*s) == first) {
                         let align = starts.iter().map(|s| tid(*s).trailing_zeros().min(ALIGNED.into()) as u8);
                         let zero = |s: &u32| tid(*s) == 0;
@@ -456,8 +512,8 @@ impl<M: Machine> Classifier<'_, M> {
                             .map(|(_, a)| a)
                             .min()
                             .unwrap_or(ALIGNED);
-                        let lanes = std::array::from_fn(|l| first[l % step]);
-                        return Pattern { by_chunk, align, lanes }.class();
+                        let lanes = (0..self.lanes).map(|l| first[l % step]).collect();
+                        return Pattern { by_chunk, align, lanes, rows: Box::default() }.class();
                     }
                 }
                 Class::Varying
@@ -492,7 +548,13 @@ impl<M: Machine> Classifier<'_, M> {
             return vec![if uniform && !local { Class::Uniform(None) } else { Class::Varying }; count];
         }
         if matches!(inst.op, Op::VoteSync | Op::Activemask) {
-            return vec![Class::Uniform(None); count];
+            let word = |def: &Name| plan.kinds[def.0 as usize] != Kind::Reg(RegClass::Pred);
+            let each = match self.shape.team {
+                1 => Class::Uniform(None),
+                _ if op.defs.iter().all(word) => self.by_chunk(),
+                _ => Class::Varying,
+            };
+            return vec![each; count];
         }
         // Each lane has local memory of its own.
         let own = matches!(inst.op, Op::Cvta | Op::CvtaTo) && inst.mods.space() == Space::Local;
@@ -515,14 +577,23 @@ impl<M: Machine> Classifier<'_, M> {
         {
             return vec![class];
         }
-        let same = |class: &Class| class.pattern().is_some_and(|p| p.same_in_chunk(self.chunk));
+        let same = |class: &Class| match class {
+            Class::Uniform(_) => true,
+            Class::Pattern(pattern) => pattern.same_in_chunk(self.chunk),
+            Class::Bottom | Class::Varying => false,
+        };
         let words = op.defs.iter().all(|d| plan.kinds[d.0 as usize] != Kind::Reg(RegClass::Pred));
         let plain = inst.dsts.iter().all(|d| matches!(d, Dst::Reg(_) | Dst::Sink));
         if sources.iter().all(same) && words && plain {
-            let pattern = Pattern { by_chunk: true, align: 0, lanes: [0; LANES] };
-            return vec![Class::Pattern(Box::new(pattern)); count];
+            return vec![self.by_chunk(); count];
         }
         vec![Class::Varying; count]
+    }
+
+    /// A value for each chunk.
+    fn by_chunk(&self) -> Class {
+        let lanes = none(self.lanes);
+        Class::Pattern(Box::new(Pattern { by_chunk: true, align: 0, lanes, rows: Box::default() }))
     }
 
     /// The pattern that the instruction makes of patterns; `None`: none.
@@ -546,43 +617,41 @@ impl<M: Machine> Classifier<'_, M> {
             return None;
         }
         match inst.op {
-            Op::Mov if sources.len() == 1 => sources[0].pattern(),
+            Op::Mov if sources.len() == 1 => sources[0].pattern(self.lanes),
             Op::Cvta | Op::CvtaTo => match inst.mods.space() {
-                Space::Global | Space::Const => sources[0].pattern(),
-                Space::Shared | Space::Param => Some(Pattern { align: 0, ..sources[0].pattern()? }),
+                Space::Global | Space::Const => sources[0].pattern(self.lanes),
+                Space::Shared | Space::Param => Some(Pattern { align: 0, ..sources[0].pattern(self.lanes)? }),
                 _ => None,
             },
             Op::Add if is_int(inst.mods.ty()) && !inst.mods.has(ptx::isa::Word::Sat) => {
-                self.sum(&sources[0].pattern()?, &sources[1].pattern()?, 1)
+                self.sum(&sources[0].pattern(self.lanes)?, &sources[1].pattern(self.lanes)?, 1)
             }
             Op::Sub if is_int(inst.mods.ty()) && !inst.mods.has(ptx::isa::Word::Sat) => {
-                self.sum(&sources[0].pattern()?, &sources[1].pattern()?, -1)
+                self.sum(&sources[0].pattern(self.lanes)?, &sources[1].pattern(self.lanes)?, -1)
             }
-            Op::Mul if is_int(inst.mods.ty()) && inst.mods.half() == Some(Half::Lo) => {
-                self.product(&sources[0], &sources[1], inst.mods.ty())
-            }
-            Op::Mul if is_int(inst.mods.ty()) && inst.mods.half() == Some(Half::Wide) => {
-                self.product(&sources[0], &sources[1], inst.mods.ty())
+            Op::Mul if is_int(inst.mods.ty()) && matches!(inst.mods.half(), Some(Half::Lo | Half::Wide)) => {
+                self.product(&sources[0], &sources[1], inst.mods.ty(), inst.mods.half() == Some(Half::Wide))
             }
             Op::Mad
                 if is_int(inst.mods.ty())
                     && matches!(inst.mods.half(), Some(Half::Lo | Half::Wide))
                     && !inst.mods.has(ptx::isa::Word::Sat) =>
             {
-                let product = self.product(&sources[0], &sources[1], inst.mods.ty())?;
-                self.sum(&product, &sources[2].pattern()?, 1)
+                let wide = inst.mods.half() == Some(Half::Wide);
+                let product = self.product(&sources[0], &sources[1], inst.mods.ty(), wide)?;
+                self.sum(&product, &sources[2].pattern(self.lanes)?, 1)
             }
             Op::Shl => {
                 let Class::Uniform(Some(k)) = sources[1] else { return None };
                 if k > 20 {
                     return None;
                 }
-                let p = sources[0].pattern()?;
+                let p = sources[0].pattern(self.lanes)?;
                 p.map((p.align + k as u8).min(ALIGNED), |lane| lane << k)
             }
             Op::Shr => {
                 let Class::Uniform(Some(k)) = sources[1] else { return None };
-                let p = sources[0].pattern()?;
+                let p = sources[0].pattern(self.lanes)?;
                 if k >= u64::from(inst.mods.ty().bits()) || !p.disjoint() {
                     return None;
                 }
@@ -590,7 +659,7 @@ impl<M: Machine> Classifier<'_, M> {
                 p.map(p.align.saturating_sub(k), |lane| if k > p.align { 0 } else { lane >> k })
             }
             Op::And => {
-                let (p, mask) = with_constant(sources)?;
+                let (p, mask) = with_constant(sources, self.lanes)?;
                 if !p.disjoint() {
                     return None;
                 }
@@ -598,7 +667,7 @@ impl<M: Machine> Classifier<'_, M> {
                 p.map(if above { ALIGNED } else { p.align }, |lane| lane & mask as i64)
             }
             Op::Or => {
-                let (p, bits) = with_constant(sources)?;
+                let (p, bits) = with_constant(sources, self.lanes)?;
                 let fits = p.disjoint()
                     && (p.align >= 32 || bits < 1 << p.align)
                     && p.lanes.iter().all(|lane| *lane as u64 & bits == 0);
@@ -608,7 +677,7 @@ impl<M: Machine> Classifier<'_, M> {
                 p.map(p.align.min(bits.trailing_zeros().min(63) as u8), |lane| lane)
             }
             Op::Xor => {
-                let (p, bits) = with_constant(sources)?;
+                let (p, bits) = with_constant(sources, self.lanes)?;
                 if !p.disjoint() {
                     return None;
                 }
@@ -621,41 +690,66 @@ impl<M: Machine> Classifier<'_, M> {
                 if !is_int(d) || !is_int(a) || inst.mods.has(ptx::isa::Word::Sat) {
                     return None;
                 }
-                sources[0].pattern()
+                sources[0].pattern(self.lanes)
             }
             _ => None,
         }
     }
 
     fn sum(&self, a: &Pattern, b: &Pattern, sign: i32) -> Option<Pattern> {
-        let (a, b) = if a.by_chunk == b.by_chunk {
+        let strides = usize::from(!a.rows.is_empty()) + usize::from(!b.rows.is_empty());
+        let (a, b) = if a.by_chunk == b.by_chunk && strides < 2 {
             (a.clone(), b.clone())
         } else {
             (a.by_chunks(self.chunk), b.by_chunks(self.chunk))
         };
-        let lanes: [i32; LANES] = std::array::from_fn(|lane| a.lanes[lane] + sign * b.lanes[lane]);
+        let lanes: Box<[i32]> = a.lanes.iter().zip(&b.lanes).map(|(a, b)| a + sign * b).collect();
         let near = lanes.iter().all(|lane| i64::from(*lane).abs() < LIMIT);
-        near.then(|| Pattern { by_chunk: a.by_chunk, align: a.align.min(b.align), lanes })
+        let rows = if a.rows.is_empty() { &b.rows } else { &a.rows };
+        near.then(|| Pattern { by_chunk: a.by_chunk, align: a.align.min(b.align), lanes, rows: rows.clone() })
     }
 
-    fn product(&self, a: &Class, b: &Class, ty: Ty) -> Option<Pattern> {
+    fn product(&self, a: &Class, b: &Class, ty: Ty, wide: bool) -> Option<Pattern> {
         let by = |p: Pattern, k: u64| {
             let shift = 64 - ty.bits();
             let k = ((k << shift) as i64) >> shift;
-            if k.abs() >= LIMIT {
+            // What is negative as a signed number is far away as a wide one.
+            if k.abs() >= LIMIT || wide && k < 0 && !ty.is_signed() {
                 return None;
             }
             let align = if k == 0 { ALIGNED } else { (p.align + k.trailing_zeros() as u8).min(ALIGNED) };
             p.map(align, |lane| lane.saturating_mul(k))
         };
         match (a, b) {
-            (Class::Uniform(Some(k)), other) | (other, Class::Uniform(Some(k))) => by(other.pattern()?, *k),
+            (Class::Uniform(Some(k)), other) | (other, Class::Uniform(Some(k))) => {
+                by(other.pattern(self.lanes)?, *k)
+            }
             _ => {
-                let (a, b) = (a.pattern()?, b.pattern()?);
+                let (a, b) = (a.pattern(self.lanes)?, b.pattern(self.lanes)?);
                 let same = a.same_in_chunk(self.chunk) && b.same_in_chunk(self.chunk);
-                let one = [&a, &b].iter().all(|p| !p.by_chunk && p.lanes == [0; LANES]);
-                let align = if one { (a.align + b.align).min(ALIGNED) } else { 0 };
-                same.then_some(Pattern { by_chunk: !one, align, lanes: [0; LANES] })
+                let one = [&a, &b].iter().all(|p| !p.by_chunk && p.is_plain());
+                let align = (a.align + b.align).min(ALIGNED);
+                // A number of rows and the bytes of a row, say.
+                let row = |rows: &Pattern, stride: &Pattern| {
+                    let plain =
+                        !stride.by_chunk && stride.is_plain() && !rows.by_chunk && rows.rows.is_empty();
+                    let rows = rows.lanes.clone();
+                    plain.then(|| Pattern { by_chunk: false, align, lanes: none(self.lanes), rows })
+                };
+                if self.shape.team > 1
+                    && same
+                    && !one
+                    && let Some(found) = row(&a, &b).or_else(|| row(&b, &a))
+                {
+                    return Some(found);
+                }
+                let align = if one { align } else { 0 };
+                same.then_some(Pattern {
+                    by_chunk: !one,
+                    align,
+                    lanes: none(self.lanes),
+                    rows: Box::default(),
+                })
             }
         }
     }
@@ -667,9 +761,9 @@ fn is_int(ty: Ty) -> bool {
 }
 
 /// A pattern and the constant beside it.
-fn with_constant(sources: &[Class]) -> Option<(Pattern, u64)> {
+fn with_constant(sources: &[Class], lanes: usize) -> Option<(Pattern, u64)> {
     match (sources.first()?, sources.get(1)?) {
-        (a, Class::Uniform(Some(k))) | (Class::Uniform(Some(k)), a) => Some((a.pattern()?, *k)),
+        (a, Class::Uniform(Some(k))) | (Class::Uniform(Some(k)), a) => Some((a.pattern(lanes)?, *k)),
         _ => None,
     }
 }
@@ -686,30 +780,4 @@ pub fn widens(inst: &Inst) -> Option<(Ty, u32)> {
         }
         _ => None,
     }
-}
-
-/// Instructions that widen a pattern, of which nothing says that no lane wraps around.
-pub(super) fn unchecked(plan: &Plan, function: &Function) -> Vec<Site> {
-    let mut sites = Vec::new();
-    for node in &plan.nodes {
-        for op in &node.ops {
-            let OpKind::Inst(site) = op.kind else { continue };
-            let Some(inst) = site.inst(function) else { continue };
-            if widens(inst).is_none() {
-                continue;
-            }
-            let result = op.defs.first().map(|d| &plan.classes[d.0 as usize]);
-            if !matches!(result, Some(Class::Pattern(_))) {
-                continue;
-            }
-            let wraps = |name: &Name| match &plan.classes[name.0 as usize] {
-                Class::Pattern(p) => p.lanes != [0; LANES],
-                _ => false,
-            };
-            if op.uses[1..].iter().take(2).any(wraps) {
-                sites.push(site);
-            }
-        }
-    }
-    sites
 }

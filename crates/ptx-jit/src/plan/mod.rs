@@ -15,6 +15,7 @@
 mod build;
 mod choices;
 pub mod classes;
+mod facts;
 mod park;
 mod ssa;
 #[cfg(test)]
@@ -98,10 +99,14 @@ pub enum OpKind {
     Add(i64),
     /// Adds the constant for each lane of a mask. Uses: number, mask.
     AddLanes(u64),
+    /// Adds the constant for each warp that has lanes in a mask. Uses: number, mask.
+    AddWarps(u64),
     /// Leaves unless the conversion of an affine value at the site is exact in every lane. Uses: those of the exit.
     Guard(Site, Box<Exit>),
     /// Stands first in its node: leaves before the block if what can be foreseen of its accesses does not fit. Uses: those of the exit.
     Ahead(Box<Exit>),
+    /// In a team, before an access: how to leave where it does not fit its bounds. Uses: those of the exit.
+    Spare(Site, Box<Exit>),
 }
 
 /// An instruction of the function: a block, and the instruction in it; the terminator's stands behind the others.
@@ -300,7 +305,7 @@ impl Op {
     /// Calls `f` with each value that is read.
     pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Name)) {
         self.uses.iter_mut().for_each(&mut *f);
-        if let OpKind::Guard(_, exit) | OpKind::Ahead(exit) = &mut self.kind {
+        if let OpKind::Guard(_, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) = &mut self.kind {
             exit.for_each_use(f);
         }
     }
@@ -344,13 +349,13 @@ pub struct Entry {
 }
 
 /// A barrier at which a whole warp waits for the whole CTA, and how it goes on. Each copy of its block has one of its own, so that what
-/// lives across keeps the class that it has there.
+/// lives across keeps the class that it has there. Also where a team stops between two turns of a loop.
 #[derive(Clone, Debug)]
 pub struct Resume {
-    /// The block that ends with the barrier.
+    /// The block that ends with the barrier; the loop's header.
     pub block: u32,
-    /// Number of the barrier.
-    pub id: u32,
+    /// Number of the barrier; `None`: a loop.
+    pub id: Option<u32>,
     /// Whether the instruction gives the CTA's number of threads: then no warp may have exited.
     pub counted: bool,
     /// The node that restores the registers.
@@ -389,12 +394,29 @@ pub struct Shape {
     pub ntid: [u32; 3],
     /// Lanes of a chunk: 4, 8 or 16.
     pub chunk: u32,
+    /// Warps that run as one. If there are several, the threads of a CTA are a multiple of their lanes.
+    pub team: u32,
 }
 
 impl Shape {
+    /// Lanes that run as one.
+    pub fn lanes(&self) -> u32 {
+        32 * self.team
+    }
+
+    /// Threads of a CTA.
+    pub fn threads(&self) -> u32 {
+        self.ntid.iter().product()
+    }
+
+    /// Whether one team is the whole CTA.
+    pub fn is_alone(&self) -> bool {
+        self.team > 1 && self.threads() == self.lanes()
+    }
+
     /// Whether every warp of a CTA starts with 32 lanes.
     pub fn whole_warps(&self) -> bool {
-        self.ntid.iter().product::<u32>().is_multiple_of(32)
+        self.threads().is_multiple_of(self.lanes())
     }
 }
 
@@ -421,7 +443,7 @@ const ROUNDS: u32 = 12;
 impl Plan {
     /// Plans a function; `None` if the plan would be too large.
     pub fn new(function: &Function, shape: Shape, machine: &impl Machine) -> Option<Self> {
-        let mut facts = build::Facts::new(function);
+        let mut facts = facts::Facts::new(function);
         for round in 0.. {
             if round == ROUNDS {
                 facts.give_up();

@@ -3,7 +3,7 @@
 //! Invariant: while a block's masked copy runs, lanes are parked only at higher blocks, and only at those that [`Parking::may`] names
 //! for it.
 
-use super::build::Facts;
+use super::facts::Facts;
 use ptx::analysis::bits::BitSet;
 use ptx::analysis::liveness::Liveness;
 use ptx::ir::{Function, Terminator};

@@ -209,7 +209,7 @@ fn sweep(plan: &mut Plan, function: &Function, machine: &impl Machine) {
     }
     let needed_itself = |op: &Op| match &op.kind {
         OpKind::Inst(site) => !site.inst(function).is_some_and(|inst| machine.is_pure(inst)),
-        OpKind::Guard(..) | OpKind::Ahead(_) => true,
+        OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => true,
         _ => false,
     };
     let mut needed = vec![false; plan.kinds.len()];

@@ -4,6 +4,10 @@ use super::{Class, Plan, Shape, Term, Why};
 use crate::machine::Native;
 
 fn plan(body: &str, ntid: [u32; 3]) -> Plan {
+    team_plan(body, ntid, 1)
+}
+
+fn team_plan(body: &str, ntid: [u32; 3], team: u32) -> Plan {
     let text = format!(
         ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n{{\n\
          .reg .pred %p<9>; .reg .b32 %r<20>; .reg .b64 %rd<9>;\n{body}\n}}\n"
@@ -11,7 +15,7 @@ fn plan(body: &str, ntid: [u32; 3]) -> Plan {
     let checked = ptx::check::check("test.ptx", &text, &ptx::check::CheckOptions::default());
     let Some(module) = checked.module else { panic!("{:?}", checked.diagnostics) };
     let program = ptx::ir::lower(module);
-    Plan::new(&program.functions[0], Shape { ntid, chunk: 16 }, &Native).expect("small")
+    Plan::new(&program.functions[0], Shape { ntid, chunk: 16, team }, &Native).expect("small")
 }
 
 fn exits(plan: &Plan) -> Vec<Why> {
@@ -97,4 +101,27 @@ fn a_plan_grows_with_the_number_of_joins_and_not_with_its_square() {
     };
     let (few, many) = (size(&joins_in_a_loop(10)), size(&joins_in_a_loop(80)));
     assert!(many <= 9 * few, "10 joins: {few}, 80 joins: {many}");
+}
+
+#[test]
+fn a_team_that_is_the_whole_cta_does_not_stop_at_barriers() {
+    let body = "mov.u32 %r1, %tid.x; bar.sync 0; st.global.u32 [%rd1], %r1; ret;";
+    let stops = |ntid, team| {
+        let why = exits(&team_plan(body, ntid, team));
+        why.iter().filter(|why| matches!(why, Why::Terminator { .. })).count()
+    };
+    assert_eq!((stops([64, 1, 1], 1), stops([64, 1, 1], 2), stops([128, 1, 1], 2)), (1, 0, 1));
+}
+
+#[test]
+fn rows_of_a_team_are_a_base_and_a_stride() {
+    let body = "mov.u64 %rd1, 64; ld.param.u32 %r3, [n]; mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y;
+                mad.lo.u32 %r4, %r2, %r3, %r1; st.global.u32 [%rd1], %r4; ret;";
+    let plan = team_plan(body, [16, 16, 1], 8);
+    let rows = plan.classes.iter().filter_map(|class| match class {
+        Class::Pattern(pattern) if !pattern.rows.is_empty() => Some(pattern),
+        _ => None,
+    });
+    let found: Vec<_> = rows.map(|p| (p.rows[0], p.rows[16], p.rows[255], p.lanes[255])).collect();
+    assert_eq!(found, [(0, 1, 15, 15)]);
 }

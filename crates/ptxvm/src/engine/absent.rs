@@ -16,7 +16,7 @@ pub(crate) struct Jit;
 pub(crate) struct Natives;
 
 impl Jit {
-    pub(crate) fn new(_cpu: Option<Cpu>, _cache: CodeCache) -> Self {
+    pub(crate) fn new(_cpu: Option<Cpu>, _team: Option<u32>, _cache: CodeCache) -> Self {
         Self
     }
 

@@ -14,7 +14,7 @@ use super::{Cpu, Engine, Listing, Ran, Source};
 use crate::{CodeCache, Error, Launch};
 use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LaunchReport};
 use ptx_exec::native::{Native, Supply};
-use ptx_jit::{Compiled, Compiler, Found};
+use ptx_jit::{Compiled, Compiler, Found, Teams};
 use std::collections::VecDeque;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -284,13 +284,18 @@ impl Drop for Jit {
 }
 
 impl Jit {
-    pub(crate) fn new(cpu: Option<Cpu>, cache: CodeCache) -> Self {
+    pub(crate) fn new(cpu: Option<Cpu>, team: Option<u32>, cache: CodeCache) -> Self {
         let (folder, bytes) = match cache {
             CodeCache::Off => (None, 0),
             CodeCache::Folder { path, bytes } => (Some(path), bytes),
         };
         ptx_jit::guard_this_thread();
-        let compiler = Compiler::new(target(cpu), folder, bytes);
+        let teams = match team {
+            None => Teams::Auto,
+            Some(0 | 1) => Teams::Never,
+            Some(size) => Teams::Of(size),
+        };
+        let compiler = Compiler::new(target(cpu), teams, folder, bytes);
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get) as u64;
         Self { shared: Arc::new(Shared { compiler, queue: Mutex::default(), cores }) }
     }
@@ -372,8 +377,8 @@ impl Jit {
             Listing::Llvm => ptx_jit::Listing::Llvm,
             Listing::Asm => ptx_jit::Listing::Asm,
         };
-        let session = self.shared.compiler.session();
-        let text = session.and_then(|session| ptx_jit::listing(session, kernel, block, what));
+        let (session, teams) = (self.shared.compiler.session(), self.shared.compiler.teams());
+        let text = session.and_then(|session| ptx_jit::listing(session, kernel, block, teams, what));
         text.map_err(|error| Error::caller(error.to_string()))
     }
 }
