@@ -89,7 +89,8 @@ fn copy(
     queue.perform(when, move || move_bytes(driver, to, from, bytes))
 }
 
-/// Sets rows to a pattern of `size` bytes.
+/// Sets rows to a pattern of `size` bytes. `when`: of memory that the host sees; of other memory it is always in turn, as the documentation
+/// says of the forms without a stream.
 fn set(
     (address, pitch): (u64, usize),
     (pattern, size): (u32, usize),
@@ -108,6 +109,8 @@ fn set(
     let all =
         pitch.checked_mul(height - 1).and_then(|bytes| bytes.checked_add(row)).ok_or(Status::InvalidValue)?;
     Side::device(driver, address, all)?;
+    let seen = driver.blocks.at(address).is_some_and(|(_, block)| block.kind.is_seen_by_the_host());
+    let when = if seen { when } else { When::InTurn };
     queue.perform(when, move || {
         let pattern = pattern.to_le_bytes();
         let pattern = &pattern[..size];
@@ -186,7 +189,7 @@ entries! { ENTRIES;
 
     /// Sets bytes.
     fn cuMemsetD8_v2 | cuMemsetD8_v2_ptds as default (address: u64, value: c_uchar, count: usize) {
-        set((address, 0), (value.into(), 1), (count, 1), (Handle::NULL, default), When::InTurn)
+        set((address, 0), (value.into(), 1), (count, 1), (Handle::NULL, default), When::Now)
     }
 
     /// Sets bytes.
@@ -196,7 +199,7 @@ entries! { ENTRIES;
 
     /// Sets 16-bit numbers.
     fn cuMemsetD16_v2 | cuMemsetD16_v2_ptds as default (address: u64, value: c_ushort, count: usize) {
-        set((address, 0), (value.into(), 2), (count, 1), (Handle::NULL, default), When::InTurn)
+        set((address, 0), (value.into(), 2), (count, 1), (Handle::NULL, default), When::Now)
     }
 
     /// Sets 16-bit numbers.
@@ -206,7 +209,7 @@ entries! { ENTRIES;
 
     /// Sets 32-bit numbers.
     fn cuMemsetD32_v2 | cuMemsetD32_v2_ptds as default (address: u64, value: c_uint, count: usize) {
-        set((address, 0), (value, 4), (count, 1), (Handle::NULL, default), When::InTurn)
+        set((address, 0), (value, 4), (count, 1), (Handle::NULL, default), When::Now)
     }
 
     /// Sets 32-bit numbers.
@@ -216,7 +219,7 @@ entries! { ENTRIES;
 
     /// Sets rows of bytes.
     fn cuMemsetD2D8_v2 | cuMemsetD2D8_v2_ptds as default (address: u64, pitch: usize, value: c_uchar, width: usize, height: usize) {
-        set((address, pitch), (value.into(), 1), (width, height), (Handle::NULL, default), When::InTurn)
+        set((address, pitch), (value.into(), 1), (width, height), (Handle::NULL, default), When::Now)
     }
 
     /// Sets rows of bytes.
@@ -228,7 +231,7 @@ entries! { ENTRIES;
 
     /// Sets rows of 16-bit numbers.
     fn cuMemsetD2D16_v2 | cuMemsetD2D16_v2_ptds as default (address: u64, pitch: usize, value: c_ushort, width: usize, height: usize) {
-        set((address, pitch), (value.into(), 2), (width, height), (Handle::NULL, default), When::InTurn)
+        set((address, pitch), (value.into(), 2), (width, height), (Handle::NULL, default), When::Now)
     }
 
     /// Sets rows of 16-bit numbers.
@@ -240,7 +243,7 @@ entries! { ENTRIES;
 
     /// Sets rows of 32-bit numbers.
     fn cuMemsetD2D32_v2 | cuMemsetD2D32_v2_ptds as default (address: u64, pitch: usize, value: c_uint, width: usize, height: usize) {
-        set((address, pitch), (value, 4), (width, height), (Handle::NULL, default), When::InTurn)
+        set((address, pitch), (value, 4), (width, height), (Handle::NULL, default), When::Now)
     }
 
     /// Sets rows of 32-bit numbers.

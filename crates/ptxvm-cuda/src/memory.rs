@@ -39,6 +39,11 @@ impl Kind {
     fn on_host(self) -> bool {
         matches!(self, Kind::Pinned(_) | Kind::Registered(_))
     }
+
+    /// Whether the program may read it without a copy.
+    pub(crate) fn is_seen_by_the_host(self) -> bool {
+        self.on_host() || self == Kind::Managed
+    }
 }
 
 /// An allocation of a program.

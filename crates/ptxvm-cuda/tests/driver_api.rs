@@ -359,6 +359,35 @@ fn rectangles_are_copied_through_arrays_and_sampled() {
 }
 
 #[test]
+fn memory_that_the_host_sees_is_set_when_the_call_returns() {
+    let (api, _) = Api::with_context();
+    let wait = api.function(api.module(), "wait");
+    let flag = api.make("cuMemHostAlloc", |out: *mut u64| (out, 4usize, 0u32));
+    let device = api.alloc(4);
+    let seen = [
+        api.make("cuMemHostAlloc", |out: *mut u64| (out, 4usize, 0u32)),
+        api.make("cuMemAllocManaged", |out: *mut u64| (out, 4usize, 1u32)),
+    ];
+    // SAFETY: memory that the library allocated, which lives as long as the process.
+    let number = |address: u64| unsafe { &*(address as *const AtomicU32) };
+    for address in seen {
+        number(flag).store(0, Ordering::Release);
+        assert_eq!(api.launch(wait, (1, 1), NULL, flag), 0);
+        // Setting memory of the device waits in the stream, not the host: else this would never end.
+        api.ok("cuMemsetD32_v2", (device, 7u32, 1usize));
+        let later = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            // SAFETY: as above.
+            unsafe { &*(flag as *const AtomicU32) }.store(1, Ordering::Release);
+        });
+        api.ok("cuMemsetD32_v2", (address, 9u32, 1usize));
+        assert_eq!(number(address).load(Ordering::Acquire), 9);
+        later.join().expect("it only stores");
+        assert_eq!(api.read(device, 1), [7]);
+    }
+}
+
+#[test]
 fn streams_run_beside_the_host_and_each_other() {
     let (api, _) = Api::with_context();
     let module = api.module();
