@@ -11,9 +11,11 @@
 //! what it has no code for by the interpreter's own steps ([`NativeCall::step`]).
 
 mod held;
+mod portion;
 
 pub(crate) use held::mask_at;
 pub use held::{Entering, Held, Kept, Leaving, Line, Parked, Taken, bytes_of};
+pub(crate) use portion::{Fresh, Portion};
 
 use crate::bound::{Code, Exec};
 use crate::frame::WarpFrame;
@@ -46,6 +48,8 @@ pub trait Native: Send + Sync {
     fn team(&self) -> Option<&TeamCode>;
     /// As [`Native::run_cta`], by teams: slots and what is kept are theirs.
     fn run_team(&self, call: &mut CtaCall<'_>) -> CtaStop;
+    /// Whether one call may run several CTAs: nothing of the kernel looks at what only the machine knows of a CTA.
+    fn follows(&self) -> bool;
 }
 
 /// Where the native code of a launch comes from: it may come while the launch runs.
@@ -318,6 +322,8 @@ pub struct CtaCall<'a> {
     pub(crate) touched: &'a mut u32,
     /// What is known of guest memory; see [`NativeCall::reached`].
     pub reached: &'a mut Reached,
+    /// CTAs that follow; see [`CtaCall::follow`].
+    pub(crate) portion: Portion<'a>,
     /// The warp whose turn it is.
     pub warp: u32,
     /// How many warps have exited, and which barriers the others wait at, as native code counts.

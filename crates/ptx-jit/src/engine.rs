@@ -42,6 +42,8 @@ pub struct Compiled {
     watches: Vec<bool>,
     /// Instructions on the longest way through the function, loops once.
     longest: u64,
+    /// What a CTA without loops costs, in turns of loops.
+    price: u32,
     made: Arc<Made>,
     /// Thread numbers by warp.
     tids: Vec<TidTable>,
@@ -68,8 +70,8 @@ pub enum Listing {
 enum User<'a, 'b> {
     /// Of a warp.
     Warp(&'a mut NativeCall<'b>),
-    /// Of a CTA, and where native code says which warp runs.
-    Cta(&'a mut CtaCall<'b>, *const u32),
+    /// Of a CTA, and what native code says of it.
+    Cta(&'a mut CtaCall<'b>, *mut Frame),
 }
 
 /// Makes code of a kernel for CTAs of that shape.
@@ -91,6 +93,7 @@ pub(crate) fn resolve(made: &Made, kernel: &Kernel) -> Result<Vec<(String, usize
     let find = |name: &str| match name {
         "step" => Some(step as *const () as usize),
         "reach" => Some(reach as *const () as usize),
+        "follow" => Some(follow as *const () as usize),
         _ if name.starts_with('v') => layout.variables.get(number(name)?).map(|address| *address as usize),
         _ if name.starts_with('f') => layout.functions.get(number(name)?).map(|address| *address as usize),
         _ => None,
@@ -146,6 +149,9 @@ pub(crate) fn place(
         waits: machine::waits(function),
         watches,
         longest,
+        price: (longest / TURN + 1)
+            .saturating_mul(u64::from(ntid.iter().product::<u32>().div_ceil(LANES as u32)))
+            .min(1 << 16) as u32,
         made,
         tids: tids(ntid),
         _code: code,
@@ -336,6 +342,7 @@ impl Native for Compiled {
             tids: self.team_tids.as_ptr().cast(),
             keeps: call.kept.as_mut_ptr().cast(),
             keep_bytes: cta.bytes.into(),
+            price: self.price,
             warps: teams as u32,
             exited: call.round[0],
             waiting: call.round[1],
@@ -345,8 +352,7 @@ impl Native for Compiled {
         frame.warp[0] = call.warp;
         frame.warp[2] = call.smid;
         frame.ctaid = call.ctaid;
-        let running = &raw const frame.warp[0];
-        let mut user = User::Cta(call, running);
+        let mut user = User::Cta(call, &raw mut frame);
         frame.user = (&raw mut user).cast::<c_void>();
         // SAFETY: as in `run`; there are a slot, thread numbers and room for what is kept for each of the teams that the code counts.
         let code = unsafe { entry(&raw mut frame) };
@@ -360,7 +366,7 @@ impl Native for Compiled {
             c if c == Reason::Finished as u8 => {
                 // Where none has fallen apart, nobody asks.
                 if left.load(Ordering::Relaxed) > 0 {
-                    ran.fetch_add(1, Ordering::Relaxed);
+                    ran.fetch_add(1 + call.followed() as u32, Ordering::Relaxed);
                 }
                 CtaStop::Finished
             }
@@ -371,6 +377,10 @@ impl Native for Compiled {
             }
             _ => CtaStop::Apart,
         }
+    }
+
+    fn follows(&self) -> bool {
+        self.made.fallbacks.is_empty()
     }
 
     fn run_cta(&self, call: &mut CtaCall<'_>) -> CtaStop {
@@ -390,6 +400,7 @@ impl Native for Compiled {
             slots: call.slots.as_mut_ptr(),
             tids: self.tids.as_ptr(),
             keeps: call.kept.as_mut_ptr().cast(),
+            price: self.price,
             warps: warps as u32,
             exited: call.round[0],
             waiting: call.round[1],
@@ -399,8 +410,7 @@ impl Native for Compiled {
         frame.warp[0] = call.warp;
         frame.warp[2] = call.smid;
         frame.ctaid = call.ctaid;
-        let running = &raw const frame.warp[0];
-        let mut user = User::Cta(call, running);
+        let mut user = User::Cta(call, &raw mut frame);
         frame.user = (&raw mut user).cast::<c_void>();
         // SAFETY: as in `run`; there are a slot, thread numbers and room for what is kept for each of the warps that the code counts.
         let code = unsafe { (self.entry)(&raw mut frame) };
@@ -418,6 +428,8 @@ impl Native for Compiled {
     }
 }
 
+/// Instructions that take about as long as what else a turn of a loop may be. Chosen: so that a CTA without loops is not free.
+const TURN: u64 = 16;
 /// CTAs after which teams that mostly fall apart are given up.
 const TRIED: u32 = 16;
 
@@ -485,6 +497,7 @@ fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, reached: &mut
         keeps: null_mut(),
         keep_bytes: 0,
         kept: null_mut(),
+        price: 0,
         warps: 0,
         waiting: 0,
         exited: 0,
@@ -526,12 +539,28 @@ extern "C" fn step(user: *mut c_void, block: u32, index: u32, mask: u32) -> u32 
     let user = unsafe { &mut *user.cast::<User<'_, '_>>() };
     u32::from(match user {
         User::Warp(call) => call.step(block, index, mask),
-        User::Cta(call, warp) => {
-            // SAFETY: it points into the frame of the call that is running, which native code does not write while it calls.
-            let warp = unsafe { warp.read() };
+        User::Cta(call, frame) => {
+            // SAFETY: it is the frame of the call that is running, which native code does not write while it calls.
+            let warp = unsafe { (**frame).warp[0] };
             call.step(warp, block, index, mask)
         }
     })
+}
+
+/// Begins with the next CTA of those that were handed over, if there is one and the turns are not used up.
+extern "C" fn follow(user: *mut c_void) -> u32 {
+    // SAFETY: as in `step`.
+    let user = unsafe { &mut *user.cast::<User<'_, '_>>() };
+    let User::Cta(call, frame) = user else { return 0 };
+    // SAFETY: as in `step`; nothing else of the host refers to it while native code runs.
+    let frame = unsafe { &mut **frame };
+    frame.turns -= i64::from(frame.price);
+    if frame.turns <= 0 || !call.follow() {
+        return 0;
+    }
+    frame.ctaid = call.ctaid;
+    (frame.warp[0], frame.exited, frame.waiting) = (0, 0, 0);
+    1
 }
 
 /// Renews the window of a site from the allocation around an address.

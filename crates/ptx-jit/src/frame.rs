@@ -62,6 +62,8 @@ pub(crate) struct Frame {
     pub(crate) keep_bytes: u64,
     /// A CTA: the same of the running warp.
     pub(crate) kept: *mut u8,
+    /// A CTA: by how much `turns` falls where the next one follows.
+    pub(crate) price: u32,
     /// A CTA: how many warps it has; 0 where one warp runs.
     pub(crate) warps: u32,
     /// A CTA: the barriers at which warps wait, a bit for each, in the upper half those that count all threads.

@@ -33,7 +33,8 @@ const START: &str = "
 /// A kernel of that body; `before` stands in front of it.
 fn test(before: &str, body: &str) -> Test {
     let text = format!("{HEAD}{before}\n.visible .entry k(.param .u64 out) {{{START}{body}}}\n");
-    Test { text, ctas: 3 }
+    // Enough that threads take several at once.
+    Test { text, ctas: 17 }
 }
 
 impl Test {
@@ -393,7 +394,8 @@ fn events_and_steps_of_the_interpreter_count_in_native_ctas() {
     let test = test("", body);
     test.check(&[33, 100], |t, _| t);
     let done = test.run(100, Engine::Jit, None, None, &[1]);
-    assert_eq!((done.events[3], done.events[5]), (3 * 4, 3 * 2));
+    let ctas = u64::from(test.ctas);
+    assert_eq!((done.events[3], done.events[5]), (ctas * 4, ctas * 2));
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub(super) struct Cta {
     /// Warps that have not exited.
     pub(super) live: u32,
     pub(super) barriers: [Barrier; 16],
-    shared: Option<Window>,
+    pub(super) shared: Option<Window>,
     seed: Seed,
     order: Vec<u32>,
     /// What it printed.
@@ -86,6 +86,10 @@ pub(super) trait Limits {
     fn spend_native(&self, steps: u64, fallbacks: u64);
     /// Whether CTAs may run in native code as a whole: nobody counts their steps or permutes their schedule.
     fn whole(&self) -> bool;
+    /// How many CTAs the thread has taken and not started, which come next in order.
+    fn taken(&self) -> u64;
+    /// So many of them have been started.
+    fn take(&self, count: u64);
     /// Whether the thread may still get help.
     fn alone(&self) -> bool;
     /// Whether the time is up.

@@ -23,7 +23,6 @@ use crate::warp::{EventCounts, GridShape, WarpState};
 use ptx::check::module::{AddressSize, Source};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -273,8 +272,8 @@ struct Worker<'a> {
     thread: u32,
     /// When it began, if it is alone and may get help.
     alone: Cell<Option<(Instant, &'a Helpers<'a>)>>,
-    /// CTAs that it has taken and not started.
-    taken: Range<u64>,
+    /// CTAs that it has taken and not started: the first, and the one behind the last.
+    taken: Cell<[u64; 2]>,
     /// What it counted and has not added to the launch's: steps of warps, of lanes, native ones, the interpreter's among them.
     counts: Cell<[u64; 4]>,
 }
@@ -315,6 +314,16 @@ impl Limits for Worker<'_> {
         self.launching.run.max_steps.is_none() && self.launching.run.seed == 0
     }
 
+    fn taken(&self) -> u64 {
+        let [start, end] = self.taken.get();
+        end - start
+    }
+
+    fn take(&self, count: u64) {
+        let [start, end] = self.taken.get();
+        self.taken.set([(start + count).min(end), end]);
+    }
+
     fn alone(&self) -> bool {
         self.alone.get().is_some()
     }
@@ -344,27 +353,32 @@ impl Worker<'_> {
     }
 
     /// The next CTA that is to be started.
-    fn next(&mut self) -> Option<u64> {
-        if let Some(index) = self.taken.next() {
-            return Some(index);
-        }
+    fn next(&self) -> Option<u64> {
         let all = self.launching;
-        let start = all.next.load(Ordering::Relaxed);
-        if start >= all.count {
-            return None;
+        if self.taken() == 0 {
+            let start = all.next.load(Ordering::Relaxed);
+            if start >= all.count {
+                return None;
+            }
+            let native = all.run.native.as_deref().or_else(|| all.run.supply.as_ref()?.native());
+            let alone = all.run.seed == 0 && native.is_some_and(|native| !native.may_wait());
+            let portion = match alone {
+                true => ((all.count - start) / (4 * u64::from(all.threads))).clamp(1, PORTION),
+                false => 1,
+            };
+            let start = all.next.fetch_add(portion, Ordering::Relaxed);
+            if start >= all.count {
+                return None;
+            }
+            self.taken.set([start, (start + portion).min(all.count)]);
         }
-        let alone = all.run.seed == 0 && all.run.native.as_ref().is_some_and(|native| !native.may_wait());
-        let portion = match alone {
-            true => ((all.count - start) / (4 * u64::from(all.threads))).clamp(1, PORTION),
-            false => 1,
-        };
-        let start = all.next.fetch_add(portion, Ordering::Relaxed);
-        self.taken = start..(start + portion).min(all.count);
-        self.taken.next()
+        let [next, _] = self.taken.get();
+        self.take(1);
+        Some(next)
     }
 
     fn has_next(&self) -> bool {
-        !self.taken.is_empty() || self.launching.next.load(Ordering::Relaxed) < self.launching.count
+        self.taken() > 0 || self.launching.next.load(Ordering::Relaxed) < self.launching.count
     }
 }
 
@@ -385,11 +399,11 @@ impl Launching {
         let mut resident: VecDeque<Box<Cta>> = VecDeque::new();
         let mut spare: Vec<Box<Cta>> = room.cta.take().into_iter().collect();
         spare.iter_mut().for_each(|cta| cta.relaunch(&run.shape, run.params));
-        let mut worker = Worker {
+        let worker = Worker {
             launching: self,
             thread,
             alone: Cell::new(helpers.map(|helpers| (Instant::now(), helpers))),
-            taken: 0..0,
+            taken: Cell::default(),
             counts: Cell::default(),
         };
         let mut prefer_new = true;
@@ -398,7 +412,7 @@ impl Launching {
         while !self.stop.load(Ordering::Relaxed) {
             let has_room = (resident.len() as u64) < limit;
             let fresh = if has_room && (prefer_new || resident.is_empty()) {
-                self.start(&mut worker, &mut spare, resident.is_empty())
+                self.start(&worker, &mut spare, resident.is_empty())
             } else {
                 None
             };
@@ -472,7 +486,7 @@ impl Launching {
 
     /// Starts the next CTA, if there is one and memory for it. Having none for the first is an error.
     #[expect(clippy::vec_box, reason = "a CTA is large, and moves from list to list for every turn")]
-    fn start(&self, worker: &mut Worker<'_>, spare: &mut Vec<Box<Cta>>, first: bool) -> Option<Box<Cta>> {
+    fn start(&self, worker: &Worker<'_>, spare: &mut Vec<Box<Cta>>, first: bool) -> Option<Box<Cta>> {
         if !worker.has_next() {
             return None;
         }

@@ -12,7 +12,8 @@ use crate::bound::{Function, Term};
 use crate::interp::{self, Budget, Left, World};
 use crate::lanes::{FULL, LaneMask};
 use crate::native::{
-    CtaCall, CtaCode, CtaStop as WholeStop, Kept, Line, Native, Reached, Slot, SlotState, TeamCode, mask_at,
+    CtaCall, CtaCode, CtaStop as WholeStop, Fresh, Kept, Line, Native, Portion, Reached, Slot, SlotState,
+    TeamCode, mask_at,
 };
 use crate::trap::FaultKind;
 
@@ -22,7 +23,7 @@ const RUNNING: usize = 1;
 
 impl Room {
     /// All teams at the start of the kernel.
-    fn start_teams(&mut self, team: &TeamCode, function: &Function, warps: usize) {
+    fn start_teams(&mut self, team: &TeamCode, function: &Function, warps: usize) -> Fresh {
         let (teams, lines) = (warps / team.warps as usize, team.cta.bytes as usize / 64);
         if self.slots.len() != teams {
             self.slots.resize(teams, Slot::default());
@@ -30,13 +31,9 @@ impl Room {
             self.regs.reset(function.regs);
         }
         self.touched = 0;
-        let fresh = CtaCode::fresh(function.blocks.len());
-        for (at, slot) in self.slots.iter_mut().enumerate() {
-            (slot.state, slot.live, slot.carry) = (fresh, FULL, 0);
-            // As many words, and perhaps one more, which nothing reads yet.
-            let masks = self.kept[at * lines..].iter_mut().flat_map(|line| &mut line.0);
-            masks.take(team.warps.div_ceil(2) as usize).for_each(|masks| *masks = u64::MAX);
-        }
+        let fresh = Fresh::of_teams(function, team.warps, lines);
+        fresh.put(&mut self.slots, &mut self.kept);
+        fresh
     }
 }
 
@@ -50,7 +47,7 @@ impl Cta {
         reached: &mut Reached,
     ) -> Option<CtaStop> {
         let function = world.function(self.kernel)?;
-        self.room.start_teams(team, function, self.warps.len());
+        let fresh = self.room.start_teams(team, function, self.warps.len());
         let (mut turn, mut round) = (0, [0; 2]);
         loop {
             if limits.steps().is_none() {
@@ -75,6 +72,12 @@ impl Cta {
                 warps: &mut self.warps,
                 touched: &mut room.touched,
                 reached,
+                portion: Portion {
+                    more: if native.follows() { limits.taken() } else { 0 },
+                    ran: 0,
+                    shared: self.shared.as_mut(),
+                    fresh,
+                },
                 warp: turn,
                 round,
                 turns: if limits.alone() { FIRST_TURNS } else { TURNS },
@@ -86,8 +89,10 @@ impl Cta {
                 fault: None,
             };
             let stop = native.run_team(&mut call);
+            let (ctaid, followed) = (call.ctaid, call.followed());
             let CtaCall { steps, lane_steps, turns, .. } = call;
             (turn, round) = (call.warp, call.round);
+            self.followed(ctaid, followed, limits);
             limits.spend(steps, lane_steps);
             limits.spend_native(steps, 0);
             match stop {

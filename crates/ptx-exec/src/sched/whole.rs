@@ -7,9 +7,10 @@ use super::cta::{Cta, CtaStop, Limits, Round};
 use crate::bound::{Barrier, Function, Term, Value32};
 use crate::frame::{BarrierWait, Wait, WarpFrame};
 use crate::interp::{self, Arrival, Budget, Left, World};
-use crate::lanes::{FULL, LANES, LaneMask, Registers};
+use crate::lanes::{FULL, LaneMask, Registers};
 use crate::native::{
-    CtaCall, CtaCode, CtaStop as WholeStop, Line, Native, NativeStop, Reached, Slot, SlotState,
+    CtaCall, CtaCode, CtaStop as WholeStop, Fresh, Line, Native, NativeStop, Portion, Reached, Slot,
+    SlotState,
 };
 use crate::trap::FaultKind;
 
@@ -37,7 +38,7 @@ impl Room {
     }
 
     /// All warps at the start of the kernel.
-    fn start(&mut self, code: &CtaCode, function: &Function, warps: &mut [WarpFrame], threads: u32) {
+    fn start(&mut self, code: &CtaCode, function: &Function, warps: &mut [WarpFrame], threads: u32) -> Fresh {
         if self.slots.len() != warps.len() {
             self.slots.resize(warps.len(), Slot::default());
             let bytes = warps.len() * code.bytes as usize;
@@ -49,16 +50,13 @@ impl Room {
             }
         }
         self.touched = 0;
-        let fresh = CtaCode::fresh(function.blocks.len());
-        for (warp, slot) in self.slots.iter_mut().enumerate() {
-            let first = (warp * LANES) as u32;
-            let live = if threads - first >= LANES as u32 { FULL } else { FULL >> (32 - (threads - first)) };
-            (slot.state, slot.live, slot.carry) = (fresh, live, 0);
-        }
+        let fresh = Fresh::of_warps(function, threads);
+        fresh.put(&mut self.slots, &mut self.kept);
         for warp in warps {
             warp.clear_local();
             warp.use_local(u64::from(function.frame_bytes));
         }
+        fresh
     }
 }
 
@@ -72,7 +70,8 @@ impl Cta {
         reached: &mut Reached,
     ) -> Option<CtaStop> {
         let function = world.function(self.kernel)?;
-        self.room.start(native.cta(), function, &mut self.warps, self.grid.threads());
+        let fresh = self.room.start(native.cta(), function, &mut self.warps, self.grid.threads());
+        let follows = native.follows() && function.frame_bytes == 0;
         let (mut warp, mut round, mut waiting) = (0, [0; 2], 0);
         loop {
             if limits.steps().is_none() {
@@ -96,6 +95,12 @@ impl Cta {
                 warps: &mut self.warps,
                 touched: &mut room.touched,
                 reached,
+                portion: Portion {
+                    more: if follows { limits.taken() } else { 0 },
+                    ran: 0,
+                    shared: self.shared.as_mut(),
+                    fresh,
+                },
                 warp,
                 round,
                 turns: if limits.alone() && !native.may_wait() { FIRST_TURNS } else { TURNS },
@@ -107,8 +112,10 @@ impl Cta {
                 fault: None,
             };
             let stop = native.run_cta(&mut call);
+            let (ctaid, followed) = (call.ctaid, call.followed());
             let CtaCall { mask, live, steps, lane_steps, fallbacks, fault, turns, .. } = call;
             (warp, round) = (call.warp, call.round);
+            self.followed(ctaid, followed, limits);
             limits.spend(steps, lane_steps);
             limits.spend_native(steps, fallbacks);
             let stop = match stop {
@@ -146,6 +153,15 @@ impl Cta {
             let mut round = Round { ran: true, idle: true };
             let done = self.stopped(warp, before, stop, world, limits, &mut round);
             return done.err();
+        }
+    }
+
+    /// So many CTAs have begun behind this one, which is the last of them now.
+    pub(super) fn followed(&mut self, ctaid: [u32; 3], count: u64, limits: &impl Limits) {
+        if count > 0 {
+            self.ctaid = ctaid;
+            self.index += count;
+            limits.take(count);
         }
     }
 

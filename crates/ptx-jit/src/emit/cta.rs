@@ -124,7 +124,7 @@ impl Emit<'_> {
         begin
     }
 
-    /// The end of a warp's turn: the next warp, or, when all have had theirs, the other side of the barrier.
+    /// The end of a warp's turn: the next warp, or, when all have had theirs, the other side of the barrier, or the next CTA.
     fn turn(&self, next: Block, warp: Block) {
         let word = |emit: &Self, offset| emit.load32(offset);
         self.b.position_at_end(next);
@@ -144,7 +144,15 @@ impl Emit<'_> {
         self.store_field(offset_of!(Frame, waiting), self.c32(0));
         let none = self.b.icmp(IntPred::Eq, at, self.c32(0));
         self.b.cond_br(none, over, some, Likely::Unknown);
+        // The next CTA of those that were handed over.
         self.b.position_at_end(over);
+        let user = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, user)), 8);
+        let ty = self.b.fn_type(Some(self.int(32)), &[self.b.ptr()]);
+        let follows = self.b.call_host(ty, "follow", &[user]);
+        let done = self.b.append_block(self.function, "done");
+        let follows = self.b.icmp(IntPred::Ne, follows, self.c32(0));
+        self.b.cond_br(follows, warp, done, Likely::Yes);
+        self.b.position_at_end(done);
         self.b.ret(Some(self.c64(code(Reason::Finished, 0, 0))));
 
         // One bit: all wait at one barrier. The upper half is for those that count all threads of the CTA, exited ones too.
