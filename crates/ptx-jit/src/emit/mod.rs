@@ -20,6 +20,7 @@ mod nan;
 mod packed;
 mod row;
 mod rows;
+mod slope;
 mod spread;
 mod stream;
 mod stride;
@@ -36,7 +37,7 @@ use memory::Addresses;
 use ptx::ir::RegClass;
 use ptx_exec::layout::Layout;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 use std::rc::Rc;
 
@@ -157,14 +158,16 @@ struct Emit<'a> {
     spreads: HashMap<Name, spread::Spread>,
     /// Whether the access that is emitted was checked where its node began.
     foreseen: bool,
-    /// By name: by how much the value grows from one CTA to the next.
-    strides: Vec<Option<i64>>,
-    /// By block: whether it belongs to a loop.
-    loops: Vec<bool>,
-    /// Whether the node that is emitted does.
-    in_loop: bool,
-    /// By how much the access that is emitted moves from one CTA to the next, if that is to be fetched.
-    fetches: Option<i64>,
+    /// By how much values grow from one CTA to the next, and from turn to turn.
+    slopes: slope::Slopes,
+    /// By block: what loops it belongs to.
+    loops: Vec<stream::Around>,
+    /// What loops the node that is emitted belongs to.
+    around: stream::Around,
+    /// What is to be fetched beside the access that is emitted.
+    fetches: Option<stream::Hint>,
+    /// What the node that is emitted has fetched: lines relative to an address, and whether to write.
+    fetched: HashSet<(Name, i64, bool)>,
     /// By block: whether it belongs to a loop that may only be waiting.
     waits: Vec<bool>,
     /// How instructions are lowered.
@@ -226,10 +229,11 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         origins: HashMap::new(),
         spreads: HashMap::new(),
         foreseen: false,
-        strides: stream::strides(job.plan, job.function),
+        slopes: slope::Slopes::new(job.plan, job.function, job.shape),
         loops: stream::loops(job.function),
-        in_loop: false,
+        around: stream::Around::Nothing,
         fetches: None,
+        fetched: HashSet::new(),
         waits: crate::machine::waiting_blocks(job.function),
         lowerings: HashMap::new(),
         loose: Vec::new(),
@@ -390,7 +394,8 @@ impl Emit<'_> {
         self.b.position_at_end(self.at(id));
         self.node = Some(id);
         self.full = node.full;
-        self.in_loop = self.loops.get(node.block as usize).copied().unwrap_or(true);
+        self.around = self.loops.get(node.block as usize).copied().unwrap_or(stream::Around::Loop);
+        self.fetched.clear();
         for (index, phi) in node.phis.iter().enumerate() {
             let rep = self.phi(phi.def);
             self.reps[phi.def.0 as usize] = Some(rep.clone());

@@ -61,6 +61,7 @@ impl Emit<'_> {
         let mut near = Vec::new();
         for (c, first) in firsts.into_iter().enumerate() {
             let base = self.one_of(spread, first);
+            self.fetch(base, c as u32, access);
             near.push(self.run(base, c as u32, access, op));
         }
         let near_end = self.b.current_block();

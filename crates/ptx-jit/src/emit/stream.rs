@@ -1,148 +1,142 @@
-//! What the next CTA will access is fetched while this one runs.
+//! What the next CTA will access is fetched while this one runs, and what the next turn of a loop will, where turns meet at a barrier.
 //!
-//! CTAs that are neighbours in x run one after another. Each touches a few short pieces of many rows, which no processor foresees; but
-//! by how much an address moves from one CTA to the next can often be told from the program: it is the factor of `%ctaid.x` in it.
+//! CTAs that are neighbours in x run one after another, and behind the last of a row the first of the next. Each touches a few short pieces
+//! of many rows, which no processor foresees; nor does it look across a barrier, behind which the other warps have their turns. But by how
+//! much an address moves can often be told from the program ([`slope`](super::slope)).
 //!
-//! Invariant: a mere hint. Nothing is read or written, no address can be wrong, and where the factor is not known there is no hint.
+//! Invariant: a mere hint. Nothing is read or written but parameters, no address can be wrong, and where the distance is not known there is
+//! no hint.
 
 use super::Emit;
 use super::memory::Access;
-use crate::llvm::Value;
-use crate::plan::{Class, Op, OpKind, Plan};
-use ptx::ir::{Addr, Base, Function, Inst, Src};
-use ptx::isa::{Half, Op as O, Space, Sreg, Ty};
+use super::slope::{Param, Product};
+use crate::frame::Frame;
+use crate::llvm::{IntPred, Value};
+use crate::plan::{Name, Op, OpKind};
+use ptx::ir::{Addr, Base, Function, Inst, Src, Terminator};
+use ptx::isa::{Op as O, Space};
+use std::mem::offset_of;
 
 /// Bytes that are fetched together.
 const LINE: u32 = 64;
-/// Further away nothing is foreseen.
-const FAR: i64 = 1 << 26;
 
-/// By name: by how much the value grows from one CTA to the next one in x, if that is known.
-pub(super) fn strides(plan: &Plan, function: &Function) -> Vec<Option<i64>> {
-    let mut all: Vec<Option<i64>> = vec![None; plan.kinds.len()];
-    for zero in &plan.zeros {
-        all[zero.0 as usize] = Some(0);
-    }
-    // The second round knows what lives across barriers.
-    for _ in 0..2 {
-        for node in &plan.nodes {
-            for phi in &node.phis {
-                all[phi.def.0 as usize] = agreed(phi.from.iter().map(|name| all[name.0 as usize]));
-            }
-            for op in &node.ops {
-                let stride = match &op.kind {
-                    OpKind::Inst(site) => site.inst(function).and_then(|inst| of_inst(inst, op, plan, &all)),
-                    OpKind::Restore(resume, reg) => {
-                        let kept = &plan.resumes[*resume as usize].kept;
-                        kept.iter().find(|(have, _)| have == reg).and_then(|(_, name)| all[name.0 as usize])
-                    }
-                    OpKind::SelectMask | OpKind::SelectPred { .. } => {
-                        agreed(op.uses[1..].iter().map(|name| all[name.0 as usize]))
-                    }
-                    _ => None,
-                };
-                for def in &op.defs {
-                    all[def.0 as usize] = stride;
-                }
-            }
-        }
-    }
-    all
+/// LLVM's number of the nearest cache. What a tile of the next turn is in goes to the one behind: rows a power of two apart would put each
+/// other out of the nearest before they are read.
+const NEAREST: u32 = 3;
+
+/// What is to be fetched.
+pub(super) struct Hint {
+    /// How far from the access.
+    far: Value,
+    /// Into which cache.
+    level: u32,
 }
 
-/// What all that are known have in common.
-fn agreed(strides: impl Iterator<Item = Option<i64>>) -> Option<i64> {
-    let mut known = strides.flatten();
-    let first = known.next()?;
-    known.all(|other| other == first).then_some(first)
+/// What loops a block belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Around {
+    /// None.
+    Nothing,
+    /// Some.
+    Loop,
+    /// One whose turns meet at a barrier.
+    Barrier,
 }
 
-fn of_inst(inst: &Inst, op: &Op, plan: &Plan, all: &[Option<i64>]) -> Option<i64> {
-    let mut next = op.uses[1..].iter();
-    let mut strides = Vec::new();
-    let mut constants = Vec::new();
-    for src in &inst.srcs {
-        let (stride, constant) = match src {
-            Src::Reg(_) | Src::Not(_) | Src::Addr(Addr { base: Base::Reg(_), index: None, .. }) => {
-                let name = next.next()?;
-                let constant = match &plan.classes[name.0 as usize] {
-                    Class::Uniform(value) => *value,
-                    Class::Bottom | Class::Pattern(_) | Class::Varying => None,
-                };
-                (all[name.0 as usize], constant)
-            }
-            Src::Imm(bits) => (Some(0), Some(*bits)),
-            Src::Sreg(Sreg::Ctaid, 0) => (Some(1), None),
-            Src::Absent | Src::Sreg(..) => (Some(0), None),
-            Src::Addr(Addr { index: None, .. }) => (Some(0), None),
-            Src::Addr(_) | Src::Video(_) => (None, None),
-        };
-        strides.push(stride);
-        constants.push(constant);
-    }
-    if strides.iter().all(|stride| *stride == Some(0)) {
-        return Some(0);
-    }
-    let of = |at: usize| strides.get(at).copied().flatten();
-    let product = |ty: Ty| {
-        let factor = |at: usize| {
-            let shift = 64u32.saturating_sub(ty.bits());
-            constants[at].map(|bits| ((bits << shift) as i64) >> shift)
-        };
-        match (factor(0), factor(1)) {
-            (_, Some(k)) => of(0)?.checked_mul(k),
-            (Some(k), _) => of(1)?.checked_mul(k),
-            (None, None) => (of(0)? == 0 && of(1)? == 0).then_some(0),
-        }
-    };
-    let found = match inst.op {
-        O::Mov | O::Cvt | O::Cvta | O::CvtaTo => of(0),
-        O::Add | O::Or => of(0)?.checked_add(of(1)?),
-        O::Sub => of(0)?.checked_sub(of(1)?),
-        O::Mul if matches!(inst.mods.half(), Some(Half::Lo | Half::Wide)) => product(inst.mods.ty()),
-        O::Mad if matches!(inst.mods.half(), Some(Half::Lo | Half::Wide)) => {
-            product(inst.mods.ty())?.checked_add(of(2)?)
-        }
-        O::Shl => constants[1].filter(|k| *k < 32).and_then(|k| of(0)?.checked_mul(1 << k)),
-        _ => None,
-    };
-    found.filter(|stride| stride.abs() < FAR)
-}
-
-/// By block: whether it belongs to a loop.
-pub(super) fn loops(function: &Function) -> Vec<bool> {
-    let mut inside = vec![false; function.blocks.len()];
+/// By block: what loops it belongs to.
+pub(super) fn loops(function: &Function) -> Vec<Around> {
+    let mut inside = vec![Around::Nothing; function.blocks.len()];
     for (at, block) in function.blocks.iter().enumerate() {
         for to in block.term.successors() {
-            if let Some(body) = inside.get_mut(to.0 as usize..=at) {
-                body.fill(true);
-            }
+            let to = to.0 as usize;
+            let Some(body) = function.blocks.get(to..=at) else { continue };
+            let meets = body.iter().any(|block| matches!(block.term, Terminator::Barrier { .. }));
+            let new = if meets { Around::Barrier } else { Around::Loop };
+            inside[to..=at].iter_mut().for_each(|have| *have = new.max(*have));
         }
     }
     inside
 }
 
 impl Emit<'_> {
-    /// By how much the addresses of an access move from one CTA to the next, if it is worth a hint.
-    pub(super) fn stride(&self, inst: &Inst, op: &Op, access: Access) -> Option<i64> {
-        if self.in_loop || !matches!(access.space, Space::Global | Space::Generic) {
+    /// How far from an access lies what is worth a hint, if that is known.
+    pub(super) fn stride(&mut self, inst: &Inst, op: &Op, access: Access) -> Option<Hint> {
+        if !matches!(access.space, Space::Global | Space::Generic) {
             return None;
         }
-        let Some(Src::Addr(Addr { base: Base::Reg(_), .. })) = inst.srcs.first() else { return None };
-        self.strides[op.uses.get(1)?.0 as usize].filter(|stride| *stride != 0)
+        let offset = match inst.srcs.first()? {
+            Src::Addr(Addr { base: Base::Reg(_), offset, .. }) => *offset,
+            _ => return None,
+        };
+        let name = *op.uses.get(1)?;
+        // A line that was asked for once in a node need not be asked for again.
+        let line = offset.checked_add(i64::from(LINE / 2))?.div_euclid(LINE.into());
+        let (far, level) = match self.around {
+            Around::Nothing => (self.to_next_cta(name)?, NEAREST),
+            Around::Loop if self.fills(op) => (self.to_next_cta(name)?, NEAREST),
+            Around::Barrier if self.full && !access.write => {
+                let turn = self.slopes.turn[name.0 as usize]?;
+                (self.product(turn)?, NEAREST - 1)
+            }
+            Around::Loop | Around::Barrier => return None,
+        };
+        if !self.fetched.insert((name, line, access.write)) {
+            return None;
+        }
+        let more = line.wrapping_mul(LINE.into()).wrapping_sub(offset);
+        Some(Hint { far: self.b.add(far, self.c64(more as u64)), level })
     }
 
-    /// Fetches what lanes of a chunk that lie one after another will access in the next CTA.
+    /// From an address of this CTA to that of the next one.
+    fn to_next_cta(&self, name: Name) -> Option<Value> {
+        let [x, y] = [0, 1].map(|axis: usize| self.slopes.cta[axis][name.0 as usize]);
+        let x = x.filter(|x| !x.is_zero())?;
+        let right = self.product(x)?;
+        let Some(below) = y.filter(|y| !y.is_zero()).and_then(|y| self.product(y)) else {
+            return Some(right);
+        };
+        // Behind the last one of a row comes the first one of the next.
+        let (at, count) = (self.load32(offset_of!(Frame, ctaid)), self.load32(offset_of!(Frame, nctaid)));
+        let last = self.b.sub(count, self.c32(1));
+        let row = self.b.mul(self.b.zext(last, self.int(64)), right);
+        let more = self.b.icmp(IntPred::Ult, at, last);
+        Some(self.b.select(more, right, self.b.sub(below, row)))
+    }
+
+    fn product(&self, product: Product) -> Option<Value> {
+        let mut value = self.c64(product.times as u64);
+        for Param { offset, bits } in product.params.into_iter().flatten() {
+            let place = self.b.int_to_ptr(self.b.add(self.params, self.c64(offset.into())));
+            let param = self.b.load(self.int(bits), place, 1);
+            let param = if bits < 64 { self.b.sext(param, self.int(64)) } else { param };
+            value = self.b.mul(value, param);
+        }
+        (!product.is_zero()).then_some(value)
+    }
+
+    /// Whether what a load in a loop gives goes into shared memory at once. That is small, so the loop ends soon.
+    fn fills(&self, load: &Op) -> bool {
+        let plan = self.job.plan;
+        let Some(node) = self.node.map(|id| &plan.nodes[id.0 as usize]) else { return false };
+        node.ops.iter().any(|op| {
+            let OpKind::Inst(site) = op.kind else { return false };
+            let inst = site.inst(self.job.function);
+            let store = inst.is_some_and(|inst| inst.op == O::St && inst.mods.space() == Space::Shared);
+            store && op.uses.get(1..).is_some_and(|uses| uses.iter().any(|name| load.defs.contains(name)))
+        })
+    }
+
+    /// Fetches what lies that far from what lanes of a chunk that lie one after another access.
     pub(super) fn fetch(&self, base: Value, c: u32, access: Access) {
-        let Some(stride) = self.fetches else { return };
+        let Some(Hint { far, level }) = &self.fetches else { return };
         let bytes = self.width * access.bytes();
         if !(c * bytes).is_multiple_of(LINE) {
             return;
         }
+        let there = self.b.add(base, *far);
         for line in (0..bytes).step_by(LINE as usize) {
-            let there = self.b.add(base, self.c64(stride.wrapping_add(i64::from(line)) as u64));
-            let pointer = self.b.int_to_ptr(there);
-            let kept = [self.c32(access.write.into()), self.c32(3), self.c32(1)];
+            let pointer = self.b.int_to_ptr(self.b.add(there, self.c64(line.into())));
+            let kept = [self.c32(access.write.into()), self.c32(*level), self.c32(1)];
             self.b.intrinsic("llvm.prefetch", &[self.b.ptr()], &[pointer, kept[0], kept[1], kept[2]]);
         }
     }

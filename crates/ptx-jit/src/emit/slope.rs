@@ -1,0 +1,373 @@
+//! By how much values grow from one CTA to the next, and from one turn of a loop to the next, where the program tells: as a constant times
+//! parameters of the launch.
+//!
+//! Only parameters, because they can be read anywhere; values of the function are not at hand everywhere.
+//!
+//! Invariant: what is said here is a guess (nothing looks at overflow), fit for hints alone.
+
+use crate::plan::{Class, Kind, Name, NodeId, Op, OpKind, Plan, Shape};
+use ptx::ir::{Addr, Base, Function, Inst, RegClass, Src};
+use ptx::isa::{Half, Op as O, Sreg};
+use std::collections::HashMap;
+
+/// Further away nothing is foreseen.
+const FAR: i64 = 1 << 26;
+/// The most definitions that are looked at to find a step. Chosen: loops need less than ten.
+const LOOKS: u32 = 100;
+/// The most loops that are followed.
+const LOOPS: usize = 8;
+
+/// A parameter: where it lies, and its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Param {
+    pub(super) offset: u32,
+    pub(super) bits: u32,
+}
+
+/// A number times up to two parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Product {
+    pub(super) times: i64,
+    pub(super) params: [Option<Param>; 2],
+}
+
+impl Product {
+    const ZERO: Product = Product::of(0);
+
+    const fn of(times: i64) -> Self {
+        Self { times, params: [None; 2] }
+    }
+
+    pub(super) fn is_zero(self) -> bool {
+        self.times == 0
+    }
+
+    fn near(self) -> Option<Self> {
+        (self.times.abs() < FAR).then_some(self)
+    }
+
+    fn plus(self, other: Self) -> Option<Self> {
+        match (self.is_zero(), other.is_zero()) {
+            (_, true) => Some(self),
+            (true, false) => Some(other),
+            (false, false) if self.params == other.params => match self.times.checked_add(other.times)? {
+                0 => Some(Self::ZERO),
+                times => Some(Self { times, ..self }),
+            },
+            (false, false) => None,
+        }
+    }
+
+    fn minus(self, other: Self) -> Option<Self> {
+        self.plus(Self { times: other.times.checked_neg()?, ..other })
+    }
+
+    fn by(self, other: Self) -> Option<Self> {
+        let times = self.times.checked_mul(other.times)?;
+        if times == 0 {
+            return Some(Self::ZERO);
+        }
+        let mut all = self.params.into_iter().chain(other.params).flatten();
+        let mut params = [all.next(), all.next()];
+        params.sort_unstable_by_key(|param| param.map_or((true, 0), |param| (false, param.offset)));
+        all.next().is_none().then_some(Self { times, params })
+    }
+}
+
+/// What is known, by name.
+pub(super) struct Slopes {
+    /// From one CTA to the next: in x, in y.
+    pub(super) cta: [Vec<Option<Product>>; 2],
+    /// From one turn to the next of the innermost loop whose turns meet at a barrier.
+    pub(super) turn: Vec<Option<Product>>,
+}
+
+impl Slopes {
+    pub(super) fn new(plan: &Plan, function: &Function, shape: Shape) -> Self {
+        let mut find = Find { plan, function, shape, values: vec![None; plan.kinds.len()] };
+        find.values = find.all(Of::Value, &HashMap::new());
+        let none = HashMap::new();
+        let cta = [0, 1].map(|axis| find.all(Of::Cta(axis), &none));
+        let mut turn: Vec<Option<Product>> = vec![None; plan.kinds.len()];
+        for steps in find.steps() {
+            let all = find.all(Of::Turn, &steps);
+            for (have, new) in turn.iter_mut().zip(all) {
+                if new.is_some_and(|new| !new.is_zero()) {
+                    *have = new;
+                }
+            }
+        }
+        Self { cta, turn }
+    }
+}
+
+/// What of a value is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    /// Itself.
+    Value,
+    /// How it grows with `%ctaid` on that axis.
+    Cta(u8),
+    /// How it grows with what is given.
+    Turn,
+}
+
+enum Def<'a> {
+    Op(&'a Op),
+    Phi(&'a [Name]),
+}
+
+struct Find<'a> {
+    plan: &'a Plan,
+    function: &'a Function,
+    shape: Shape,
+    values: Vec<Option<Product>>,
+}
+
+impl Find<'_> {
+    /// Of all names; that of some phis is given.
+    fn all(&self, of: Of, given: &HashMap<Name, Product>) -> Vec<Option<Product>> {
+        let plan = self.plan;
+        let mut all: Vec<Option<Product>> = vec![None; plan.kinds.len()];
+        for zero in &plan.zeros {
+            all[zero.0 as usize] = Some(Product::ZERO);
+        }
+        // The second round knows what lives across barriers.
+        for _ in 0..2 {
+            for node in &plan.nodes {
+                for phi in &node.phis {
+                    let known = || agreed(phi.from.iter().map(|name| all[name.0 as usize]));
+                    all[phi.def.0 as usize] = given.get(&phi.def).copied().or_else(known);
+                }
+                for op in &node.ops {
+                    let found = self.of_op(of, op, &all);
+                    for def in &op.defs {
+                        all[def.0 as usize] = found;
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn of_op(&self, of: Of, op: &Op, all: &[Option<Product>]) -> Option<Product> {
+        match &op.kind {
+            OpKind::Inst(site) => {
+                let found = self.of_inst(of, site.inst(self.function)?, op, all)?;
+                if of == Of::Value { Some(found) } else { found.near() }
+            }
+            OpKind::Restore(resume, reg) => all[self.kept(*resume, *reg)?.0 as usize],
+            OpKind::SelectMask | OpKind::SelectPred { .. } => {
+                agreed(op.uses[1..].iter().map(|name| all[name.0 as usize]))
+            }
+            _ => None,
+        }
+    }
+
+    fn kept(&self, resume: u32, reg: ptx::ir::Reg) -> Option<Name> {
+        let kept = &self.plan.resumes.get(resume as usize)?.kept;
+        kept.iter().find(|(have, _)| *have == reg).map(|(_, name)| *name)
+    }
+
+    fn constant(&self, name: Name) -> Option<Product> {
+        let Class::Uniform(Some(bits)) = self.plan.classes[name.0 as usize] else { return None };
+        Some(Product::of(match self.plan.kinds[name.0 as usize] {
+            Kind::Reg(RegClass::R32) => i64::from(bits as i32),
+            _ => bits as i64,
+        }))
+    }
+
+    fn of_inst(&self, of: Of, inst: &Inst, op: &Op, all: &[Option<Product>]) -> Option<Product> {
+        if of == Of::Value && inst.op == O::Ld {
+            return self.param(inst);
+        }
+        let mut next = op.uses.get(1..)?.iter();
+        let mut slopes = Vec::new();
+        let mut values = Vec::new();
+        for src in &inst.srcs {
+            let (slope, value) = match src {
+                Src::Reg(_) | Src::Not(_) | Src::Addr(Addr { base: Base::Reg(_), index: None, .. }) => {
+                    let name = *next.next()?;
+                    let value = self.constant(name).or(self.values[name.0 as usize]);
+                    (
+                        all[name.0 as usize],
+                        if of == Of::Value { value.or(all[name.0 as usize]) } else { value },
+                    )
+                }
+                Src::Imm(bits) => {
+                    let bits = if typed(inst.op) && inst.mods.ty().bits() == 32 {
+                        i64::from(*bits as i32)
+                    } else {
+                        *bits as i64
+                    };
+                    (Some(Product::ZERO), Some(Product::of(bits)))
+                }
+                Src::Sreg(Sreg::Ctaid, axis) if of == Of::Cta(*axis as u8) => (Some(Product::of(1)), None),
+                Src::Sreg(Sreg::Ntid, axis) => {
+                    let count = self.shape.ntid.get(usize::from(*axis as u8)).copied()?;
+                    (Some(Product::ZERO), Some(Product::of(count.into())))
+                }
+                Src::Absent | Src::Sreg(..) | Src::Addr(Addr { index: None, .. }) => {
+                    (Some(Product::ZERO), None)
+                }
+                Src::Addr(_) | Src::Video(_) => (None, None),
+            };
+            slopes.push(slope);
+            values.push(value);
+        }
+        let value = |at: usize| values.get(at).copied().flatten();
+        let plain = matches!(inst.mods.half(), Some(Half::Lo | Half::Wide));
+        if of == Of::Value {
+            return match inst.op {
+                O::Mov | O::Cvt => value(0),
+                O::Add => value(0)?.plus(value(1)?),
+                O::Sub => value(0)?.minus(value(1)?),
+                O::Mul if plain => value(0)?.by(value(1)?),
+                O::Mad if plain => value(0)?.by(value(1)?)?.plus(value(2)?),
+                O::Shl => value(0)?.by(power(value(1)?)?),
+                _ => None,
+            };
+        }
+        if slopes.iter().all(|slope| *slope == Some(Product::ZERO)) {
+            return Some(Product::ZERO);
+        }
+        let slope = |at: usize| slopes.get(at).copied().flatten();
+        let term = |a: usize, b: usize| {
+            let slope = slope(a)?;
+            if slope.is_zero() { Some(slope) } else { slope.by(value(b)?) }
+        };
+        let product = || term(0, 1)?.plus(term(1, 0)?);
+        match inst.op {
+            O::Mov | O::Cvt | O::Cvta | O::CvtaTo => slope(0),
+            O::Add | O::Or => slope(0)?.plus(slope(1)?),
+            O::Sub => slope(0)?.minus(slope(1)?),
+            O::Mul if plain => product(),
+            O::Mad if plain => product()?.plus(slope(2)?),
+            O::Shl => slope(0)?.by(power(value(1)?)?),
+            // Mostly what is not the bound.
+            O::Min | O::Max => match (slope(0)?, slope(1)?) {
+                (a, b) if b.is_zero() || a == b => Some(a),
+                (a, b) if a.is_zero() => Some(b),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What a load of a parameter gives.
+    fn param(&self, inst: &Inst) -> Option<Product> {
+        let Some(Src::Addr(Addr { base: Base::KernelParam, index: None, offset })) = inst.srcs.first() else {
+            return None;
+        };
+        let bits = inst.mods.ty().bits();
+        let offset = u32::try_from(*offset).ok()?;
+        let fits = offset.checked_add(bits / 8)? <= self.function.param_bytes;
+        let one = inst.mods.vec() == 1 && matches!(bits, 32 | 64) && fits;
+        let params = [Some(Param { offset, bits }), None];
+        one.then_some(Product { times: 1, params })
+    }
+
+    /// By how much phis grow from turn to turn of loops whose turns meet at barriers, from the outermost loop to the innermost.
+    fn steps(&self) -> Vec<HashMap<Name, Product>> {
+        let plan = self.plan;
+        if plan.resumes.iter().all(|resume| resume.id.is_none()) {
+            return Vec::new();
+        }
+        let mut defs: HashMap<Name, Def<'_>> = HashMap::new();
+        for node in &plan.nodes {
+            for phi in &node.phis {
+                defs.insert(phi.def, Def::Phi(&phi.from));
+            }
+            for op in &node.ops {
+                for def in &op.defs {
+                    defs.insert(*def, Def::Op(op));
+                }
+            }
+        }
+        let mut loops: Vec<(u32, NodeId, HashMap<Name, Product>)> = Vec::new();
+        for (at, node) in (0..).zip(&plan.nodes) {
+            let mut steps = HashMap::new();
+            for phi in &node.phis {
+                let mut left = LOOKS;
+                let step =
+                    phi.from.iter().find_map(|from| self.step(&defs, *from, phi.def, false, &mut left));
+                if let Some(step) = step {
+                    steps.insert(phi.def, step);
+                }
+            }
+            if !steps.is_empty() {
+                loops.push((node.block, NodeId(at), steps));
+            }
+        }
+        loops.sort_by_key(|(block, node, _)| (*block, *node));
+        let skipped = loops.len().saturating_sub(LOOPS);
+        loops.drain(..skipped);
+        loops.into_iter().map(|(_, _, steps)| steps).collect()
+    }
+
+    /// What is added on the way from a phi to a value, if the way leads across a barrier.
+    fn step(
+        &self,
+        defs: &HashMap<Name, Def<'_>>,
+        at: Name,
+        phi: Name,
+        crossed: bool,
+        left: &mut u32,
+    ) -> Option<Product> {
+        if at == phi {
+            return crossed.then_some(Product::ZERO);
+        }
+        *left = left.checked_sub(1)?;
+        match defs.get(&at)? {
+            Def::Phi(from) => from.iter().find_map(|from| self.step(defs, *from, phi, crossed, left)),
+            Def::Op(op) => match &op.kind {
+                OpKind::Restore(resume, reg) => {
+                    let crossed = crossed || self.plan.resumes[*resume as usize].id.is_some();
+                    self.step(defs, self.kept(*resume, *reg)?, phi, crossed, left)
+                }
+                OpKind::Inst(site) => {
+                    let inst = site.inst(self.function)?;
+                    let value = |name: Name| self.constant(name).or(self.values[name.0 as usize]);
+                    match (inst.op, op.uses.get(1..)?, inst.srcs.as_slice()) {
+                        (O::Mov, [from], _) => self.step(defs, *from, phi, crossed, left),
+                        (O::Add, [from], [Src::Reg(_), Src::Imm(bits)]) => {
+                            let by = if inst.mods.ty().bits() == 32 {
+                                i64::from(*bits as i32)
+                            } else {
+                                *bits as i64
+                            };
+                            self.step(defs, *from, phi, crossed, left)?.plus(Product::of(by))
+                        }
+                        (O::Add, [a, b], [Src::Reg(_), Src::Reg(_)]) => {
+                            let (from, by) = match (value(*a), value(*b)) {
+                                (_, Some(by)) => (*a, by),
+                                (Some(by), None) => (*b, by),
+                                (None, None) => return None,
+                            };
+                            self.step(defs, from, phi, crossed, left)?.plus(by)
+                        }
+                        _ => None,
+                    }
+                }
+                _ => None,
+            },
+        }
+    }
+}
+
+/// Whether an instruction has one type, which is that of its constants too.
+fn typed(op: O) -> bool {
+    matches!(op, O::Add | O::Sub | O::Mul | O::Mad | O::Or | O::Min | O::Max | O::Mov)
+}
+
+/// Two to the power of a constant.
+fn power(by: Product) -> Option<Product> {
+    (by.params == [None; 2] && (0..32).contains(&by.times)).then(|| Product::of(1 << by.times))
+}
+
+/// What all that are known have in common.
+fn agreed(slopes: impl Iterator<Item = Option<Product>>) -> Option<Product> {
+    let mut known = slopes.flatten();
+    let first = known.next()?;
+    known.all(|other| other == first).then_some(first)
+}
