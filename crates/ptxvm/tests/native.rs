@@ -498,3 +498,56 @@ fn bytes_are_gathered_from_anywhere_and_from_local_memory() {
         .ok();
     }
 }
+
+#[test]
+fn what_is_written_by_rows_and_read_by_columns_is_transposed() {
+    // The element of thread (x, y) in `%r8`, its number in a matrix by columns in `%r9`, that of the thread to the right in `%r11`.
+    let head = "mov.u32 %r6, %tid.y; mad.lo.u32 %r7, %r6, %r4, %r2; mul.wide.u32 %rd8, %r7, 4; add.u64 %rd9, %rd1, %rd8; \
+                add.u64 %rd10, %rd3, %rd8; ld.global.u32 %r8, [%rd9]; mov.u64 %rd12, shared; add.u64 %rd13, %rd12, %rd8;";
+    let ways = [
+        (
+            "st.shared.u32 [%rd11], %r8; bar.sync 0; ld.shared.u32 %r10, [%rd13]; st.global.u32 [%rd10], %r10; ret;",
+            None,
+        ),
+        (
+            "st.shared.u32 [%rd13], %r8; bar.sync 0; ld.shared.u32 %r10, [%rd11]; st.global.u32 [%rd10], %r10; ret;",
+            None,
+        ),
+        (
+            "st.shared.u32 [%rd11], %r8; bar.sync 0; add.u32 %r11, %r2, 1; rem.u32 %r11, %r11, %r4; mad.lo.u32 %r11, %r11, PITCH, %r6; \
+             mul.wide.u32 %rd14, %r11, 4; add.u64 %rd14, %rd12, %rd14; ld.shared.u32 %r10, [%rd14]; ld.shared.u32 %r12, [%rd11]; \
+             sub.u32 %r10, %r10, %r12; st.global.u32 [%rd10], %r10; ret;",
+            Some([19, 24, 31]),
+        ),
+    ];
+    let blocks =
+        [[32, 8, 1], [16, 16, 1], [32, 4, 1], [32, 2, 1], [8, 8, 1], [16, 2, 1], [32, 3, 1], [8, 32, 1]];
+    for block in blocks {
+        for (way, pitches) in ways {
+            for pitch in pitches.unwrap_or([block[1]; 3]).into_iter().filter(|pitch| *pitch >= block[1]) {
+                for team in [None, Some(1), Some(2), Some(8)] {
+                    let body = format!(
+                        "{head} mad.lo.u32 %r9, %r2, PITCH, %r6; mul.wide.u32 %rd11, %r9, 4; add.u64 %rd11, %rd12, %rd11; {way}"
+                    );
+                    let body = body.replace("PITCH", &pitch.to_string());
+                    let threads = block.iter().product::<u32>() as usize;
+                    let done = (Case { block, grid: 1, team, ..case(&body) }).agree().unwrap();
+                    if pitches.is_none() {
+                        // Each element is there once.
+                        let mut found = done[2][..threads].to_vec();
+                        let mut all = done[0][..threads].to_vec();
+                        found.sort_unstable();
+                        all.sort_unstable();
+                        assert_eq!(found, all);
+                    }
+                }
+            }
+        }
+    }
+    // Several lanes of a warp write to one place: the last one's stays.
+    let body = format!(
+        "{head} add.u32 %r9, %r2, %r6; mul.wide.u32 %rd11, %r9, 128; add.u64 %rd11, %rd12, %rd11; st.shared.u32 [%rd11], %r8; \
+         bar.sync 0; ld.shared.u32 %r10, [%rd11]; st.global.u32 [%rd10], %r10; ret;"
+    );
+    (Case { block: [16, 2, 1], grid: 1, ..case(&body) }).agree().unwrap();
+}

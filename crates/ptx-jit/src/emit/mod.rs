@@ -26,6 +26,7 @@ mod stream;
 mod stride;
 mod sync;
 mod team;
+mod tile;
 mod transfer;
 mod value;
 

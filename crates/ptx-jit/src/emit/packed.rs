@@ -68,7 +68,7 @@ impl Emit<'_> {
     }
 
     /// Vectors of one length, of which there are a power of two, one behind the other.
-    fn joined(&self, mut vectors: Vec<Value>) -> Value {
+    pub(super) fn joined(&self, mut vectors: Vec<Value>) -> Value {
         while vectors.len() > 1 {
             vectors = vectors.chunks(2).map(|pair| self.b.concat(pair[0], pair[1])).collect();
         }

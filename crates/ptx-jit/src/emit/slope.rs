@@ -202,9 +202,9 @@ impl Find<'_> {
                     };
                     (Some(Product::ZERO), Some(Product::of(bits)))
                 }
-                Src::Sreg(Sreg::Ctaid, axis) if of == Of::Cta(*axis as u8) => (Some(Product::of(1)), None),
+                Src::Sreg(Sreg::Ctaid, axis) if of == Of::Cta(*axis) => (Some(Product::of(1)), None),
                 Src::Sreg(Sreg::Ntid, axis) => {
-                    let count = self.shape.ntid.get(usize::from(*axis as u8)).copied()?;
+                    let count = self.shape.ntid.get(usize::from(*axis)).copied()?;
                     (Some(Product::ZERO), Some(Product::of(count.into())))
                 }
                 Src::Absent | Src::Sreg(..) | Src::Addr(Addr { index: None, .. }) => {

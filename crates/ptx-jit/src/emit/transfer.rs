@@ -36,13 +36,17 @@ impl Emit<'_> {
             }
             Addresses::Pattern(bases, pattern) => {
                 let mut all: Vec<Vec<Value>> = vec![Vec::new(); count];
+                let tiles = self.tiles(pattern, access, self.whole(op));
+                let tiled = self.load_tiles(bases[0], &tiles, access);
                 for c in 0..self.chunks() {
                     let lanes = self.relative(pattern, c);
                     let first = pattern.lanes[(c * self.width) as usize];
                     let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
                     let base = self.b.add(base, self.c64(i64::from(first) as u64));
                     let step = access.bytes() as i32;
-                    let loaded = if lanes.iter().all(|l| *l == 0) {
+                    let loaded = if let Some(value) = tiled.get(&c) {
+                        vec![*value]
+                    } else if lanes.iter().all(|l| *l == 0) {
                         let pointer = self.b.int_to_ptr(base);
                         let pointer = if self.whole(op) { pointer } else { self.sound(pointer, c, op) };
                         let value = |at: usize| {
@@ -235,7 +239,11 @@ impl Emit<'_> {
                 }
             }
             Addresses::Pattern(bases, pattern) => {
-                for c in 0..self.chunks() {
+                let tiles = self.tiles(pattern, access, whole);
+                for tile in &tiles {
+                    self.store_tile(bases[0], tile, access, values);
+                }
+                for c in (0..self.chunks()).filter(|c| !Self::is_tiled(&tiles, *c)) {
                     let lanes = self.relative(pattern, c);
                     let first = pattern.lanes[(c * self.width) as usize];
                     let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
