@@ -6,6 +6,7 @@
 //!
 //! Invariant: results do not depend on it. What several warps cannot do together is not in a function that is chosen here, or leaves.
 
+use crate::emit::atomic;
 use crate::llvm::Cpu;
 use crate::machine;
 use crate::plan::{Class, Exit, Name, OpKind, Plan, Shape, Term, Why};
@@ -127,7 +128,11 @@ fn pressure(plan: &Plan) -> u32 {
 /// Whether several warps can run the function as one.
 fn is_fit(function: &Function, program: &Program) -> bool {
     let plain = |inst: &Inst| {
-        let exchanges = matches!(inst.op, Op::Atom | Op::Red | Op::MatchAny | Op::MatchAll);
+        let exchanges = match inst.op {
+            Op::MatchAny | Op::MatchAll => true,
+            Op::Atom | Op::Red => !atomic::is_native(&inst.mods),
+            _ => false,
+        };
         let own = |src: &Src| match src {
             Src::Addr(Addr { base: Base::Frame, .. }) => true,
             Src::Sreg(sreg, _) => matches!(sreg, Sreg::Envreg(_)),

@@ -323,17 +323,22 @@ fn atomic_operations_leave_the_same_memory_and_give_the_same_old_values() {
                         }
                         _ => String::new(),
                     };
-                    body.clear();
-                    body.push_str(&format!(
-                        "{start} {base} {lanes}{place} {atom} {red} {store} [%rd16], {old}; X: bar.warp.sync -1; \
+                    let mut small = odd_floats();
+                    small.iter_mut().step_by(5).for_each(|value| *value %= 4);
+                    // Of two updates a team makes all lanes' first ones first; of one, and behind a barrier, the order is that of the lanes.
+                    let ways = [(Some(1), red.as_str(), "bar.warp.sync -1;"), (None, "", "bar.sync 0;")];
+                    for (team, red, end) in ways {
+                        body.clear();
+                        body.push_str(&format!(
+                        "{start} {base} {lanes}{place} {atom} {red} {store} [%rd16], {old}; X: {end} \
                          mov.u64 %rd9, shared; mul.wide.u32 %rd17, %r2, 8; add.u64 %rd18, %rd9, %rd17; ld.shared.u64 %rd19, [%rd18]; \
                          ld.global.u64 %rd20, [%rd16]; mad.lo.u64 %rd20, %rd19, 3, %rd20; st.global.u64 [%rd16], %rd20; ret;"
                     ));
-                    let mut small = odd_floats();
-                    small.iter_mut().step_by(5).for_each(|value| *value %= 4);
-                    let buffers = [(0..256).map(|i: u32| i * 11 % 64).collect(), small, vec![0; 256]];
-                    let case = Case { buffers, grid: 1, ..case(&body) };
-                    case.agree().unwrap();
+                        let buffers =
+                            [(0..256).map(|i: u32| i * 11 % 64).collect(), small.clone(), vec![0; 256]];
+                        let case = Case { buffers, grid: 1, team, ..case(&body) };
+                        case.agree().unwrap();
+                    }
                 }
             }
         }

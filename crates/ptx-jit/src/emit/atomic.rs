@@ -17,11 +17,14 @@ use crate::plan::{Name, Op, Site};
 use ptx::ir::{Inst, Src};
 use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty, Word};
 
-/// Where the lanes' addresses, operands and old values are put.
-const ADDRESSES: u64 = 0;
-const SECOND: u64 = 256;
-const THIRD: u64 = 512;
-const OLD: u64 = 768;
+/// What of each lane is put into the scratch area: eight bytes for all lanes, one behind another.
+#[derive(Clone, Copy)]
+enum Put {
+    Addresses,
+    Second,
+    Third,
+    Old,
+}
 
 /// What is done at one place.
 #[derive(Clone, Copy)]
@@ -34,11 +37,11 @@ struct Update {
     ftz: bool,
 }
 
-/// An operand by lane: the same for all, or in the scratch area from there.
+/// An operand by lane: the same for all, or in the scratch area.
 #[derive(Clone, Copy)]
 enum ByLane {
     Same(Value),
-    Stored(u64),
+    Stored(Put),
 }
 
 /// Whether the operation is an atomic one that has native code.
@@ -88,6 +91,12 @@ impl Emit<'_> {
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
+        if self.job.shape.team > 1 {
+            let Some(()) = self.or_leave(fits, site, access, &addresses, op) else { return false };
+            let old = self.updates(update, &places, &operands, inst.mods.sem(), op);
+            self.give(op, old);
+            return true;
+        }
         let (fast, slow) = self.fork(fits);
         self.b.position_at_end(fast);
         let old = self.updates(update, &places, &operands, inst.mods.sem(), op);
@@ -246,7 +255,7 @@ impl Emit<'_> {
         if whole {
             return (same, place);
         }
-        let some = self.b.icmp(IntPred::Ne, mask, self.c32(0));
+        let some = self.b.icmp(IntPred::Ne, mask, self.b.zero(mask.ty()));
         (self.b.and(same, some), place)
     }
 
@@ -257,8 +266,8 @@ impl Emit<'_> {
         let add = update.op == AtomOp::Add;
         let total = match operand {
             Rep::Scalar(value) if add => {
-                let count = self.b.intrinsic("llvm.ctpop", &[self.int(32)], &[mask]);
-                let count = self.b.zext(count, self.int(64));
+                let count = self.b.intrinsic("llvm.ctpop", &[mask.ty()], &[mask]);
+                let count = self.as_long(count);
                 let count = if ty == self.int(32) { self.b.trunc(count, ty) } else { count };
                 self.b.mul(count, *value)
             }
@@ -285,7 +294,7 @@ impl Emit<'_> {
         let place = if whole {
             place
         } else {
-            let some = self.b.icmp(IntPred::Ne, mask, self.c32(0));
+            let some = self.b.icmp(IntPred::Ne, mask, self.b.zero(mask.ty()));
             self.b.select(some, place, self.scratch.expect("made at the start"))
         };
         self.update(update, place, total, None);
@@ -305,16 +314,16 @@ impl Emit<'_> {
         let address = match places {
             Addresses::Same(place) => ByLane::Same(*place),
             Addresses::Spread(spread) => {
-                self.put(ADDRESSES, &spread.index);
-                ByLane::Stored(ADDRESSES)
+                self.put(Put::Addresses, &spread.index);
+                ByLane::Stored(Put::Addresses)
             }
             Addresses::Pattern(..) | Addresses::Rows(..) | Addresses::Each(_) => {
                 let chunks = self.each(places);
-                self.put(ADDRESSES, &chunks);
-                ByLane::Stored(ADDRESSES)
+                self.put(Put::Addresses, &chunks);
+                ByLane::Stored(Put::Addresses)
             }
         };
-        let put = |emit: &mut Self, at: u64, operand: Option<&Rep>| match operand {
+        let put = |emit: &mut Self, at: Put, operand: Option<&Rep>| match operand {
             None => None,
             Some(Rep::Scalar(value)) => Some(ByLane::Same(*value)),
             Some(Rep::Bases(chunks) | Rep::Chunks(chunks)) => {
@@ -322,8 +331,8 @@ impl Emit<'_> {
                 Some(ByLane::Stored(at))
             }
         };
-        let second = put(self, SECOND, operands.first())?;
-        let third = put(self, THIRD, operands.get(1));
+        let second = put(self, Put::Second, operands.first())?;
+        let third = put(self, Put::Third, operands.get(1));
         let ty = self.int(update.ty.bits());
         let lane = |emit: &mut Self, lane: Value| {
             let place = match places {
@@ -341,52 +350,94 @@ impl Emit<'_> {
             let old = emit.update(update, place, second, third);
             if wanted {
                 let at = emit.b.mul(lane, emit.c64(bytes));
-                let to = emit.b.gep(emit.area(OLD), at);
+                let to = emit.b.gep(emit.area(Put::Old), at);
                 emit.b.store(old, to, bytes as u32);
             }
         };
-        let from = self.b.current_block();
-        let (turn, done) =
-            (self.b.append_block(self.function, "lane"), self.b.append_block(self.function, "lanes"));
         if whole {
-            const STEP: u64 = 4;
-            self.b.br(turn);
-            self.b.position_at_end(turn);
-            let first = self.b.phi(self.int(64));
-            self.b.add_incoming(first, self.c64(0), from);
-            for more in 0..STEP {
-                let at = if more == 0 { first } else { self.b.add(first, self.c64(more)) };
-                lane(self, at);
-            }
-            let next = self.b.add(first, self.c64(STEP));
-            self.b.add_incoming(first, next, self.b.current_block());
-            let more = self.b.icmp(IntPred::Ult, next, self.c64(LANES.into()));
-            self.b.cond_br(more, turn, done, Likely::Yes);
+            self.every_lane(lane);
         } else {
-            let none = self.b.icmp(IntPred::Eq, mask, self.c32(0));
-            self.b.cond_br(none, done, turn, Likely::No);
-            self.b.position_at_end(turn);
-            let left = self.b.phi(self.int(32));
-            self.b.add_incoming(left, mask, from);
-            let at = self.lowest(left);
-            let at = self.b.zext(at, self.int(64));
-            lane(self, at);
-            let less = self.b.sub(left, self.c32(1));
-            let next = self.b.and(left, less);
-            self.b.add_incoming(left, next, self.b.current_block());
-            let none = self.b.icmp(IntPred::Eq, next, self.c32(0));
-            self.b.cond_br(none, done, turn, Likely::Unknown);
+            self.running_lanes(mask, lane);
         }
-        self.b.position_at_end(done);
         if !wanted {
             return None;
         }
         let vector = self.b.vec(ty, self.width);
         let chunk = |c: u32| {
             let at = u64::from(c * self.width) * bytes;
-            self.b.load(vector, self.b.offset(self.area(OLD), at), bytes as u32)
+            self.b.load(vector, self.b.offset(self.area(Put::Old), at), bytes as u32)
         };
         Some((0..self.chunks()).map(chunk).collect())
+    }
+
+    /// Does it for all lanes, one after another.
+    fn every_lane(&mut self, mut lane: impl FnMut(&mut Self, Value)) {
+        /// Lanes for a turn of the loop. Chosen: what the loop costs beside them no longer shows.
+        const STEP: u64 = 8;
+        let from = self.b.current_block();
+        let (turn, done) =
+            (self.b.append_block(self.function, "lane"), self.b.append_block(self.function, "lanes"));
+        self.b.br(turn);
+        self.b.position_at_end(turn);
+        let first = self.b.phi(self.int(64));
+        self.b.add_incoming(first, self.c64(0), from);
+        for more in 0..STEP {
+            let at = if more == 0 { first } else { self.b.add(first, self.c64(more)) };
+            lane(self, at);
+        }
+        let next = self.b.add(first, self.c64(STEP));
+        self.b.add_incoming(first, next, self.b.current_block());
+        let more = self.b.icmp(IntPred::Ult, next, self.c64(self.lanes.into()));
+        self.b.cond_br(more, turn, done, Likely::Yes);
+        self.b.position_at_end(done);
+    }
+
+    /// Does it for the lanes that run, one after another: a word of the mask after another, in each its lowest lane again and again.
+    fn running_lanes(&mut self, mask: Value, mut lane: impl FnMut(&mut Self, Value)) {
+        let block = |emit: &Self, name: &str| emit.b.append_block(emit.function, name);
+        let done = block(self, "lanes");
+        let warps = self.job.shape.team;
+        let (mut word, mut warp) = (mask, None);
+        let mut next_word = done;
+        if warps > 1 {
+            // The mask lies behind what is put there.
+            let place =
+                self.b.offset(self.scratch.expect("made at the start"), 4 * 8 * u64::from(self.lanes));
+            self.b.store(mask, place, 4);
+            let from = self.b.current_block();
+            let words = block(self, "word");
+            next_word = block(self, "next");
+            self.b.br(words);
+            self.b.position_at_end(words);
+            let number = self.b.phi(self.int(64));
+            self.b.add_incoming(number, self.c64(0), from);
+            let at = self.b.mul(number, self.c64(4));
+            word = self.b.load(self.int(32), self.b.gep(place, at), 4);
+            self.b.position_at_end(next_word);
+            let next = self.b.add(number, self.c64(1));
+            self.b.add_incoming(number, next, next_word);
+            let more = self.b.icmp(IntPred::Ult, next, self.c64(warps.into()));
+            self.b.cond_br(more, words, done, Likely::Yes);
+            self.b.position_at_end(words);
+            warp = Some(self.b.mul(number, self.c64(LANES.into())));
+        }
+        let from = self.b.current_block();
+        let turn = block(self, "lane");
+        let none = self.b.icmp(IntPred::Eq, word, self.c32(0));
+        self.b.cond_br(none, next_word, turn, Likely::No);
+        self.b.position_at_end(turn);
+        let left = self.b.phi(self.int(32));
+        self.b.add_incoming(left, word, from);
+        let at = self.lowest(left);
+        let at = self.b.zext(at, self.int(64));
+        let at = warp.map_or(at, |warp| self.b.add(warp, at));
+        lane(self, at);
+        let less = self.b.sub(left, self.c32(1));
+        let next = self.b.and(left, less);
+        self.b.add_incoming(left, next, self.b.current_block());
+        let none = self.b.icmp(IntPred::Eq, next, self.c32(0));
+        self.b.cond_br(none, next_word, turn, Likely::Unknown);
+        self.b.position_at_end(done);
     }
 
     /// The value of a spread with that index.
@@ -397,16 +448,17 @@ impl Emit<'_> {
         self.b.add(steps, spread.base)
     }
 
-    fn area(&self, at: u64) -> Value {
+    fn area(&self, put: Put) -> Value {
+        let at = put as u64 * 8 * u64::from(self.lanes);
         self.b.offset(self.scratch.expect("made at the start"), at)
     }
 
     /// Puts a value's chunks into the scratch area.
-    fn put(&self, at: u64, chunks: &[Value]) {
+    fn put(&self, put: Put, chunks: &[Value]) {
         for (c, chunk) in chunks.iter().enumerate() {
             let bytes = chunk.ty().element_bits() / 8;
             let more = c as u64 * u64::from(self.width * bytes);
-            self.b.store(*chunk, self.area(at + more), bytes);
+            self.b.store(*chunk, self.b.offset(self.area(put), more), bytes);
         }
     }
 

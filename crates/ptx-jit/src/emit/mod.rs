@@ -175,8 +175,6 @@ struct Emit<'a> {
     lowerings: HashMap<Site, Option<Rc<Lowering>>>,
     /// By name: whether it may hold any NaN.
     loose: Vec<bool>,
-    /// By name: whether it steps on by long strides.
-    strided: Vec<bool>,
     head: Block,
     /// The node that is emitted.
     node: Option<NodeId>,
@@ -238,7 +236,6 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         waits: crate::machine::waiting_blocks(job.function),
         lowerings: HashMap::new(),
         loose: Vec::new(),
-        strided: Vec::new(),
         head,
         node: None,
         known: hand::Known::default(),
@@ -247,7 +244,6 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         b,
     };
     emit.find_loose();
-    emit.find_strided();
     emit.start();
     emit.nodes();
     emit.out.externals = emit.b.externals();
@@ -324,7 +320,7 @@ impl Emit<'_> {
             self.reps[zero.0 as usize] = Some(Rep::Scalar(value));
         }
         // A place for values that go through memory; its block must dominate all.
-        let place = self.b.alloca(self.b.vec(self.int(64), 4 * self.lanes), 64);
+        let place = self.b.alloca(self.b.vec(self.int(64), 5 * self.lanes), 64);
         self.scratch = Some(place);
         self.spare = self.b.alloca(self.b.vec(self.int(64), 2), 16);
     }

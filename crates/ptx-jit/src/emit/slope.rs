@@ -1,7 +1,7 @@
 //! By how much values grow from one CTA to the next, and from one turn of a loop to the next, where the program tells: as a constant times
-//! parameters of the launch.
+//! facts of the launch.
 //!
-//! Only parameters, because they can be read anywhere; values of the function are not at hand everywhere.
+//! Only parameters and the size of the grid, because they can be read anywhere; values of the function are not at hand everywhere.
 //!
 //! Invariant: what is said here is a guess (nothing looks at overflow), fit for hints alone.
 
@@ -17,29 +17,45 @@ const LOOKS: u32 = 100;
 /// The most loops that are followed.
 const LOOPS: usize = 8;
 
-/// A parameter: where it lies, and its bits.
+/// What a launch says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Param {
-    pub(super) offset: u32,
-    pub(super) bits: u32,
+pub(super) enum Fact {
+    /// A parameter.
+    Param {
+        /// Where it lies.
+        offset: u32,
+        /// Its bits.
+        bits: u32,
+    },
+    /// `%nctaid` of that axis.
+    Ctas(u8),
 }
 
-/// A number times up to two parameters.
+/// A number times up to two facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Product {
     pub(super) times: i64,
-    pub(super) params: [Option<Param>; 2],
+    pub(super) facts: [Option<Fact>; 2],
 }
 
 impl Product {
     const ZERO: Product = Product::of(0);
 
     const fn of(times: i64) -> Self {
-        Self { times, params: [None; 2] }
+        Self { times, facts: [None; 2] }
+    }
+
+    const fn fact(fact: Fact) -> Self {
+        Self { times: 1, facts: [Some(fact), None] }
     }
 
     pub(super) fn is_zero(self) -> bool {
         self.times == 0
+    }
+
+    /// Whether it is the same in every launch.
+    pub(super) fn is_constant(self) -> bool {
+        self.facts == [None; 2]
     }
 
     fn near(self) -> Option<Self> {
@@ -50,7 +66,7 @@ impl Product {
         match (self.is_zero(), other.is_zero()) {
             (_, true) => Some(self),
             (true, false) => Some(other),
-            (false, false) if self.params == other.params => match self.times.checked_add(other.times)? {
+            (false, false) if self.facts == other.facts => match self.times.checked_add(other.times)? {
                 0 => Some(Self::ZERO),
                 times => Some(Self { times, ..self }),
             },
@@ -67,10 +83,10 @@ impl Product {
         if times == 0 {
             return Some(Self::ZERO);
         }
-        let mut all = self.params.into_iter().chain(other.params).flatten();
-        let mut params = [all.next(), all.next()];
-        params.sort_unstable_by_key(|param| param.map_or((true, 0), |param| (false, param.offset)));
-        all.next().is_none().then_some(Self { times, params })
+        let mut all = self.facts.into_iter().chain(other.facts).flatten();
+        let mut facts = [all.next(), all.next()];
+        facts.sort_unstable_by_key(|fact| (fact.is_none(), *fact));
+        all.next().is_none().then_some(Self { times, facts })
     }
 }
 
@@ -78,7 +94,7 @@ impl Product {
 pub(super) struct Slopes {
     /// From one CTA to the next: in x, in y.
     pub(super) cta: [Vec<Option<Product>>; 2],
-    /// From one turn to the next of the innermost loop whose turns meet at a barrier.
+    /// From one turn to the next of the innermost loop whose turns meet at a barrier, or that steps on as the launch says.
     pub(super) turn: Vec<Option<Product>>,
 }
 
@@ -207,6 +223,9 @@ impl Find<'_> {
                     let count = self.shape.ntid.get(usize::from(*axis)).copied()?;
                     (Some(Product::ZERO), Some(Product::of(count.into())))
                 }
+                Src::Sreg(Sreg::Nctaid, axis @ 0..=2) => {
+                    (Some(Product::ZERO), Some(Product::fact(Fact::Ctas(*axis))))
+                }
                 Src::Absent | Src::Sreg(..) | Src::Addr(Addr { index: None, .. }) => {
                     (Some(Product::ZERO), None)
                 }
@@ -263,16 +282,13 @@ impl Find<'_> {
         let offset = u32::try_from(*offset).ok()?;
         let fits = offset.checked_add(bits / 8)? <= self.function.param_bytes;
         let one = inst.mods.vec() == 1 && matches!(bits, 32 | 64) && fits;
-        let params = [Some(Param { offset, bits }), None];
-        one.then_some(Product { times: 1, params })
+        one.then_some(Product::fact(Fact::Param { offset, bits }))
     }
 
-    /// By how much phis grow from turn to turn of loops whose turns meet at barriers, from the outermost loop to the innermost.
+    /// By how much phis grow from turn to turn of loops whose turns meet at barriers or that step on as the launch says, from the outermost
+    /// loop to the innermost.
     fn steps(&self) -> Vec<HashMap<Name, Product>> {
         let plan = self.plan;
-        if plan.resumes.iter().all(|resume| resume.id.is_none()) {
-            return Vec::new();
-        }
         let mut defs: HashMap<Name, Def<'_>> = HashMap::new();
         for node in &plan.nodes {
             for phi in &node.phis {
@@ -289,9 +305,11 @@ impl Find<'_> {
             let mut steps = HashMap::new();
             for phi in &node.phis {
                 let mut left = LOOKS;
-                let step =
-                    phi.from.iter().find_map(|from| self.step(&defs, *from, phi.def, false, &mut left));
-                if let Some(step) = step {
+                let mut steps_on = |from: &Name| {
+                    let (step, crossed) = self.step(&defs, *from, phi.def, false, &mut left)?;
+                    (crossed || !step.is_constant()).then_some(step)
+                };
+                if let Some(step) = phi.from.iter().find_map(&mut steps_on) {
                     steps.insert(phi.def, step);
                 }
             }
@@ -305,7 +323,7 @@ impl Find<'_> {
         loops.into_iter().map(|(_, _, steps)| steps).collect()
     }
 
-    /// What is added on the way from a phi to a value, if the way leads across a barrier.
+    /// What is added on the way from a phi to a value, and whether the way leads across a barrier.
     fn step(
         &self,
         defs: &HashMap<Name, Def<'_>>,
@@ -313,13 +331,23 @@ impl Find<'_> {
         phi: Name,
         crossed: bool,
         left: &mut u32,
-    ) -> Option<Product> {
+    ) -> Option<(Product, bool)> {
         if at == phi {
-            return crossed.then_some(Product::ZERO);
+            return Some((Product::ZERO, crossed));
         }
         *left = left.checked_sub(1)?;
         match defs.get(&at)? {
-            Def::Phi(from) => from.iter().find_map(|from| self.step(defs, *from, phi, crossed, left)),
+            Def::Phi(from) => {
+                let mut found: Option<(Product, bool)> = None;
+                for from in *from {
+                    match self.step(defs, *from, phi, crossed, left) {
+                        Some((step, true)) => return Some((step, true)),
+                        Some(other) => found = found.or(Some(other)),
+                        None => {}
+                    }
+                }
+                found
+            }
             Def::Op(op) => match &op.kind {
                 OpKind::Restore(resume, reg) => {
                     let crossed = crossed || self.plan.resumes[*resume as usize].id.is_some();
@@ -336,7 +364,8 @@ impl Find<'_> {
                             } else {
                                 *bits as i64
                             };
-                            self.step(defs, *from, phi, crossed, left)?.plus(Product::of(by))
+                            let (step, crossed) = self.step(defs, *from, phi, crossed, left)?;
+                            Some((step.plus(Product::of(by))?, crossed))
                         }
                         (O::Add, [a, b], [Src::Reg(_), Src::Reg(_)]) => {
                             let (from, by) = match (value(*a), value(*b)) {
@@ -344,7 +373,8 @@ impl Find<'_> {
                                 (Some(by), None) => (*b, by),
                                 (None, None) => return None,
                             };
-                            self.step(defs, from, phi, crossed, left)?.plus(by)
+                            let (step, crossed) = self.step(defs, from, phi, crossed, left)?;
+                            Some((step.plus(by)?, crossed))
                         }
                         _ => None,
                     }
@@ -362,7 +392,7 @@ fn typed(op: O) -> bool {
 
 /// Two to the power of a constant.
 fn power(by: Product) -> Option<Product> {
-    (by.params == [None; 2] && (0..32).contains(&by.times)).then(|| Product::of(1 << by.times))
+    (by.is_constant() && (0..32).contains(&by.times)).then(|| Product::of(1 << by.times))
 }
 
 /// What all that are known have in common.

@@ -4,12 +4,12 @@
 //! of many rows, which no processor foresees; nor does it look across a barrier, behind which the other warps have their turns. But by how
 //! much an address moves can often be told from the program ([`slope`](super::slope)).
 //!
-//! Invariant: a mere hint. Nothing is read or written but parameters, no address can be wrong, and where the distance is not known there is
+//! Invariant: a mere hint. Nothing of the program's memory is read or written but parameters, no address can be wrong, and where the distance is not known there is
 //! no hint.
 
 use super::Emit;
 use super::memory::Access;
-use super::slope::{Param, Product};
+use super::slope::{Fact, Product};
 use crate::frame::Frame;
 use crate::llvm::{IntPred, Value};
 use crate::plan::{Name, Op, OpKind};
@@ -103,13 +103,19 @@ impl Emit<'_> {
         Some(self.b.select(more, right, self.b.sub(below, row)))
     }
 
-    fn product(&self, product: Product) -> Option<Value> {
+    /// The number that it is in this launch.
+    pub(super) fn product(&self, product: Product) -> Option<Value> {
         let mut value = self.c64(product.times as u64);
-        for Param { offset, bits } in product.params.into_iter().flatten() {
-            let place = self.b.int_to_ptr(self.b.add(self.params, self.c64(offset.into())));
-            let param = self.b.load(self.int(bits), place, 1);
-            let param = if bits < 64 { self.b.sext(param, self.int(64)) } else { param };
-            value = self.b.mul(value, param);
+        for fact in product.facts.into_iter().flatten() {
+            let known = match fact {
+                Fact::Param { offset, bits } => {
+                    let place = self.b.int_to_ptr(self.b.add(self.params, self.c64(offset.into())));
+                    self.b.load(self.int(bits), place, 1)
+                }
+                Fact::Ctas(axis) => self.load32(offset_of!(Frame, nctaid) + 4 * usize::from(axis)),
+            };
+            let known = if known.ty().element_bits() < 64 { self.b.sext(known, self.int(64)) } else { known };
+            value = self.b.mul(value, known);
         }
         (!product.is_zero()).then_some(value)
     }
