@@ -314,11 +314,16 @@ impl Emit<'_> {
         self.lane_number(count)
     }
 
-    /// A number of lanes, counted in a mask, as one of a lane.
+    /// A number of lanes, counted in a mask, as one of a lane: where there are too many, or less than none, of some lane.
     pub(super) fn lane_number(&self, count: Value) -> Value {
         let bits = count.ty().element_bits();
         let word = if bits > 32 { self.b.trunc(count, self.int(32)) } else { count };
-        self.b.and(word, self.c32(bits - 1))
+        let last = self.c32(bits - 1);
+        if bits.is_power_of_two() {
+            return self.b.and(word, last);
+        }
+        // A team of three warps has 96 lanes.
+        self.b.intrinsic("llvm.umin", &[word.ty()], &[word, last])
     }
 
     /// A register as the class of the name wants it, as seen in those lanes.
