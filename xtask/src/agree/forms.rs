@@ -23,9 +23,15 @@ const SREGS: &[&str] = &[
     "%tid.z",
     "%ntid.x",
     "%ntid.y",
+    "%ntid.z",
     "%ctaid.x",
     "%ctaid.y",
+    "%ctaid.z",
     "%nctaid.x",
+    "%nctaid.y",
+    "%nctaid.z",
+    "%warpid",
+    "%nwarpid",
     "%laneid",
     "%lanemask_eq",
     "%lanemask_le",
@@ -49,6 +55,8 @@ pub(crate) struct Forms {
     pub(crate) version: &'static str,
     pub(crate) target: &'static str,
     lane: Vec<Vec<RowId>>,
+    /// Of those, what has no native code, or not with all words.
+    stepped: Vec<RowId>,
     /// By row: whether ptxvm executes it.
     executed: Vec<bool>,
 }
@@ -59,10 +67,13 @@ impl Forms {
         let ptx = Version::new(major.parse().ok()?, minor.parse().ok()?);
         let level = Level { ptx, sm: Sm::from_name(target)?, map_f64: false };
         let executed = ptxvm::isa(None).iter().map(|form| form.interpreted == ptxvm::Support::Yes).collect();
-        let mut forms = Self { level, version, target, lane: Vec::new(), executed };
+        let mut forms = Self { level, version, target, lane: Vec::new(), stepped: Vec::new(), executed };
+        let native: Vec<bool> =
+            ptxvm::isa(None).iter().map(|form| form.native == ptxvm::Support::Yes).collect();
         for op in Op::ALL {
             let rows = forms.rows(*op, |row| row.class == Class::Lane && !by_hand(row.op));
             if !rows.is_empty() {
+                forms.stepped.extend(rows.iter().filter(|row| !native[row.index()]));
                 forms.lane.push(rows);
             }
         }
@@ -123,6 +134,18 @@ impl Forms {
                 return text;
             }
         }
+    }
+
+    /// The same, of what native code mostly leaves to the interpreter.
+    pub(crate) fn stepped(&self, random: &mut Random) -> String {
+        for _ in 0..50 {
+            let row = random.pick(&self.stepped);
+            if let Some(text) = self.spell(random, row).and_then(|spelled| self.instruction(random, &spelled))
+            {
+                return text;
+            }
+        }
+        self.lane(random)
     }
 
     /// With operands; `None` where one has a kind that is not chosen here.
@@ -235,6 +258,14 @@ impl Forms {
         }
         vector(random, ty, usize::from(lanes), operand.dir, value.wider)
     }
+}
+
+/// Whether several warps can do it as one: no carry, no rounding that the machine's instructions lack.
+pub(crate) fn is_plain(text: &str) -> bool {
+    let head = text.split_whitespace().next().unwrap_or_default();
+    let words =
+        ["cc", "addc", "subc", "madc", "rz", "rm", "rp", "fns", "isspacep", "nanosleep", "bf16", "relu"];
+    !head.split('.').any(|word| words.contains(&word))
 }
 
 /// Ops that need more than registers, or that another module writes.

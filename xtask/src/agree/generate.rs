@@ -2,17 +2,17 @@
 //! everything that a thread holds stored where it can be compared.
 //!
 //! Invariants: the program is accepted; every loop counts something down that nothing else writes; addresses stay within what the
-//! thread may access; what one thread stores no other reads without a barrier between, and what threads of several warps share they
-//! only combine by operations whose order does not matter. So the result does not depend on the schedule.
+//! thread may access; what one thread stores no other reads without a barrier between, unless both are of one warp, whose order is
+//! settled; and what threads of several warps share they only combine by operations whose order does not matter. So the result does not
+//! depend on the schedule.
 //!
 //! Registers `%h %r %d %p` with numbers are what instructions work on; those with other names (`%own`, `%ta`, `%c0`) belong to the
 //! generator, and no instruction from the table writes them.
 
-use super::forms::{DOUBLE, Forms, HALF, PREDICATES, SINGLE, register};
+use super::forms::{Forms, PREDICATES, SINGLE, register};
 use super::program::{Line, Program};
 use super::random::Random;
-use super::run::{COLUMNS, COMMON, OWN, ROWS, SLOT, THREADS, WARP};
-use std::collections::BTreeSet;
+use super::run::THREADS;
 
 /// Shapes of CTAs, most of them odd.
 const BLOCKS: &[[u32; 3]] = &[
@@ -20,20 +20,44 @@ const BLOCKS: &[[u32; 3]] = &[
     [7, 1, 1],
     [31, 1, 1],
     [32, 1, 1],
+    [32, 1, 1],
     [33, 1, 1],
     [64, 1, 1],
-    [64, 1, 1],
     [100, 1, 1],
-    [128, 1, 1],
-    [8, 8, 1],
-    [16, 16, 1],
-    [32, 4, 1],
     [5, 9, 1],
     [3, 5, 7],
     [2, 2, 40],
     [33, 3, 1],
+    [16, 3, 2],
 ];
-const GRIDS: &[[u32; 3]] = &[[1, 1, 1], [1, 1, 1], [2, 1, 1], [3, 1, 1], [5, 1, 1], [2, 2, 1], [1, 2, 2]];
+/// Shapes of several whole warps.
+const WHOLE: &[[u32; 3]] = &[
+    [64, 1, 1],
+    [96, 1, 1],
+    [128, 1, 1],
+    [256, 1, 1],
+    [8, 8, 1],
+    [16, 16, 1],
+    [32, 4, 1],
+    [32, 8, 1],
+    [8, 4, 2],
+    [4, 8, 4],
+    [64, 2, 1],
+    [16, 2, 4],
+];
+const GRIDS: &[[u32; 3]] = &[
+    [1, 1, 1],
+    [1, 1, 1],
+    [2, 1, 1],
+    [3, 1, 1],
+    [5, 1, 1],
+    [8, 1, 1],
+    [2, 2, 1],
+    [1, 2, 2],
+    [3, 2, 2],
+    [1, 1, 4],
+    [2, 3, 1],
+];
 /// Version and target, so that old and new rows both take part.
 const LEVELS: &[(&str, &str)] = &[
     ("6.4", "sm_70"),
@@ -43,6 +67,16 @@ const LEVELS: &[(&str, &str)] = &[
     ("5.0", "sm_60"),
     ("6.3", "sm_70"),
 ];
+
+/// What a program is mostly made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taste {
+    Any,
+    /// What several warps can do as one: no atomics, no memory of a thread's own, no calls; many barriers.
+    Team,
+    /// Groups of a warp that wait for each other, and calls.
+    Apart,
+}
 
 /// Which lanes warp-synchronous instructions may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,22 +95,31 @@ pub(super) struct Generator<'a> {
     labels: u32,
     /// Loop counters in use.
     counters: usize,
+    /// Masks of groups that wait for each other, in use.
+    pub(super) masks: usize,
+    /// Whether threads of a CTA combine anything.
+    pub(super) combined: bool,
+    /// Whether a long loop may still be made.
+    long: bool,
+    pub(super) taste: Taste,
+    /// Bytes of columns and rows.
+    pub(super) bytes: u32,
     /// Statements that may still be made.
     budget: u32,
     /// Whether all threads of the CTA come here.
     pub(super) uniform: bool,
     pub(super) together: Together,
     /// Whether threads may exit early.
-    exits: bool,
+    pub(super) exits: bool,
     /// In a device function: no barriers, no shared memory.
     pub(super) function: bool,
     /// Where `break` and `continue` go, of the loops around, innermost last.
-    loops: Vec<(String, String)>,
-    functions: Vec<String>,
+    pub(super) loops: Vec<(String, String)>,
+    pub(super) functions: Vec<String>,
     /// Whether every warp of a CTA has 32 threads.
     pub(super) full_warps: bool,
-    grid: [u32; 3],
-    block: [u32; 3],
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
 }
 
 /// All levels that programs are made for.
@@ -87,12 +130,22 @@ pub(crate) fn levels() -> Vec<Forms> {
 /// The program of a seed.
 pub(crate) fn program(levels: &[Forms], seed: u64) -> Program {
     let mut random = Random::new(seed);
-    let forms = &levels[random.below(levels.len())];
-    let (grid, block) = (random.pick(GRIDS), random.pick(BLOCKS));
+    let taste = random.pick(&[Taste::Any, Taste::Any, Taste::Any, Taste::Team, Taste::Apart]);
+    let forms = loop {
+        let forms = &levels[random.below(levels.len())];
+        if taste != Taste::Apart || forms.has(6, 0, 70) {
+            break forms;
+        }
+    };
+    let whole = taste == Taste::Team || random.chance(30);
+    let (mut grid, block) = (random.pick(GRIDS), random.pick(if whole { WHOLE } else { BLOCKS }));
+    if grid.iter().product::<u32>() * block.iter().product::<u32>() > THREADS {
+        grid = [1, 2, 2];
+    }
     // Most are small, since what compiling takes grows with what is compiled and most mistakes need little to show; some are not.
-    let size = match random.below(20) {
-        0 => random.pick(&[8, 12, 16, 30]),
-        1..=4 => random.pick(&[4, 6, 8]),
+    let size = match random.below(80) {
+        0 => random.pick(&[12, 16, 30]),
+        1..=10 => random.pick(&[5, 6, 8]),
         _ => random.pick(&[1, 2, 2, 3, 3, 4]),
     };
     let mut generator = Generator {
@@ -103,6 +156,11 @@ pub(crate) fn program(levels: &[Forms], seed: u64) -> Program {
         lines: Vec::new(),
         labels: 0,
         counters: 0,
+        masks: 0,
+        combined: false,
+        long: true,
+        taste,
+        bytes: 0,
         budget: size,
         uniform: true,
         together: Together::All,
@@ -113,8 +171,7 @@ pub(crate) fn program(levels: &[Forms], seed: u64) -> Program {
         block,
     };
     generator.module();
-    debug_assert!(grid.iter().product::<u32>() * block.iter().product::<u32>() <= THREADS);
-    Program { lines: generator.lines, grid, block, data: seed }
+    Program { lines: generator.lines, grid, block, data: seed, bytes: generator.bytes.next_multiple_of(64) }
 }
 
 impl Generator<'_> {
@@ -126,7 +183,7 @@ impl Generator<'_> {
         self.lines.push(Line { text: text.into(), fixed: false });
     }
 
-    fn label(&mut self) -> String {
+    pub(super) fn label(&mut self) -> String {
         self.labels += 1;
         format!("L{}", self.labels)
     }
@@ -136,8 +193,12 @@ impl Generator<'_> {
         self.fixed(format!(".version {version}\n.target {target}\n.address_size 64"));
         let words: Vec<String> = (0..64).map(|_| format!("{}", self.random.value(32))).collect();
         self.fixed(format!(".const .align 16 .b32 table[64] = {{{}}};", words.join(", ")));
-        let functions =
-            if self.budget > 3 { self.random.pick(&[0, 0, 1, 2]) } else { self.random.pick(&[0, 0, 0, 1]) };
+        let functions = match self.taste {
+            Taste::Any if self.budget > 3 => self.random.pick(&[0, 0, 1, 2]),
+            Taste::Any => self.random.pick(&[0, 0, 0, 1]),
+            Taste::Team => 0,
+            Taste::Apart => self.random.pick(&[0, 1, 1]),
+        };
         for index in 0..functions {
             self.device_function(index);
         }
@@ -151,191 +212,34 @@ impl Generator<'_> {
         self.fixed("exit;\n}");
         let body = std::mem::replace(&mut self.lines, head);
         self.declarations();
-        self.fixed(".shared .align 16 .b8 sh[16384];\n.local .align 16 .b8 loc[128];");
+        self.fixed(".shared .align 16 .b8 sh[16384];\n.shared .align 16 .b8 tile[4096];");
+        // Warps of a kernel with local memory are no team.
+        if body.iter().any(|line| line.text.contains("loc")) {
+            self.fixed(".local .align 16 .b8 loc[128];");
+        }
         let mut items = self.places();
         items.extend(self.first_values());
         self.begin(items, body);
     }
 
-    /// What a kernel knows of itself: each register of the generator, with the lines that give it its value.
-    fn places(&mut self) -> Vec<(String, String)> {
-        let item = |name: &str, text: String| (name.to_owned(), text);
-        let row = |bytes: u32| {
-            let name = format!("%row{bytes}");
-            let text = format!(
-                "ld.param.u64 %da, [p_columns];\nmul.wide.u32 {name}, %gid, {bytes};\nadd.s64 {name}, %da, {name};"
-            );
-            (name, text)
-        };
-        let flat = self.block[1] * self.block[2] == 1;
-        let tid0 = match flat {
-            true => "mov.u32 %tid0, %tid.x;".to_owned(),
-            false => "mov.u32 %t0, %tid.x;\nmov.u32 %t1, %tid.y;\nmov.u32 %t2, %tid.z;\nmov.u32 %n0, %ntid.x;\nmov.u32 %n1, %ntid.y;\n\
-                      mad.lo.u32 %tid0, %t2, %n1, %t1;\nmad.lo.u32 %tid0, %tid0, %n0, %t0;"
-                .to_owned(),
-        };
-        let all = match flat {
-            true => "mov.u32 %all, %ntid.x;".to_owned(),
-            false => "mov.u32 %n0, %ntid.x;\nmov.u32 %n1, %ntid.y;\nmov.u32 %n2, %ntid.z;\nmul.lo.u32 %all, %n0, %n1;\n\
-                      mul.lo.u32 %all, %all, %n2;"
-                .to_owned(),
-        };
-        let cta = match self.grid[1] * self.grid[2] == 1 {
-            true => "mov.u32 %cta, %ctaid.x;".to_owned(),
-            false => "mov.u32 %t0, %ctaid.x;\nmov.u32 %t1, %ctaid.y;\nmov.u32 %t2, %ctaid.z;\nmov.u32 %n0, %nctaid.x;\n\
-                      mov.u32 %n1, %nctaid.y;\nmad.lo.u32 %cta, %t2, %n1, %t1;\nmad.lo.u32 %cta, %cta, %n0, %t0;"
-                .to_owned(),
-        };
-        let live = match self.forms.has(6, 2, 30) {
-            true => "activemask.b32 %live;".to_owned(),
-            false => "mov.u32 %live, 0xffffffff;".to_owned(),
-        };
-        vec![
-            item("%tid0", tid0),
-            item("%all", all),
-            item("%cta", cta),
-            item("%gid", "mad.lo.u32 %gid, %cta, %all, %tid0;".to_owned()),
-            item(
-                "%slot",
-                format!("ld.param.u64 %da, [p_out];\nmul.wide.u32 %slot, %gid, {SLOT};\nadd.s64 %slot, %da, %slot;"),
-            ),
-            item("%own", format!("add.s64 %own, %slot, {OWN};")),
-            item("%inp", "ld.param.u64 %inp, [p_in];".to_owned()),
-            item("%col", "ld.param.u64 %da, [p_columns];\nmul.wide.u32 %col, %gid, 16;\nadd.s64 %col, %da, %col;".to_owned()),
-            item("%com", "ld.param.u64 %com, [p_common];".to_owned()),
-            item("%row1", "ld.param.u64 %row1, [p_columns];\ncvt.u64.u32 %da, %gid;\nadd.s64 %row1, %row1, %da;".to_owned()),
-            row(2),
-            row(4),
-            row(8),
-            // The warps of a CTA are numbered by the thread number, whatever %warpid says.
-            item(
-                "%wrp",
-                format!(
-                    "add.u32 %t0, %all, 31;\nshr.u32 %t0, %t0, 5;\nshr.u32 %t1, %tid0, 5;\nmad.lo.u32 %t0, %cta, %t0, %t1;\n\
-                     mul.wide.u32 %wrp, %t0, {WARP};\nadd.s64 %wrp, %wrp, %com;\nadd.s64 %wrp, %wrp, {COMMON};"
-                ),
-            ),
-            item("%sh", "mov.u32 %sh, sh;".to_owned()),
-            item("%shown", "mad.lo.u32 %shown, %tid0, 32, %sh;".to_owned()),
-            item("%shx", "mad.lo.u32 %shx, %tid0, 8, %sh;\nadd.u32 %shx, %shx, 8192;".to_owned()),
-            item("%u0", "ld.param.u32 %u0, [p_a];".to_owned()),
-            item("%u1", "mov.u32 %u1, %ctaid.x;".to_owned()),
-            item("%u2", "mov.u32 %u2, 3;".to_owned()),
-            item("%gsh", "cvt.u64.u32 %gsh, %shown;\ncvta.shared.u64 %gsh, %gsh;".to_owned()),
-            item("%live", live),
-            item(
-                "loc",
-                // The rest is zero.
-                "mov.u32 %ta, 0x01020304;\nst.local.v4.b32 [loc], {%ta, %tid0, %gid, %ta};\nst.local.b32 [loc+20], %gid;\n\
-                 st.local.b32 [loc+120], %tid0;"
-                    .to_owned(),
-            ),
-            item("%gloc", "mov.u64 %gloc, loc;\ncvta.local.u64 %gloc, %gloc;".to_owned()),
-        ]
+    /// Threads of the grid, so that a row of them ends where any access may begin.
+    pub(super) fn threads(&self) -> u32 {
+        (self.block.iter().product::<u32>() * self.grid.iter().product::<u32>()).next_multiple_of(16)
     }
 
-    /// Puts before `body` what it needs of `items`, each of which may need earlier ones.
-    fn begin(&mut self, items: Vec<(String, String)>, body: Vec<Line>) {
-        let mut needed: BTreeSet<String> = BTreeSet::new();
-        let words = |text: &str, needed: &mut BTreeSet<String>| {
-            let words = text.split(|c: char| !c.is_alphanumeric() && !"%_".contains(c));
-            needed.extend(words.map(str::to_owned));
-        };
-        body.iter().for_each(|line| words(&line.text, &mut needed));
-        let mut kept = Vec::new();
-        for (name, text) in items.into_iter().rev() {
-            if needed.contains(&name) {
-                words(&text, &mut needed);
-                kept.push(text);
-            }
-        }
-        kept.into_iter().rev().for_each(|text| self.fixed(text));
-        self.lines.extend(body);
+    /// Bytes of the columns, in each of which a thread has 16 bytes beside its neighbours'.
+    pub(super) fn columns(&self) -> u32 {
+        8 * 16 * self.threads()
+    }
+
+    /// Warps of the grid.
+    pub(super) fn warps(&self) -> u32 {
+        self.block.iter().product::<u32>().div_ceil(32) * self.grid.iter().product::<u32>()
     }
 
     /// Whether threads may have exited before the end.
     pub(super) fn may_exit(&self) -> bool {
         self.exits
-    }
-
-    fn declarations(&mut self) {
-        self.fixed(format!(
-            ".reg .b16 %h<{HALF}>;\n.reg .b32 %r<{SINGLE}>;\n.reg .b64 %d<{DOUBLE}>;\n.reg .pred %p<{PREDICATES}>;\n.reg .pred %q, %qq;\n\
-             .reg .b32 %ta, %tb, %c<8>, %u<3>, %t<3>, %n<3>, %tid0, %all, %cta, %gid, %sh, %shown, %shx, %fuel, %live, %am;\n\
-             .reg .b64 %da, %db, %b16, %b32, %b64, %own, %slot, %inp, %col, %com, %wrp, %gsh, %gloc, %fp,\
-             %row1, %row2, %row4, %row8;"
-        ));
-    }
-
-    /// Every register gets a value that depends on the lane, or does not.
-    fn first_values(&mut self) -> Vec<(String, String)> {
-        let mut all = Vec::new();
-        for (letter, count, bits) in [('h', HALF, 16), ('r', SINGLE, 32), ('d', DOUBLE, 64)] {
-            let bytes = bits / 8;
-            all.push((
-                format!("%b{bits}"),
-                format!("mul.wide.u32 %b{bits}, %tid0, {bytes};\nadd.s64 %b{bits}, %b{bits}, %inp;"),
-            ));
-            for i in 0..count {
-                let at = self.random.below(512) * 64;
-                let text = match self.random.below(6) {
-                    0 => format!("mov.b{bits} %{letter}{i}, 0x{:x};", self.random.value(bits) >> 1),
-                    1 => format!("cvt.u{bits}.u32 %{letter}{i}, %gid;"),
-                    2 => format!("ld.global.b{bits} %{letter}{i}, [%inp+{at}];"),
-                    _ => format!("ld.global.b{bits} %{letter}{i}, [%b{bits}+{at}];"),
-                };
-                all.push((format!("%{letter}{i}"), text));
-            }
-        }
-        for i in 0..PREDICATES {
-            let bit = self.random.below(7);
-            all.push((
-                format!("%p{i}"),
-                format!("and.b32 %ta, %gid, {};\nsetp.eq.u32 %p{i}, %ta, 0;", 1 << bit),
-            ));
-        }
-        all
-    }
-
-    /// Stores everything that the thread holds, of what is used at all.
-    fn dump(&mut self) {
-        let text: String = self.lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n");
-        let mut words: BTreeSet<&str> =
-            text.split(|c: char| !c.is_alphanumeric() && !"%_".contains(c)).collect();
-        words.remove("");
-        let used = |name: String| words.contains(name.as_str()).then_some(name);
-        // Behind the columns each register has a row, in which neighbours are neighbours.
-        let mut stores = Vec::new();
-        let mut next = COLUMNS;
-        let mut row = |bytes: u32| {
-            let at = next;
-            next += THREADS * bytes;
-            format!("[%row{bytes}+{at}]")
-        };
-        for (letter, count, bits) in [('r', SINGLE, 32), ('d', DOUBLE, 64), ('h', HALF, 16)] {
-            for name in (0..count).filter_map(|i| used(format!("%{letter}{i}"))) {
-                stores.push(format!("st.global.b{bits} {}, {name};", row(bits / 8)));
-            }
-        }
-        for name in (0..PREDICATES).filter_map(|i| used(format!("%p{i}"))) {
-            stores.push(format!("selp.u32 %ta, 1, 0, {name};\nst.global.u8 {}, %ta;", row(1)));
-        }
-        if words.contains("loc") || words.contains("%gloc") {
-            for at in [0, 8, 16, 24] {
-                stores.push(format!("ld.local.b64 %da, [loc+{at}];\nst.global.b64 {}, %da;", row(8)));
-            }
-        }
-        if !self.exits && text.contains(".shared.") {
-            // The words that threads of the CTA combined.
-            stores.push(format!(
-                "bar.sync 0;\nrem.u32 %ta, %tid0, {};\nshl.b32 %ta, %ta, 2;\nadd.u32 %ta, %ta, %sh;\n\
-                 ld.shared.b32 %tb, [%ta+12288];\nst.global.b32 {}, %tb;",
-                super::memory::COMBINED / 4,
-                row(4)
-            ));
-        }
-        debug_assert!(next <= COLUMNS + THREADS * ROWS, "rows within the buffer");
-        stores.into_iter().for_each(|store| self.line(store));
     }
 
     /// Statements until the budget of this level is used.
@@ -349,17 +253,41 @@ impl Generator<'_> {
     }
 
     fn statement(&mut self, depth: u32) {
+        match self.taste {
+            Taste::Any => {}
+            Taste::Team => match self.random.below(100) {
+                0..=13 if self.uniform => return self.barrier(),
+                14..=20 => return self.warp_store(),
+                21..=23 if depth < 2 => return self.long_loop(),
+                24..=27 if self.exits => return self.exit(),
+                28..=32 if depth < 2 && self.forms.has(6, 0, 70) => return self.apart(depth),
+                _ => {}
+            },
+            Taste::Apart => match self.random.below(100) {
+                0..=21 if depth < 3 => return self.apart(depth),
+                22..=27 => return self.warp_store(),
+                28..=30 if depth < 2 => return self.long_loop(),
+                31..=40 if !self.functions.is_empty() && !self.function => return self.call(),
+                41..=44 => return self.stepped(),
+                _ => {}
+            },
+        }
         match self.random.below(100) {
-            0..=43 => self.lane(),
-            44..=61 => self.memory(),
+            0..=38 => self.lane(),
+            39..=55 => self.memory(),
+            56..=57 => self.warp_store(),
+            58..=59 => self.walk(),
+            60..=61 => self.stepped(),
             62..=67 if self.uniform && !self.function => self.barrier(),
-            62..=73 => self.warp(),
+            62..=72 => self.warp(),
+            73 if self.forms.has(6, 0, 70) && depth < 3 => self.apart(depth),
             74..=75 if !self.functions.is_empty() && !self.function => self.call(),
-            76..=77 if self.exits && !self.function => self.exit(),
-            78..=79 => self.leave_loop(),
+            76..=78 if self.exits || self.function => self.exit(),
+            79 => self.leave_loop(),
             _ if depth >= 4 => self.lane(),
-            80..=87 => self.branch(depth),
-            88..=93 => self.turns(depth),
+            80..=86 => self.branch(depth),
+            87..=92 => self.turns(depth),
+            93 if depth < 2 => self.long_loop(),
             94..=95 if self.forms.has(6, 0, 30) => self.switch(depth),
             96..=97 if depth < 2 => self.graph(),
             _ => self.lane(),
@@ -375,14 +303,37 @@ impl Generator<'_> {
         format!("@{not}%p{} ", self.random.below(PREDICATES))
     }
 
-    fn lane(&mut self) {
+    pub(super) fn lane(&mut self) {
         let guard = self.guard();
-        let text = self.forms.lane(&mut self.random);
+        let text = loop {
+            let text = self.forms.lane(&mut self.random);
+            if self.taste != Taste::Team || super::forms::is_plain(&text) {
+                break text;
+            }
+        };
+        self.line(format!("{guard}{text}"));
+    }
+
+    /// An instruction that has no native code, or not with all its words.
+    pub(super) fn stepped(&mut self) {
+        if self.taste == Taste::Team {
+            return self.lane();
+        }
+        if self.uniform
+            && self.together == Together::All
+            && self.full_warps
+            && !self.exits
+            && self.random.chance(30)
+        {
+            return self.matrices();
+        }
+        let guard = self.guard();
+        let text = self.forms.stepped(&mut self.random);
         self.line(format!("{guard}{text}"));
     }
 
     /// Sets `%q`. Whether it is the same in all threads of the CTA.
-    fn condition(&mut self) -> bool {
+    pub(super) fn condition(&mut self) -> bool {
         let cmp = self.random.pick(&["eq", "ne", "lt", "ge", "gt", "le"]);
         match self.random.below(8) {
             0 => {
@@ -427,7 +378,7 @@ impl Generator<'_> {
     }
 
     /// Runs `body` where only some threads come.
-    fn diverged(&mut self, uniform: bool, body: impl FnOnce(&mut Self)) {
+    pub(super) fn diverged(&mut self, uniform: bool, body: impl FnOnce(&mut Self)) {
         let before = (self.uniform, self.together);
         if !uniform {
             (self.uniform, self.together) = (false, Together::Active);
@@ -508,6 +459,37 @@ impl Generator<'_> {
         self.counters -= 1;
     }
 
+    /// A loop of so many turns that code gives way in it, with little inside.
+    fn long_loop(&mut self) {
+        if self.counters > 0 || self.function || !std::mem::replace(&mut self.long, false) {
+            return self.lane();
+        }
+        let turns = match self.random.below(12) {
+            0 if self.threads() <= 256 => 9000,
+            _ => self.random.pick(&[500, 520, 600, 1100]),
+        };
+        self.line(format!("mov.u32 %c0, {turns};"));
+        let uniform = self.random.chance(60);
+        if !uniform {
+            let from =
+                if self.random.chance(50) { "%gid".to_owned() } else { register(&mut self.random, 32) };
+            self.line(format!("and.b32 %ta, {from}, 63;\nadd.u32 %c0, %c0, %ta;"));
+        }
+        self.counters += 1;
+        let top = self.label();
+        self.fixed(format!("{top}:"));
+        self.lane();
+        if uniform && self.uniform && turns < 600 && self.random.chance(40) {
+            self.exchange();
+        } else if turns < 9000 && self.random.chance(30) {
+            self.diverged(false, |g| g.warp());
+        } else {
+            self.lane();
+        }
+        self.fixed(format!("sub.s32 %c0, %c0, 1;\nsetp.gt.s32 %q, %c0, 0;\n@%q bra {top};"));
+        self.counters -= 1;
+    }
+
     fn leave_loop(&mut self) {
         let Some((end, next)) = self.loops.last().cloned() else { return self.lane() };
         let to = if self.random.chance(50) { end } else { next };
@@ -515,9 +497,19 @@ impl Generator<'_> {
         self.line(format!("@%q bra {to};"));
     }
 
-    fn exit(&mut self) {
+    pub(super) fn exit(&mut self) {
+        // Who returns from a function is still waited for.
+        if self.function && !self.exits && self.masks > 0 {
+            return self.lane();
+        }
         self.condition();
-        let how = self.random.pick(&["exit", "ret"]);
+        let how = if self.function && self.masks > 0 {
+            "exit"
+        } else if self.exits {
+            self.random.pick(&["exit", "ret"])
+        } else {
+            "ret"
+        };
         self.line(format!("@%q {how};"));
     }
 
@@ -632,7 +624,7 @@ impl Generator<'_> {
         self.functions.push(name);
     }
 
-    fn call(&mut self) {
+    pub(super) fn call(&mut self) {
         let name = self.functions[self.random.below(self.functions.len())].clone();
         let (a, result) = (register(&mut self.random, 32), register(&mut self.random, 32));
         let guard = self.guard();

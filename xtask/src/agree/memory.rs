@@ -5,8 +5,7 @@
 //! commutes, and drop the old value; lanes of one warp also work on bytes of their warp, and keep it.
 
 use super::forms::{Spelled, letter, register, vector};
-use super::generate::Generator;
-use super::run::THREADS;
+use super::generate::{Generator, Taste};
 use ptx::isa::{Dir, Op, Slot, Space, Ty, TyKind, Word};
 
 /// Operations that commute, each with its types; every pair has 64 bytes of its own.
@@ -31,7 +30,8 @@ struct Place {
 
 impl Generator<'_> {
     pub(super) fn memory(&mut self) {
-        match self.random.below(20) {
+        let most = if self.taste == Taste::Team { 16 } else { 20 };
+        match self.random.below(most) {
             0..=8 => self.access(Op::Ld),
             9..=14 => self.access(Op::St),
             15 => self.access(Op::LdNc),
@@ -59,6 +59,10 @@ impl Generator<'_> {
     fn access(&mut self, op: Op) {
         let Some(spelled) = self.spelled(op) else { return };
         let mods = &spelled.mods;
+        let watches = ["volatile", "relaxed", "acquire", "release", "local"];
+        if self.taste == Taste::Team && watches.iter().any(|word| spelled.head.contains(word)) {
+            return self.lane();
+        }
         let (ty, lanes) = (mods.ty(), usize::from(mods.vec()));
         if ty.bits() > 64 || ty.kind() == TyKind::Pred || spelled.head.contains("const[") {
             return;
@@ -156,7 +160,7 @@ impl Generator<'_> {
                     let at = self.at(32, bytes);
                     plain(format!("%gsh+{at}"))
                 }
-                1 => {
+                1 if self.taste != Taste::Team => {
                     let at = self.at(128, bytes);
                     plain(format!("%gloc+{at}"))
                 }
@@ -170,7 +174,7 @@ impl Generator<'_> {
         if write || self.random.chance(40) {
             if !self.function && self.random.chance(40) {
                 // A column: neighbours in the warp are neighbours in memory.
-                let column = self.random.below(8) as u32 * THREADS * 16;
+                let column = self.random.below(8) as u32 * self.threads() * 16;
                 return Some(Place {
                     before: String::new(),
                     address: format!("%col+{}", column + self.at(16, bytes)),
@@ -198,7 +202,29 @@ impl Generator<'_> {
         }
         // Read only.
         let at = self.at(16384, bytes);
-        let before = match self.random.below(6) {
+        let before = match self.random.below(9) {
+            6 => {
+                let step = match self.random.below(3) {
+                    0 => self.block[0].to_string(),
+                    1 => self.random.pick(&[1, 17, 32, 64]).to_string(),
+                    _ => "%n0".to_owned(),
+                };
+                // Known when the code is made, or the same in all threads at least.
+                let known = self.random.pick(&["mov.u32 %n0, %ntid.x;", "and.b32 %n0, %u0, 31;"]);
+                format!(
+                    "{known}\nmov.u32 %t0, %tid.x;\nmov.u32 %t1, %tid.y;\nmad.lo.u32 %ta, %t1, {step}, %t0;\n\
+                     mul.wide.u32 %da, %ta, {bytes};\nadd.s64 %da, %inp, %da;\n"
+                )
+            }
+            7 => {
+                let p = self.random.below(super::forms::PREDICATES);
+                let at = self.at(128, bytes);
+                // Either of two allocations, in lanes side by side.
+                return Some(Place {
+                    before: format!("selp.b64 %da, %own, %inp, %p{p};\n"),
+                    address: format!("%da+{at}"),
+                });
+            }
             0 => return Some(Place { before: String::new(), address: format!("%inp+{at}") }),
             1 => format!("mul.wide.u32 %da, %tid0, {bytes};\nadd.s64 %da, %da, %inp;\n"),
             2 => format!(
@@ -241,8 +267,9 @@ impl Generator<'_> {
         let guard = self.guard();
         let region = 64 * index as u32;
         let shared = self.random.chance(50);
+        self.combined |= shared;
         let lane = register(&mut self.random, 32);
-        let spread = mask(64, bits / 8);
+        let spread = if self.random.chance(40) { 0 } else { mask(64, bits / 8) };
         let (space, before) = match shared {
             true => ("shared", format!("and.b32 %ta, {lane}, {spread};\nadd.u32 %ta, %ta, %sh;\n")),
             false => (

@@ -2,11 +2,19 @@
 //!
 //! Programs come from seeds ([`generate`]): instructions from every row of the table that acts on registers, with all types and
 //! modifiers; loads, stores and atomics of all widths in all spaces; branches, loops, switches, irreducible graphs, calls, barriers and warp
-//! operations; odd shapes of CTAs, several CTAs; values at which something changes. A program that differs is made smaller
-//! ([`reduce`]) and written to `target/agree`; what was found so is kept in `tests/agree`, and every test run compares it again.
+//! operations; odd shapes of CTAs, several CTAs; values at which something changes. Beside those of any kind there are programs of two
+//! tastes: what several warps can do as one, with shared tiles, stores to one address and many barriers ([`tiles`]), some of it in loops of
+//! so many turns that code gives way; and groups of one warp that wait for each other at different places, with calls and steps of the
+//! interpreter in between ([`apart`]). Native code runs CTAs as a whole, in teams or not, or, for every eighth program, warp by warp.
+//! A program that differs is made smaller ([`reduce`]) and written to `target/agree`; what was found so is kept in `tests/agree`, and every
+//! test run compares it again.
+//!
+//! Not generated: textures and surfaces, asynchronous copies, clusters, matrices beyond one form, programs that trap.
 //!
 //! Invariant: a program does not depend on the schedule, so any difference is a mistake of an engine (or of the generator).
 
+mod apart;
+mod ends;
 mod forms;
 mod generate;
 mod memory;
@@ -14,6 +22,7 @@ mod program;
 mod random;
 mod reduce;
 mod run;
+mod tiles;
 mod warp;
 
 use program::Program;
@@ -23,10 +32,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: cargo xtask agree [--seed N] [--count N] [--seconds N] [--threads N] [--cpu avx512|avx2|baseline]... [--every] [--print] [--keep-going] [FILE...]\n\
+const USAGE: &str = "usage: cargo xtask agree [--seed N] [--count N] [--seconds N] [--threads N] [--cpu avx512|avx2|baseline]... [--every] [--schedules] [--print] [--keep-going] [FILE...]\n\
                      \n\
                      Without FILEs: programs of the seeds from N on; the processors that this machine can be take turns,\n\
-                     the widest most often, or run --every program. --print shows them only.\n\
+                     the widest most often, or run --every program. --schedules: other schedules in the interpreter too. --print shows them only.\n\
                      --threads: as many programs at a time (all cores, if not said); no result depends on it.";
 /// How many programs share devices before new ones are made.
 const SHARED: u64 = 500;
@@ -40,6 +49,8 @@ struct Options {
     cpus: Vec<Cpu>,
     /// Each program on every processor; else on one after the other.
     every: bool,
+    /// Each program in the interpreter with several schedules.
+    schedules: bool,
     print: bool,
     keep_going: bool,
     threads: usize,
@@ -53,6 +64,7 @@ fn read(args: &[String]) -> Result<Options, String> {
         time: None,
         cpus: Vec::new(),
         every: false,
+        schedules: false,
         print: false,
         keep_going: false,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -67,6 +79,7 @@ fn read(args: &[String]) -> Result<Options, String> {
             "--seconds" => options.time = Some(Duration::from_secs(number()?)),
             "--threads" => options.threads = (number()? as usize).max(1),
             "--every" => options.every = true,
+            "--schedules" => options.schedules = true,
             "--print" => options.print = true,
             "--keep-going" => options.keep_going = true,
             "--cpu" => options.cpus.push(match args.next().map(String::as_str) {
@@ -145,14 +158,12 @@ impl Run<'_> {
 
     fn one(&self, seed: u64, machines: &Machines) -> Result<(), String> {
         let program = generate::program(self.levels, seed);
-        // Code for the widest vectors is made fastest, so it comes most often.
-        let turn = match seed % 8 {
-            1 | 5 => 1,
-            3 => 2,
-            _ => 0,
-        };
-        let outcome = machines.run(&program, if self.options.every { None } else { Some(turn) });
+        let turn = if self.options.every { None } else { Some(machines.turn(&program)) };
+        let outcome = machines.run(&program, turn);
         let bad = match outcome {
+            Outcome::Same if self.options.schedules && !machines.is_settled(&program) => {
+                Some("depends on the schedule".to_owned())
+            }
             Outcome::Same | Outcome::Trapped(_) => None,
             Outcome::Refused(ref why) => Some(why.clone()),
             Outcome::Differs(cpu, ref why) => Some(smaller(seed, cpu, why, program)?),
@@ -277,7 +288,7 @@ mod tests {
         let machines = Machines::new(&cpus).expect("devices can be made");
         for seed in 0..60 {
             let program = generate::program(&levels, seed);
-            let outcome = machines.run(&program, Some(seed as usize));
+            let outcome = machines.run(&program, Some(machines.turn(&program)));
             assert!(matches!(outcome, Outcome::Same), "seed {seed}: {outcome:?}\n{}", program.text());
         }
     }

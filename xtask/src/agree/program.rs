@@ -20,13 +20,19 @@ pub(crate) struct Program {
     pub(crate) block: [u32; 3],
     /// Of the contents of memory.
     pub(crate) data: u64,
+    /// Bytes of the columns and the rows behind them; 0: as many as any program of old needs.
+    pub(crate) bytes: u32,
 }
 
 impl Program {
     /// The module, with its launch as a comment.
     pub(crate) fn text(&self) -> String {
         let ([gx, gy, gz], [bx, by, bz], data) = (self.grid, self.block, self.data);
-        let mut text = format!("// agree: grid {gx} {gy} {gz} block {bx} {by} {bz} data {data}\n");
+        let mut text = format!("// agree: grid {gx} {gy} {gz} block {bx} {by} {bz} data {data}");
+        if self.bytes != 0 {
+            let _never = write!(text, " bytes {}", self.bytes);
+        }
+        text.push('\n');
         for line in &self.lines {
             let _never = writeln!(text, "{}", line.text);
         }
@@ -43,9 +49,10 @@ impl Program {
         };
         let (grid, block) = (three()?, three()?);
         let data = numbers.next()?;
+        let bytes = numbers.next().map_or(Some(0), |bytes| u32::try_from(bytes).ok())?;
         let lines = text.lines().filter(|line| !line.starts_with("// agree: "));
         let lines = lines.map(|line| Line { text: line.to_owned(), fixed: false }).collect();
-        Some(Self { lines, grid, block, data })
+        Some(Self { lines, grid, block, data, bytes })
     }
 
     /// Threads of a CTA.

@@ -1,13 +1,18 @@
 //! Makes a program smaller while it still differs.
 //!
-//! Invariant: what comes out differs on the same processor as what went in, and the interpreter runs it to its end.
+//! Invariant: what comes out differs on the same processor as what went in, and the interpreter runs it to its end; if what went in does not
+//! depend on the schedule, neither does it, so that a barrier goes only where nothing needs it.
 
 use super::program::Program;
 use super::run::{Machines, Outcome};
 
 /// The smallest program found.
 pub(crate) fn reduce(machines: &Machines, mut program: Program) -> Program {
-    let differs = |candidate: &Program| matches!(machines.run(candidate, None), Outcome::Differs(..));
+    let settled = machines.is_settled(&program);
+    let differs = |candidate: &Program| {
+        matches!(machines.run(candidate, None), Outcome::Differs(..))
+            && (!settled || machines.is_settled(candidate))
+    };
     loop {
         let before = program.lines.len();
         shrink_launch(&mut program, &differs);

@@ -5,6 +5,7 @@
 use super::program::Program;
 use super::random::Random;
 use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
+use std::time::Duration;
 
 /// Most threads of a grid.
 pub(crate) const THREADS: u32 = 2048;
@@ -22,8 +23,16 @@ pub(crate) const ROWS: u32 = 160;
 pub(crate) const COMMON: u32 = 4096;
 /// Bytes that the lanes of one warp work on together.
 pub(crate) const WARP: u32 = 128;
-/// Instructions that a warp may execute, for programs that the reducer made endless.
+/// Bytes of each CTA, behind those of the warps.
+pub(crate) const CELL: u32 = 128;
+/// Lines from which on a program is large.
+const LARGE: usize = 80;
+/// Instructions that a warp may execute in the interpreter, for programs that the reducer made endless.
 const MOST_STEPS: u64 = 400_000;
+/// The same in native code, of every eighth program: then each warp runs by itself, until that many are left, and no CTA as a whole.
+const MOST_NATIVE_STEPS: u64 = 1 << 28;
+/// What a program may take in native code.
+const MOST_TIME: Duration = Duration::from_secs(20);
 
 /// One device for each kind of processor, and one for the interpreter.
 pub(crate) struct Machines {
@@ -56,10 +65,35 @@ impl Machines {
         Ok(Self { interp: Vm::new()?, jits })
     }
 
+    /// Whose turn it is, of the processors and of the ways to run warps: code for the widest vectors is made fastest, so it comes most
+    /// often, and code without wide ones seldom.
+    pub(crate) fn turn(&self, program: &Program) -> usize {
+        let large = program.lines.len() > LARGE;
+        let weight = |cpu: Cpu| match cpu {
+            Cpu::Avx512 => 80,
+            Cpu::Avx2 if large => 4,
+            Cpu::Avx2 => 12,
+            Cpu::Baseline if large => 0,
+            Cpu::Baseline => 1,
+        };
+        // Another choice than any that the program depends on.
+        let mut left = Random::new(!program.data).below(self.jits.iter().map(|(cpu, _)| weight(*cpu)).sum());
+        self.jits
+            .iter()
+            .position(|(cpu, _)| match left.checked_sub(weight(*cpu)) {
+                Some(less) => {
+                    left = less;
+                    false
+                }
+                None => true,
+            })
+            .unwrap_or(0)
+    }
+
     /// Runs it on every processor, or on the one whose turn it is.
     pub(crate) fn run(&self, program: &Program, turn: Option<usize>) -> Outcome {
-        let text = program.text();
-        let expected = match memory(&self.interp, program, &text, Engine::Interp) {
+        let given = Given::new(program);
+        let expected = match memory(&self.interp, program, &given, Engine::Interp, 0) {
             Ok(expected) => expected,
             Err(error) if matches!(error.kind(), ErrorKind::Trap(..)) => {
                 return Outcome::Trapped(error.to_string());
@@ -70,7 +104,7 @@ impl Machines {
         for (_, (cpu, vm)) in
             self.jits.iter().enumerate().filter(|(i, _)| turn.is_none_or(|turn| turn % count == *i))
         {
-            let run = || memory(vm, program, &text, Engine::Jit);
+            let run = || memory(vm, program, &given, Engine::Jit, 0);
             let got = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
                 Ok(Ok(got)) => got,
                 Ok(Err(error)) => return Outcome::Differs(*cpu, error.to_string()),
@@ -79,24 +113,24 @@ impl Machines {
             for (name, (got, expected)) in ["out", "columns", "common"].iter().zip(got.iter().zip(&expected))
             {
                 if let Some(at) = got.iter().zip(expected).position(|(got, expected)| got != expected) {
-                    let word = |bytes: &[u8]| {
-                        let from = at / 8 * 8;
-                        bytes[from..from + 8]
-                            .iter()
-                            .rev()
-                            .map(|byte| format!("{byte:02x}"))
-                            .collect::<String>()
+                    let byte = at as u32 * 8;
+                    let what = match *name {
+                        "out" => format!("thread {}, byte {} of its slot", byte / SLOT, byte % SLOT),
+                        _ => format!("`{name}`, byte {byte}"),
                     };
-                    let what = match (*name, at as u32 / SLOT, at as u32 % SLOT) {
-                        ("out", thread, byte) => format!("thread {thread}, byte {byte} of its slot"),
-                        _ => format!("`{name}`, byte {at}"),
-                    };
-                    let (got, expected) = (word(got), word(expected));
-                    return Outcome::Differs(*cpu, format!("{what}: {got} instead of {expected}"));
+                    let (got, expected) = (got[at], expected[at]);
+                    return Outcome::Differs(*cpu, format!("{what}: {got:016x} instead of {expected:016x}"));
                 }
             }
         }
         Outcome::Same
+    }
+
+    /// Whether the interpreter leaves the same bytes whatever the schedule, as far as a few tries show.
+    pub(crate) fn is_settled(&self, program: &Program) -> bool {
+        let given = Given::new(program);
+        let run = |seed| memory(&self.interp, program, &given, Engine::Interp, seed).ok();
+        run(0).is_some_and(|first| (1..4).all(|seed| run(seed).as_ref() == Some(&first)))
     }
 
     /// The same, on that processor alone.
@@ -105,44 +139,75 @@ impl Machines {
     }
 }
 
-/// What a run leaves in memory.
-fn memory(vm: &Vm, program: &Program, text: &str, engine: Engine) -> Result<[Vec<u8>; 3], ptxvm::Error> {
-    let kernel = vm.load("agree.ptx", text)?.kernel("main")?;
-    let mut random = Random::new(program.data);
-    let mut fill = |bytes: usize| -> Vec<u8> {
-        let mut all = Vec::with_capacity(bytes);
-        while all.len() < bytes {
-            // Values of each width by turns, so that every kind of load finds edges.
-            match all.len() / 64 % 3 {
-                0 => (0..32).for_each(|_| all.extend((random.value(16) as u16).to_le_bytes())),
-                1 => (0..16).for_each(|_| all.extend((random.value(32) as u32).to_le_bytes())),
-                _ => (0..8).for_each(|_| all.extend(random.value(64).to_le_bytes())),
+/// What all runs of a program begin with.
+struct Given {
+    text: String,
+    /// Input, and what threads share.
+    buffers: [Vec<u64>; 2],
+    args: (u32, f32, u64),
+}
+
+impl Given {
+    fn new(program: &Program) -> Self {
+        let mut random = Random::new(program.data);
+        let mut fill = |bytes: usize| -> Vec<u64> {
+            let mut all: Vec<u64> = Vec::with_capacity(bytes / 8 + 8);
+            while all.len() < bytes / 8 {
+                // Values of each width by turns, so that every kind of load finds edges.
+                let bits = [16, 32, 64][all.len() / 8 % 3];
+                let mut word = || (0..64 / bits).fold(0, |word, at| word | random.value(bits) << (at * bits));
+                all.extend([(); 8].map(|()| word()));
             }
-        }
-        all.truncate(bytes);
-        all
-    };
+            all.truncate(bytes / 8);
+            all
+        };
+        let warps = program.threads().div_ceil(32) * program.ctas();
+        let (input, mut common) = (fill(INPUT), fill((COMMON + WARP * warps) as usize));
+        let args = (random.value(32) as u32, f32::from_bits(random.value(32) as u32), random.value(64));
+        common.resize(common.len() + (CELL * program.ctas() / 8) as usize, 0);
+        Self { text: program.text(), buffers: [input, common], args }
+    }
+}
+
+/// What a run leaves in memory.
+fn memory(
+    vm: &Vm,
+    program: &Program,
+    given: &Given,
+    engine: Engine,
+    seed: u64,
+) -> Result<[Vec<u64>; 3], ptxvm::Error> {
+    let kernel = vm.load("agree.ptx", &given.text)?.kernel("main")?;
     let threads = program.threads() * program.ctas();
-    let warps = program.threads().div_ceil(32) * program.ctas();
-    let input = vm.buffer(&fill(INPUT))?;
-    let out = vm.zeros::<u8>((threads * SLOT) as usize)?;
-    let columns = vm.zeros::<u8>((COLUMNS + ROWS * THREADS) as usize)?;
-    let common = vm.buffer(&fill((COMMON + WARP * warps) as usize))?;
+    let bytes = if program.bytes == 0 { COLUMNS + ROWS * THREADS } else { program.bytes };
+    let [input, common] = &given.buffers;
+    let input = vm.buffer(input)?;
+    let out = vm.zeros::<u64>((threads * SLOT / 8) as usize)?;
+    let columns = vm.zeros::<u64>(bytes.div_ceil(8) as usize)?;
+    let common = vm.buffer(common)?;
+    let (a, b, c) = given.args;
     let args = [
         Arg::buffer(&out),
         Arg::buffer(&input),
         Arg::buffer(&columns),
         Arg::buffer(&common),
-        Arg::from(random.value(32) as u32),
-        Arg::from(f32::from_bits(random.value(32) as u32)),
-        Arg::from(random.value(64)),
+        Arg::from(a),
+        Arg::from(b),
+        Arg::from(c),
     ];
     let os_threads = if program.data.is_multiple_of(4) { 2 } else { 1 };
     let mut launch = Launch::new(program.grid, program.block)
         .threads(if engine == Engine::Interp { 1 } else { os_threads })
         .engine(engine)
+        .seed(seed)
         .args(&kernel, &args)?;
-    launch.max_steps = Some(MOST_STEPS);
+    if engine == Engine::Interp {
+        launch.max_steps = Some(MOST_STEPS);
+    } else if program.data % 8 == 3 {
+        launch.max_steps = Some(MOST_NATIVE_STEPS);
+    } else {
+        launch.timeout = Some(MOST_TIME);
+    }
     vm.launch(&kernel, &launch)?;
     Ok([out.read()?, columns.read()?, common.read()?])
 }

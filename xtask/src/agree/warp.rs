@@ -3,7 +3,7 @@
 //! Invariant: a membermask names only lanes that come; a value is read only from a lane that takes part.
 
 use super::forms::{PREDICATES, register};
-use super::generate::{Generator, Together};
+use super::generate::{Generator, Taste, Together};
 use ptx::isa::Op;
 
 impl Generator<'_> {
@@ -13,6 +13,9 @@ impl Generator<'_> {
         let a = register(&mut self.random, 32);
         let not = if self.random.chance(30) { "!" } else { "" };
         if !self.forms.has(6, 2, 30) {
+            if self.taste == Taste::Team {
+                return self.lane();
+            }
             // Without masks: the active lanes.
             let text = match self.random.below(4) {
                 0 => format!("vote.ballot.b32 {d}, {not}%p{p};"),
@@ -42,9 +45,13 @@ impl Generator<'_> {
                 let mode = self.random.pick(&["all", "any", "uni"]);
                 format!("vote.sync.{mode}.pred %p{}, {not}%p{p}, {mask};", self.random.below(PREDICATES))
             }
-            7 if self.forms.has(6, 0, 70) => format!("match.any.sync.b{bits} {d}, {value}, {mask};"),
-            8 if self.forms.has(6, 0, 70) => format!("match.all.sync.b{bits} {d}|%p{p}, {value}, {mask};"),
-            9 if !self.forms.rows(Op::ReduxSync, |_| true).is_empty() => {
+            7 if self.forms.has(6, 0, 70) && self.taste != Taste::Team => {
+                format!("match.any.sync.b{bits} {d}, {value}, {mask};")
+            }
+            8 if self.forms.has(6, 0, 70) && self.taste != Taste::Team => {
+                format!("match.all.sync.b{bits} {d}|%p{p}, {value}, {mask};")
+            }
+            9 if self.taste != Taste::Team && !self.forms.rows(Op::ReduxSync, |_| true).is_empty() => {
                 let op = self.random.pick(&[
                     "add.u32", "add.s32", "min.u32", "min.s32", "max.u32", "max.s32", "and.b32", "or.b32",
                     "xor.b32",
@@ -88,7 +95,7 @@ impl Generator<'_> {
         let bar = if self.forms.has(6, 0, 30) { self.random.pick(&["bar", "barrier"]) } else { "bar" };
         let id = self.random.below(4);
         let p = self.random.below(PREDICATES);
-        match self.random.below(8) {
+        match self.random.below(11) {
             0 => self.line(format!("{bar}.sync {id};")),
             1 => self.line(format!(
                 "add.u32 %ta, %all, 31;\nand.b32 %ta, %ta, 0xffffffe0;\n{bar}.sync {id}, %ta;"
@@ -102,22 +109,9 @@ impl Generator<'_> {
                 let d = self.random.below(PREDICATES);
                 self.line(format!("{bar}.red.{op}.pred %p{d}, {id}, %p{p};"));
             }
-            _ => self.exchange(),
+            4 | 5 => self.exchange(),
+            6 => self.publish(),
+            _ => self.tile(),
         }
-    }
-
-    /// Each thread stores a value, and reads that of another; threads that have exited leave zeros, or what they stored before.
-    fn exchange(&mut self) {
-        let (bits, k) = (self.random.pick(&[32, 64]), 1 + self.random.below(40));
-        let (from, to) = (register(&mut self.random, bits), register(&mut self.random, bits));
-        let partner = match self.random.below(3) {
-            0 => format!("xor.b32 %ta, %tid0, {k};"),
-            1 => format!("add.u32 %ta, %tid0, {k};"),
-            _ => "sub.u32 %ta, %all, %tid0;\nsub.u32 %ta, %ta, 1;".to_owned(),
-        };
-        self.line(format!(
-            "st.shared.b{bits} [%shx], {from};\nbar.sync 0;\n{partner}\nrem.u32 %ta, %ta, %all;\nshl.b32 %ta, %ta, 3;\n\
-             add.u32 %ta, %ta, %sh;\nld.shared.b{bits} {to}, [%ta+8192];\nbar.sync 0;"
-        ));
     }
 }

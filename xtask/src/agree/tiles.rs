@@ -1,0 +1,165 @@
+//! What threads of a warp or of a CTA do with memory that they share, and pointers that walk.
+//!
+//! Invariants: between warps, a barrier stands between a store and a load of the same bytes, both ways; within a warp, the order of its
+//! groups is settled, and the highest lane's store to an address stays.
+
+use super::forms::register;
+use super::generate::{Generator, Taste};
+
+impl Generator<'_> {
+    /// Each thread stores a value, and reads that of another; threads that have exited leave zeros, or what they stored before.
+    pub(super) fn exchange(&mut self) {
+        let all = self.block.iter().product::<u32>();
+        let (bits, k) = (self.random.pick(&[32, 64]), 1 + self.random.below(40) as u32);
+        let (from, to) = (register(&mut self.random, bits), register(&mut self.random, bits));
+        let partner = match self.random.below(3) {
+            0 => format!("xor.b32 %ta, %tid0, {k};\nmin.u32 %ta, %ta, {};", all - 1),
+            1 => format!("add.u32 %ta, %tid0, {};\nsub.u32 %tb, %ta, %all;\nmin.u32 %ta, %ta, %tb;", k % all),
+            _ => "sub.u32 %ta, %all, %tid0;\nsub.u32 %ta, %ta, 1;".to_owned(),
+        };
+        self.line(format!(
+            "st.shared.b{bits} [%shx], {from};\nbar.sync 0;\n{partner}\nshl.b32 %ta, %ta, 3;\n\
+             add.u32 %ta, %ta, %sh;\nld.shared.b{bits} {to}, [%ta+8192];\nbar.sync 0;"
+        ));
+    }
+
+    /// The CTA as a matrix that is written by rows and read by columns, or by rows elsewhere: what lies between was never written.
+    pub(super) fn tile(&mut self) {
+        let [x, y, z] = self.block;
+        let rows = y * z;
+        let number = if z == 1 {
+            "mov.u32 %t0, %tid.x;\nmov.u32 %t1, %tid.y;".to_owned()
+        } else {
+            format!(
+                "mov.u32 %t0, %tid.x;\nmov.u32 %t1, %tid.y;\nmov.u32 %t2, %tid.z;\nmad.lo.u32 %t1, %t2, {y}, %t1;"
+            )
+        };
+        let pad = self.random.below(4) as u32;
+        let (from, to) = (register(&mut self.random, 32), register(&mut self.random, 32));
+        let step = |step: u32| if step == x { "%n0".to_owned() } else { step.to_string() };
+        let known = "mov.u32 %n0, %ntid.x;";
+        let back = match self.random.below(4) {
+            0 => format!("mad.lo.u32 %ta, %t0, {}, %t1;", step(rows + pad)),
+            1 => format!("mad.lo.u32 %ta, %t1, {}, %t0;\nadd.u32 %ta, %ta, 1;", step(x + pad)),
+            2 => format!("xor.b32 %t0, %t0, 1;\nmad.lo.u32 %ta, %t1, {}, %t0;", step(x + pad)),
+            _ => format!("mov.u32 %ta, {};\nsub.u32 %ta, %ta, %tid0;", x * rows - 1),
+        };
+        let back_at = self.random.pick(&["%ta, 4, %tile", "%ta, 4, %tile"]);
+        // Some write nothing: then it is zero there, or what was.
+        let guard = self.guard();
+        self.line(format!(
+            "{known}\n{number}\nmad.lo.u32 %ta, %t1, {}, %t0;\nmad.lo.u32 %ta, {back_at};\n{guard}st.shared.b32 [%ta], {from};\n\
+             bar.sync 0;\n{back}\nmad.lo.u32 %ta, {back_at};\nld.shared.b32 {to}, [%ta];\nbar.sync 0;",
+            step(x + pad)
+        ));
+    }
+
+    /// One warp stores to one address, in shared memory or in the CTA's own bytes, and all read it.
+    pub(super) fn publish(&mut self) {
+        let warps = self.block.iter().product::<u32>().div_ceil(32) as usize;
+        let (bits, at) = (self.random.pick(&[16, 32, 64]), 8 * self.random.below(8));
+        let (from, to) = (register(&mut self.random, bits), register(&mut self.random, bits));
+        let (space, base) =
+            self.random.pick(&[("shared", "%sh+14080"), ("shared", "%sh+14080"), ("global", "%cell")]);
+        let (skip, one) = (self.label(), self.random.below(warps));
+        self.line(format!("shr.u32 %ta, %tid0, 5;\nsetp.ne.u32 %q, %ta, {one};\n@%q bra {skip};"));
+        if self.random.chance(60) {
+            self.condition();
+            self.line(format!("@%q bra {skip};"));
+        }
+        // Lanes beside each other, or all at one place.
+        let spread = if self.random.chance(30) { self.random.pick(&[8, 24]) } else { 0 };
+        let (before, place) = match (spread, space) {
+            (0, _) => (String::new(), format!("{base}+{at}")),
+            (_, "shared") => (
+                format!("and.b32 %ta, %tid0, {spread};\nadd.u32 %ta, %ta, %sh;\n"),
+                format!("%ta+{}", 14080 + at),
+            ),
+            _ => (
+                format!("and.b32 %ta, %tid0, {spread};\ncvt.u64.u32 %da, %ta;\nadd.s64 %da, %da, %cell;\n"),
+                format!("%da+{at}"),
+            ),
+        };
+        self.line(format!("{before}st.{space}.b{bits} [{place}], {from};"));
+        self.fixed(format!("{skip}:"));
+        self.line(format!("bar.sync 0;\nld.{space}.b{bits} {to}, [{base}+{at}];\nbar.sync 0;"));
+    }
+
+    /// Lanes of one warp store to few addresses of their warp, and read there.
+    pub(super) fn warp_store(&mut self) {
+        if self.function {
+            return self.lane();
+        }
+        let bits = self.random.pick(&[8, 16, 32, 32, 64]);
+        let (from, to) = (register(&mut self.random, bits), register(&mut self.random, bits));
+        let shared = self.random.chance(40);
+        let room = if shared { 64 } else { 128 };
+        let index = register(&mut self.random, 32);
+        let spread = self.random.pick(&[0, 0, 8, 24, 56]);
+        let at = 8 * self.random.below(((room - spread) / 8) as usize) as u32;
+        let (space, base) = if shared { ("shared", "%shw") } else { ("global", "%wrp") };
+        let (before, place) = match (spread, shared) {
+            (0, _) => (String::new(), format!("{base}+{at}")),
+            (_, true) => {
+                (format!("and.b32 %ta, {index}, {spread};\nadd.u32 %ta, %ta, %shw;\n"), format!("%ta+{at}"))
+            }
+            (_, false) => (
+                format!("and.b32 %ta, {index}, {spread};\ncvt.u64.u32 %da, %ta;\nadd.s64 %da, %da, %wrp;\n"),
+                format!("%da+{at}"),
+            ),
+        };
+        let guard = if self.taste == Taste::Team { String::new() } else { self.guard() };
+        self.line(format!("{before}{guard}st.{space}.b{bits} [{place}], {from};"));
+        if self.random.chance(70) {
+            let offset = if self.random.chance(50) { at + 8 * (spread / 8) } else { at };
+            self.line(format!("ld.{space}.b{bits} {to}, [{base}+{offset}];"));
+        }
+    }
+
+    /// A pointer that moves from turn to turn.
+    pub(super) fn walk(&mut self) {
+        if self.function {
+            return self.lane();
+        }
+        let (top, end) = (self.label(), self.label());
+        let bits = self.random.pick(&[8, 16, 32, 32, 64]);
+        let bytes = bits / 8;
+        let (value, limit) = (register(&mut self.random, bits), register(&mut self.random, 32));
+        // %fuel counts: graphs set it again, and no other statement is inside.
+        let turns = match self.random.below(3) {
+            0 => format!("and.b32 %fuel, {limit}, 7;"),
+            _ => format!("add.u32 %fuel, %u2, {};", self.random.below(5)),
+        };
+        if self.random.chance(30) {
+            // Its own bytes, written one after the other.
+            self.line(format!("{turns}\nmov.u64 %wk, %own;"));
+            self.fixed(format!("{top}:\nsetp.le.s32 %q, %fuel, 0;\n@%q bra {end};"));
+            self.lane();
+            self.line(format!("st.global.b{bits} [%wk], {value};"));
+        } else {
+            let apart = bytes * self.random.pick(&[0, 1, 1, 2]);
+            let at = 16 * self.random.below(256);
+            self.line(format!("{turns}\nmul.wide.u32 %wk, %tid0, {apart};\nadd.s64 %wk, %wk, %inp;"));
+            self.fixed(format!("{top}:\nsetp.le.s32 %q, %fuel, 0;\n@%q bra {end};"));
+            self.line(format!("ld.global.b{bits} {value}, [%wk+{at}];"));
+            self.lane();
+        }
+        let step = self.random.pick(&[8, 8, 16, 24]);
+        self.fixed(format!("sub.s32 %fuel, %fuel, 1;\nadd.s64 %wk, %wk, {step};\nbra {top};\n{end}:"));
+    }
+
+    /// A product of matrices, of which all lanes of the warp hold parts; the interpreter does it.
+    pub(super) fn matrices(&mut self) {
+        if !self.forms.has(6, 4, 70) || self.taste == Taste::Team {
+            return self.lane();
+        }
+        let (a, b) = (self.random.pick(&["row", "col"]), self.random.pick(&["row", "col"]));
+        let names =
+            |range: std::ops::Range<usize>| range.map(|i| format!("%r{i}")).collect::<Vec<_>>().join(", ");
+        self.line(format!(
+            "mma.sync.aligned.m8n8k4.{a}.{b}.f32.f16.f16.f32 {{{}}}, {{%r8, %r9}}, {{%r1, %r2}}, {{{}}};",
+            names(0..8),
+            names(0..8)
+        ));
+    }
+}
