@@ -556,3 +556,95 @@ fn what_is_written_by_rows_and_read_by_columns_is_transposed() {
     );
     (Case { block: [16, 2, 1], grid: 1, ..case(&body) }).agree().unwrap();
 }
+
+#[test]
+fn records_of_each_lane_are_read_and_written_as_if_word_by_word() {
+    // Each thread's record of `size` words in `a` and `c`; which words are read and written, in which order, and what stands between.
+    let start = |size: u32| {
+        format!(
+            "mul.lo.u32 %r6, %r5, {size}; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd9, %rd1, %rd8; add.u64 %rd10, %rd3, %rd8; \
+             mov.u64 %rd11, shared; mul.wide.u32 %rd12, %r2, 20; add.u64 %rd11, %rd11, %rd12;"
+        )
+    };
+    let load = |at: u32| format!("ld.global.u32 %r{}, [%rd9+{}];", 10 + at % 20, 4 * at);
+    let store = |at: u32| format!("st.global.u32 [%rd10+{}], %r{};", 4 * at, 10 + at % 20);
+    let copy = |words: &[u32]| -> String {
+        words.iter().map(|at| load(*at)).chain(words.iter().rev().map(|at| store(*at))).collect()
+    };
+    let mut bodies = Vec::new();
+    for (size, words) in [
+        (8, (0..8).collect::<Vec<u32>>()),
+        (16, (0..16).collect()),
+        (6, vec![5, 4, 3, 2, 1, 0]),
+        (7, vec![0, 2, 3, 5, 6]),
+        (9, vec![8, 1, 0, 7, 3, 2]),
+        (21, (0..20).collect()),
+        (24, vec![16, 17, 18, 19]),
+    ] {
+        bodies.push(format!("{} {} ret;", start(size), copy(&words)));
+        // Some lanes only.
+        bodies.push(format!(
+            "{} and.b32 %r7, %r2, 3; setp.eq.u32 %p1, %r7, 1; @%p1 bra X; {} X: ret;",
+            start(size),
+            copy(&words)
+        ));
+    }
+    // Records that overlap: of what several lanes write, the last stays; and a word that is written twice.
+    bodies.push(format!(
+        "{} {} {} {} ret;",
+        start(5),
+        load(0),
+        load(9),
+        (0..10).map(|at| format!("st.global.u32 [%rd10+{}], %r10;", 4 * at)).collect::<String>()
+    ));
+    bodies.push(format!("{} {} {} add.u32 %r12, %r10, 1; st.global.u32 [%rd10], %r10; st.global.u32 [%rd10+4], %r11; st.global.u32 [%rd10], %r12; ret;", start(8), load(0), load(1)));
+    // Between loads, a store to the same record, by another register and by the same one; between stores, a load of what was stored.
+    bodies.push(format!(
+        "{} {} add.u32 %r12, %r10, 7; st.global.u32 [%rd9+4], %r12; {} st.global.u32 [%rd10], %r11; ret;",
+        start(8),
+        load(0),
+        load(1)
+    ));
+    bodies.push(format!(
+        "{} {} add.u64 %rd13, %rd9, 0; st.global.u32 [%rd13+4], %r5; {} {} {} ret;",
+        start(8),
+        load(0),
+        load(1),
+        store(0),
+        store(1)
+    ));
+    bodies.push(format!("{} {} {} st.global.u32 [%rd10], %r10; ld.global.u32 %r12, [%rd10]; add.u32 %r12, %r12, 3; st.global.u32 [%rd10+4], %r12; ret;", start(8), load(0), load(1)));
+    bodies.push(format!(
+        "{} {} atom.global.add.u32 %r12, [%rd9+4], 5; {} {} {} ret;",
+        start(8),
+        load(0),
+        load(1),
+        store(0),
+        store(1)
+    ));
+    // Words of 64 bits, words of both sizes, numbers that are extended, and shared memory across a barrier.
+    bodies.push(format!("{} ld.global.u64 %rd14, [%rd9]; ld.global.u64 %rd15, [%rd9+8]; ld.global.u32 %r10, [%rd9+16]; ld.global.u32 %r11, [%rd9+20]; \
+                         st.global.u64 [%rd10+8], %rd14; st.global.u64 [%rd10], %rd15; st.global.u32 [%rd10+20], %r10; st.global.u32 [%rd10+16], %r11; ret;", start(8)));
+    bodies.push(format!("{} ld.global.s32 %rd14, [%rd9]; ld.global.u32 %rd15, [%rd9+4]; add.u64 %rd14, %rd14, %rd15; st.global.u64 [%rd10], %rd14; ret;", start(10)));
+    bodies.push(format!("{} {} {} st.shared.u32 [%rd11], %r10; st.shared.u32 [%rd11+4], %r11; st.shared.u32 [%rd11+8], %r5; st.shared.u32 [%rd11+12], %r2; bar.sync 0; \
+                         ld.shared.u32 %r12, [%rd11+12]; ld.shared.u32 %r13, [%rd11+8]; ld.shared.u32 %r14, [%rd11+4]; ld.shared.u32 %r15, [%rd11]; \
+                         st.global.u32 [%rd10], %r12; st.global.u32 [%rd10+4], %r13; st.global.u32 [%rd10+8], %r14; st.global.u32 [%rd10+12], %r15; ret;", start(8), load(0), load(1)));
+    for body in &bodies {
+        let buffer = |seed: u32| -> Vec<u32> {
+            (0..3100).map(|i: u32| (i ^ seed).wrapping_mul(0x9e37_79b9)).collect()
+        };
+        // Where records overlap, one warp comes after the other.
+        let teams: &[Option<u32>] = if body.starts_with(&start(5)) { &[Some(1)] } else { &[None, Some(2)] };
+        for team in teams.iter().copied() {
+            let case = Case { buffers: [buffer(1), vec![0], buffer(3)], team, ..case(body) };
+            case.agree().unwrap();
+        }
+        // The last records are not there.
+        let case = Case {
+            buffers: [buffer(1)[..600].to_vec(), vec![0], buffer(3)[..600].to_vec()],
+            grid: 1,
+            ..case(body)
+        };
+        let _same_everywhere = case.agree();
+    }
+}

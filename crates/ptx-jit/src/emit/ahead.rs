@@ -50,6 +50,11 @@ impl Foreseen {
     pub(super) fn fits(&self, at: usize) -> bool {
         self.fit.contains(&at)
     }
+
+    /// Others deal with it.
+    pub(super) fn leave_out(&mut self, at: usize) {
+        self.done.insert(at);
+    }
 }
 
 impl Emit<'_> {

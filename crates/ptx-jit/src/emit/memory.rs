@@ -323,7 +323,7 @@ impl Emit<'_> {
     }
 
     /// The values behind the address, of a chunk; not the cache policy that may follow them.
-    fn values(&mut self, inst: &Inst, op: &Op, chunk: u32, mut next: usize) -> Option<Vec<Value>> {
+    pub(super) fn values(&mut self, inst: &Inst, op: &Op, chunk: u32, mut next: usize) -> Option<Vec<Value>> {
         let mut values = Vec::new();
         for src in inst.srcs.get(1..=usize::from(inst.mods.vec()))? {
             let ty = self.b.vec(self.int(64), self.width);

@@ -18,6 +18,7 @@ mod masked;
 pub(crate) mod memory;
 mod nan;
 mod packed;
+mod record;
 mod row;
 mod rows;
 mod slope;
@@ -404,10 +405,14 @@ impl Emit<'_> {
                 self.arrive(id, block, &values);
             }
         }
-        let foreseen = self.ahead(node);
+        let mut foreseen = self.ahead(node);
+        let pieces = self.find_pieces(node, &mut foreseen);
         let mut piece = 0;
         self.heavy.set(0);
         for (at, op) in node.ops.iter().enumerate() {
+            for record in pieces.get(&at).into_iter().flatten() {
+                self.piece(node, record);
+            }
             if !foreseen.is_done(at) {
                 self.foreseen = foreseen.fits(at);
                 self.op(op);
