@@ -26,7 +26,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Compiled {
     /// Whether a CTA may wait for others.
     may_wait: bool,
-    entry: Entry,
+    /// How warps by themselves are entered, if they are.
+    entry: Option<Entry>,
     /// How teams are entered, if there are any.
     team: Option<Entry>,
     /// Thread numbers by team: lanes of x, of y, of z.
@@ -116,9 +117,10 @@ pub(crate) fn place(
     ntid: [u32; 3],
 ) -> Result<Arc<Compiled>, Error> {
     let code = Code::place(&made.object, symbols)?;
-    let address = code.lookup("kernel")?;
+    let alone = !made.handed.entries.is_empty();
+    let address = if alone { Some(code.lookup("kernel")?) } else { None };
     // SAFETY: the address is that of the function `kernel`, emitted by `emit::emit` with this signature; `code` keeps it in memory.
-    let entry = unsafe { std::mem::transmute::<usize, Entry>(address) };
+    let entry = address.map(|address| unsafe { std::mem::transmute::<usize, Entry>(address) });
     let team = match made.team.warps {
         0 | 1 => None,
         _ => {
@@ -202,25 +204,36 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
         windows: 0,
     };
     let mut module = session.module(&function.name);
-    let mut size = team::size(teams, function, program, &plan, shape, session.cpu());
-    let mut together = None;
+    let sizes = team::sizes(teams, function, program, &plan, shape, session.cpu());
+    let (mut size, mut together, mut stays) = (sizes.first, None, false);
     while size > 1 && together.is_none() {
         let shape = Shape { team: size, ..shape };
         let plan = Plan::new(function, shape, &machine::Native);
         let Some(plan) = plan.filter(|plan| team::meets(plan, function)) else { break };
-        if !team::is_small(teams, &plan, shape) {
-            size = team::smaller(size);
+        if !team::is_small(teams, &plan, function, shape) {
+            size = sizes.smaller(size);
             continue;
         }
         let emitted = emit::emit(&module, "team", Job { plan: &plan, shape, ..job });
         if emitted.unfit {
             module = session.module(&function.name);
-            break;
+            if size == sizes.within {
+                break;
+            }
+            size = sizes.smaller(size);
+            continue;
         }
+        stays = team::stays(&plan, function);
         together = Some(emitted);
     }
     let windows = together.as_ref().map_or(0, |team| team.windows);
-    let mut emitted = emit::emit(&module, "kernel", Job { windows, ..job });
+    let mut emitted = match &together {
+        // Warps by themselves are there for what hardly ever happens, and would take long.
+        Some(team) if stays && teams == Teams::Auto && !team::is_quick(&plan, function, shape) => {
+            Emitted { windows, externals: team.externals.clone(), ..Emitted::default() }
+        }
+        _ => emit::emit(&module, "kernel", Job { windows, ..job }),
+    };
     let mut team = TeamCode::default();
     if let Some(Emitted { windows, cta, leaves, .. }) = together {
         team = TeamCode { warps: size, cta, leaves };
@@ -290,6 +303,7 @@ impl Native for Compiled {
         if !self.take(call.block, call.regs, (call.mask, call.trusted), call.reached) {
             return NativeStop::Declined;
         }
+        let Some(entry) = self.entry else { return NativeStop::Declined };
         let windows = call.mem.windows();
         let grid = &call.warp.grid;
         let mut frame = Frame {
@@ -309,7 +323,7 @@ impl Native for Compiled {
         frame.user = (&raw mut user).cast::<c_void>();
         // SAFETY: `entry` is code made for this kernel; every pointer in the frame is valid for the call and as large as the code was told:
         // registers as the function counts them, a window for each site, room for all that is handed over.
-        let code = unsafe { (self.entry)(&raw mut frame) };
+        let code = unsafe { entry(&raw mut frame) };
         let User::Warp(call) = user else { return NativeStop::Declined };
         (call.mask, call.warp.live, call.turns) = (frame.mask, frame.live, frame.turns);
         (call.steps, call.lane_steps) = counted(&frame);
@@ -384,6 +398,7 @@ impl Native for Compiled {
     }
 
     fn run_cta(&self, call: &mut CtaCall<'_>) -> CtaStop {
+        let Some(entry) = self.entry else { return CtaStop::Warp(NativeStop::Declined) };
         let frees = call.view().memory().frees();
         self.ready(call.reached, frees);
         let windows = call.view().windows();
@@ -413,7 +428,7 @@ impl Native for Compiled {
         let mut user = User::Cta(call, &raw mut frame);
         frame.user = (&raw mut user).cast::<c_void>();
         // SAFETY: as in `run`; there are a slot, thread numbers and room for what is kept for each of the warps that the code counts.
-        let code = unsafe { (self.entry)(&raw mut frame) };
+        let code = unsafe { entry(&raw mut frame) };
         let User::Cta(call, _) = user else { return CtaStop::Apart };
         (call.mask, call.live, call.turns) = (frame.mask, frame.live, frame.turns);
         let (steps, lane_steps) = counted(&frame);

@@ -9,6 +9,7 @@
 use crate::emit::atomic;
 use crate::llvm::Cpu;
 use crate::machine;
+use crate::plan::bounds::bounds;
 use crate::plan::{Class, Exit, Name, OpKind, Plan, Shape, Term, Why};
 use ptx::check::module::{AddressSize, FunctionKind};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Reg, RegClass, Src, Terminator};
@@ -28,60 +29,125 @@ pub enum Teams {
 
 /// The most warps of a team. Chosen: beyond, code grows and little is gained.
 const MOST: u32 = 8;
+/// The most warps of a team that is the whole CTA, of which nothing but constants lives across barriers: all that there may be.
+const ALONE: u32 = 32;
+/// Addresses of shared memory below this are taken for such as fit in any case.
+const NEAR: u64 = 1 << 16;
 /// The most that LLVM is given for a team, about, in its instructions. Chosen: kernels that gain much need less than half of it.
 const CODE: usize = 8_000;
 
-/// How many warps of a CTA run as one; 1: each by itself. `plan`: of one warp.
-pub(crate) fn size(
+/// How many warps of a CTA may run as one; 1: each by itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// What is tried first.
+    pub(crate) first: u32,
+    /// As many as it pays for where they are not all of a CTA.
+    pub(crate) within: u32,
+}
+
+impl Sizes {
+    fn of(size: u32) -> Self {
+        Self { first: size, within: size }
+    }
+
+    /// What is tried after a number of warps: the next smaller one that divides it.
+    pub(crate) fn smaller(self, size: u32) -> u32 {
+        if size > self.within {
+            return self.within;
+        }
+        (1..size).rev().find(|less| size.is_multiple_of(*less)).unwrap_or(1)
+    }
+}
+
+/// How many warps of a CTA run as one. `plan`: of one warp.
+pub(crate) fn sizes(
     teams: Teams,
     function: &Function,
     program: &Program,
     plan: &Plan,
     shape: Shape,
     cpu: Cpu,
-) -> u32 {
+) -> Sizes {
     let threads = shape.threads();
     let warps = threads / 32;
     if !threads.is_multiple_of(32) || warps < 2 || !is_fit(function, program) {
-        return 1;
+        return Sizes::of(1);
     }
     let largest =
         |most: u32| (1..=most.min(warps)).rev().find(|size| warps.is_multiple_of(*size)).unwrap_or(1);
     match teams {
-        Teams::Never => 1,
-        Teams::Of(size) => largest(size.max(1)),
+        Teams::Never => Sizes::of(1),
+        Teams::Of(size) => Sizes::of(largest(size.max(1))),
         Teams::Auto => {
             if !function.blocks.iter().any(|block| matches!(block.term, Terminator::Barrier { .. })) {
-                return 1;
+                return Sizes::of(1);
             }
             let chunks = 32 / shape.chunk;
             let registers = match cpu {
                 Cpu::Avx512 => 20,
                 Cpu::Avx2 | Cpu::Baseline => 10,
             };
-            let by_registers = registers / (pressure(plan) * chunks).max(1);
-            largest(MOST.min(by_registers).max(1))
+            let pressure = pressure(plan, function);
+            let by_registers = registers / (pressure * chunks).max(1);
+            let within = largest(MOST.min(by_registers).max(1));
+            // Nothing has to be kept in registers, and all that threads are told apart by is constant.
+            let first = if pressure == 0 && warps <= ALONE { warps } else { within };
+            Sizes { first, within }
         }
     }
 }
 
 /// Whether code of a team's plan takes no longer to make than it may.
-pub(crate) fn is_small(teams: Teams, plan: &Plan, shape: Shape) -> bool {
+pub(crate) fn is_small(teams: Teams, plan: &Plan, function: &Function, shape: Shape) -> bool {
+    let weight = weight(plan, function, shape);
     match teams {
-        Teams::Auto => weight(plan, shape) <= CODE,
-        Teams::Never | Teams::Of(_) => weight(plan, shape) <= 8 * CODE,
+        Teams::Auto if shape.chunk == 16 && stays(plan, function) => weight <= 5 * CODE,
+        Teams::Auto => weight <= CODE,
+        Teams::Never | Teams::Of(_) => weight <= 8 * CODE,
     }
 }
 
-/// The next smaller number of warps that divides one.
-pub(crate) fn smaller(size: u32) -> u32 {
-    (1..size).rev().find(|less| size.is_multiple_of(*less)).unwrap_or(1)
+/// Whether code of warps by themselves is made in little time.
+pub(crate) fn is_quick(plan: &Plan, function: &Function, shape: Shape) -> bool {
+    weight(plan, function, shape) <= CODE / 2
+}
+
+/// Whether a team leaves at most where something is accessed that is not there: never where lanes part or wait, and where every lane's
+/// address of other memory than shared lies beside those of its neighbours.
+pub(crate) fn stays(plan: &Plan, function: &Function) -> bool {
+    let varies = |op: &crate::plan::Op| {
+        let OpKind::Inst(site) = op.kind else { return false };
+        let Some(inst) = site
+            .inst(function)
+            .filter(|inst| matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red))
+        else {
+            return false;
+        };
+        let of_register =
+            matches!(inst.srcs.first(), Some(Src::Reg(_) | Src::Addr(Addr { base: Base::Reg(_), .. })));
+        let address = op.uses.get(1).map(|name| &plan.classes[name.0 as usize]);
+        of_register && inst.mods.space() != Space::Shared && address == Some(&Class::Varying)
+    };
+    plan.nodes.iter().all(|node| {
+        let leaves = match &node.term {
+            Term::Exit(exit) => match exit.why {
+                Why::Finished | Why::Declined => false,
+                Why::Yield { .. } | Why::Terminator { .. } => exit.resume.is_none(),
+                Why::Before(_) => true,
+            },
+            _ => false,
+        };
+        !leaves && !node.ops.iter().any(varies)
+    })
 }
 
 /// About how many instructions LLVM is given for a plan, in its own language.
-fn weight(plan: &Plan, shape: Shape) -> usize {
+fn weight(plan: &Plan, function: &Function, shape: Shape) -> usize {
     let chunks = (shape.lanes() / shape.chunk) as usize;
+    let constant = if shape.is_alone() { constants(plan, function) } else { vec![false; plan.kinds.len()] };
+    let bounds = bounds(plan, function, shape.ntid, &|_| Some(0));
     let value = |name: &Name| match &plan.classes[name.0 as usize] {
+        _ if constant[name.0 as usize] => 0,
         Class::Bottom | Class::Uniform(_) => 1,
         Class::Pattern(pattern) => pattern.scalars(chunks as u32) as usize,
         Class::Varying => chunks,
@@ -90,10 +156,13 @@ fn weight(plan: &Plan, shape: Shape) -> usize {
     let left = |exit: &Exit| -> usize {
         20 + stored(&exit.regs) + exit.parked.iter().map(|parked| stored(&parked.regs)).sum::<usize>()
     };
-    let op = |op: &crate::plan::Op| match &op.kind {
+    let op = |op: &crate::plan::Op, still: bool| match &op.kind {
+        _ if !op.defs.is_empty() && op.defs.iter().all(|def| constant[def.0 as usize]) => 0,
         // Loads and stores have no registers that say so; masks are worth a few instructions.
         OpKind::Inst(_) => op.uses.iter().chain(&op.defs).map(value).max().unwrap_or(1),
         OpKind::SelectMask | OpKind::SelectPred { .. } | OpKind::Truths { .. } => 2 * chunks,
+        // Where an address is constant, so is whether it fits.
+        OpKind::Ahead(_) | OpKind::Guard(..) | OpKind::Spare(..) if still => 0,
         OpKind::Ahead(exit) | OpKind::Guard(_, exit) => 20 + left(exit),
         OpKind::Spare(_, exit) => left(exit) / 4,
         OpKind::Restore(..) => chunks,
@@ -102,16 +171,40 @@ fn weight(plan: &Plan, shape: Shape) -> usize {
     let node = |node: &crate::plan::Node| -> usize {
         let phis: usize = node.phis.iter().map(|phi| value(&phi.def)).sum();
         let end = if let Term::Exit(exit) = &node.term { left(exit) } else { 1 };
-        let times = if node.full { 1 } else { 2 };
-        phis + end + times * node.ops.iter().map(op).sum::<usize>()
+        let accesses = node.ops.iter().filter(|op| is_access(op, function));
+        let within = |op: &crate::plan::Op| {
+            let OpKind::Inst(site) = op.kind else { return false };
+            let shared = site.inst(function).is_some_and(|inst| inst.mods.space() == Space::Shared);
+            shared
+                && op.uses.get(1).is_some_and(|name| {
+                    shape.is_alone() && constant[name.0 as usize]
+                        || bounds[name.0 as usize].is_none_or(|bound| bound.high < NEAR)
+                })
+        };
+        let still = accesses.clone().all(within);
+        let known = accesses.clone().all(|op| constant[op.uses[0].0 as usize]);
+        let times = if node.full || shape.is_alone() && known { 1 } else { 2 };
+        phis + end + times * node.ops.iter().map(|one| op(one, still)).sum::<usize>()
     };
     plan.nodes.iter().map(node).sum()
 }
 
+/// Whether an operation accesses memory that is checked.
+fn is_access(op: &crate::plan::Op, function: &Function) -> bool {
+    let OpKind::Inst(site) = op.kind else { return false };
+    site.inst(function).is_some_and(|inst| {
+        matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red)
+            && !matches!(inst.srcs.first(), Some(Src::Addr(Addr { base: Base::KernelParam, .. })))
+    })
+}
+
 /// Vectors' worth of values that live across a turn of a loop or a barrier, in chunks.
-fn pressure(plan: &Plan) -> u32 {
+fn pressure(plan: &Plan, function: &Function) -> u32 {
+    let constant = constants(plan, function);
     let of = |exit: &Exit| -> u32 {
-        let varying = exit.regs.iter().filter(|(_, name)| plan.classes[name.0 as usize] == Class::Varying);
+        let varies =
+            |name: Name| plan.classes[name.0 as usize] == Class::Varying && !constant[name.0 as usize];
+        let varying = exit.regs.iter().filter(|(_, name)| varies(*name));
         varying.map(|(reg, _)| if reg.class == RegClass::R64 { 2 } else { 1 }).sum()
     };
     let exits = plan.nodes.iter().filter(|node| node.full).filter_map(|node| match &node.term {
@@ -123,6 +216,63 @@ fn pressure(plan: &Plan) -> u32 {
         .map(of)
         .max()
         .unwrap_or(0)
+}
+
+/// By name: whether it depends on nothing but which thread of its CTA the lane is.
+fn constants(plan: &Plan, function: &Function) -> Vec<bool> {
+    let mut constant = vec![true; plan.kinds.len()];
+    let own = |src: &Src| match src {
+        Src::Absent | Src::Imm(_) | Src::Reg(_) | Src::Not(_) => true,
+        Src::Sreg(sreg, _) => matches!(sreg, Sreg::Tid | Sreg::Ntid | Sreg::Laneid),
+        Src::Addr(addr) => matches!(addr.base, Base::Var(_)),
+        Src::Video(_) => false,
+    };
+    loop {
+        let mut changed = false;
+        let mut vary = |constant: &mut Vec<bool>, name: Name| {
+            changed |= std::mem::replace(&mut constant[name.0 as usize], false);
+        };
+        for node in &plan.nodes {
+            for phi in &node.phis {
+                if !phi.from.iter().all(|name| constant[name.0 as usize])
+                    || phi.from.len() > 1 && plan.entries.is_empty()
+                {
+                    vary(&mut constant, phi.def);
+                }
+            }
+            for op in &node.ops {
+                let from = |op: &crate::plan::Op| op.uses.iter().all(|name| constant[name.0 as usize]);
+                let known = match &op.kind {
+                    OpKind::Inst(site) => site.inst(function).is_some_and(|inst| {
+                        machine::is_pure(inst)
+                            && inst.srcs.iter().all(own)
+                            && op.uses[1..].iter().all(|name| constant[name.0 as usize])
+                    }),
+                    OpKind::Restore(resume, reg) => {
+                        let kept = &plan.resumes[*resume as usize].kept;
+                        kept.iter().any(|(have, name)| have == reg && constant[name.0 as usize])
+                    }
+                    // As native code or the interpreter left it.
+                    OpKind::Load(_) | OpKind::Mask(_) | OpKind::EntryMask | OpKind::EntryLive => true,
+                    OpKind::EntryCarry | OpKind::EntryTurns | OpKind::Count(_) => false,
+                    OpKind::Add(_) | OpKind::AddLanes(_) | OpKind::AddWarps(_) => false,
+                    OpKind::SelectMask
+                    | OpKind::SelectPred { .. }
+                    | OpKind::Truths { .. }
+                    | OpKind::And
+                    | OpKind::AndNot
+                    | OpKind::Or => from(op),
+                    OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => continue,
+                };
+                if !known {
+                    op.defs.iter().for_each(|def| vary(&mut constant, *def));
+                }
+            }
+        }
+        if !changed {
+            return constant;
+        }
+    }
 }
 
 /// Whether several warps can run the function as one.

@@ -216,6 +216,9 @@ impl Emit<'_> {
         if offset.abs() >= 1 << 20 || offset % i64::from(bytes) != 0 {
             return None;
         }
+        if self.is_within(inst, op, access) {
+            return Some(());
+        }
         match &addresses {
             Addresses::Same(_) => {}
             Addresses::Pattern(_, pattern) | Addresses::Rows(_, pattern) => {
@@ -289,6 +292,9 @@ impl Emit<'_> {
             emit.both(all, None)
         };
         let fits = all(self);
+        if fits.number() == Some(1) {
+            return;
+        }
         let renewable = groups.iter().any(|group| !matches!(group.reach.space, Space::Shared | Space::Local));
         let on = self.b.append_block(self.function, "fits");
         let leave = self.b.append_block(self.function, "leave");

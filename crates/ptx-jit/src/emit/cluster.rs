@@ -78,7 +78,7 @@ impl Emit<'_> {
         op: &Op,
     ) -> Value {
         let (ty, bytes) = (self.b.vec(self.int(access.bits), self.width), access.bits / 8);
-        let whole = self.whole(op);
+        let whole = self.is_on(c, op);
         let mut result = None;
         for cover in &cluster.vectors {
             let pointer = self.covered(base, cluster, cover, bytes);
@@ -119,7 +119,7 @@ impl Emit<'_> {
         op: &Op,
     ) {
         let bytes = access.bits / 8;
-        let whole = self.whole(op);
+        let whole = self.is_on(c, op);
         for cover in cluster.vectors.iter().filter(|cover| cover.owners.iter().any(Option::is_some)) {
             let pointer = self.covered(base, cluster, cover, bytes);
             let indices: Vec<i32> = cover.owners.iter().map(|lane| lane.unwrap_or(0) as i32).collect();
@@ -149,7 +149,7 @@ impl Emit<'_> {
 
     /// Elements of lanes that run.
     fn owned(&self, cover: &Cover, c: u32, op: &Op) -> Value {
-        if self.whole(op) {
+        if self.is_on(c, op) {
             let bits: Vec<u64> = cover.owners.iter().map(|lane| u64::from(lane.is_some())).collect();
             return self.b.const_ints(self.int(1), &bits);
         }

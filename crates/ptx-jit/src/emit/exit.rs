@@ -159,7 +159,7 @@ impl Emit<'_> {
         let signed = ty.is_signed();
         let mut wraps: Option<Value> = None;
         for name in uses.iter().take(2) {
-            let Some(pattern) = self.pattern(*name) else { continue };
+            let Some(pattern) = self.pattern(*name).filter(|_| !self.is_small(*name)) else { continue };
             if !pattern.rows.is_empty() {
                 let wrap = self.rows_wrap(*name, &pattern, signed);
                 wraps = Some(match wraps {
@@ -175,6 +175,9 @@ impl Emit<'_> {
                 let base = self.base(*name, c).expect("a pattern has bases");
                 for lane in [lanes.iter().min(), lanes.iter().max()].into_iter().flatten() {
                     if *lane == 0 {
+                        continue;
+                    }
+                    if base.number().is_some_and(|base| !wraps_around(base, *lane, signed)) {
                         continue;
                     }
                     let added = self.b.const_int(base.ty(), i64::from(*lane).unsigned_abs());
@@ -194,5 +197,15 @@ impl Emit<'_> {
             }
         }
         wraps
+    }
+}
+
+/// Whether a constant of a lane takes a number of 32 bits beyond what that many bits hold.
+fn wraps_around(base: u64, lane: i32, signed: bool) -> bool {
+    let lane = i64::from(lane);
+    if signed {
+        i32::try_from(i64::from(base as u32 as i32) + lane).is_err()
+    } else {
+        u32::try_from(i64::from(base as u32) + lane).is_err()
     }
 }

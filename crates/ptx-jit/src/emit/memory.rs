@@ -208,7 +208,7 @@ impl Emit<'_> {
         if uniform && !matches!(addresses, Addresses::Same(_)) {
             return false;
         }
-        if self.foreseen {
+        if self.foreseen || self.is_within(inst, op, access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
             let loaded = self.load_places(access, &places, op, uniform);
             for (def, rep) in op.defs.iter().zip(loaded) {
@@ -299,7 +299,7 @@ impl Emit<'_> {
         if inst.mods.sem() == Sem::Release {
             self.b.fence(Ordering::Release);
         }
-        if self.foreseen {
+        if self.foreseen || self.is_within(inst, op, access) {
             let Some(places) = self.placed(access, &addresses) else { return false };
             self.store_places(access, &places, op, &values);
             return true;
@@ -508,6 +508,9 @@ impl Emit<'_> {
         mask: Value,
         whole: bool,
     ) -> Option<Value> {
+        if self.is_inside(reach, addresses) {
+            return Some(self.b.const_int(self.int(1), 1));
+        }
         let regular = |pattern: &Pattern| whole && self.is_together(reach.space, reach.align, pattern);
         if let Addresses::Rows(rows, pattern) = addresses
             && !regular(pattern)

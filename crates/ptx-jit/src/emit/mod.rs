@@ -8,6 +8,7 @@
 
 mod ahead;
 pub(crate) mod atomic;
+mod bounds;
 mod cluster;
 mod cta;
 mod exit;
@@ -127,12 +128,18 @@ struct Emit<'a> {
     phis: HashMap<(u32, usize), Rep>,
     /// What comes into nodes that are not emitted yet.
     pending: HashMap<u32, Vec<(Block, Vec<Rep>)>>,
+    /// Nodes that something goes to.
+    reached: RefCell<HashSet<NodeId>>,
+    /// Nodes to which nothing went when it was their turn.
+    left_out: Vec<NodeId>,
     /// Vectors made of scalars: value and chunk, in the current block.
     vectors: HashMap<(Name, u32), Value>,
     /// Chunks of masks, and the block that they were made in.
     masks: RefCell<HashMap<(Value, u32), (Block, Value)>>,
     /// Exact bits of loose values: value and chunk, in the current block.
     exacts: HashMap<(Name, u32), Value>,
+    /// Masks that were put together of chunks, which reach wherever the mask does.
+    parts: RefCell<HashMap<Value, Vec<Value>>>,
     vectors_of: Option<Block>,
     /// Values that are loaded once, at the start.
     frame: Value,
@@ -176,6 +183,11 @@ struct Emit<'a> {
     lowerings: HashMap<Site, Option<Rc<Lowering>>>,
     /// By name: whether it may hold any NaN.
     loose: Vec<bool>,
+    /// By name: whether a mask is wanted at most where code leaves; and those that are made there.
+    rare: Vec<bool>,
+    later: HashMap<Name, Op>,
+    /// By name: between which numbers it lies.
+    bounds: Vec<Option<crate::plan::bounds::Bound>>,
     head: Block,
     /// The node that is emitted.
     node: Option<NodeId>,
@@ -210,8 +222,11 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         starts: vec![None; job.plan.nodes.len()],
         phis: HashMap::new(),
         pending: HashMap::new(),
+        reached: RefCell::default(),
+        left_out: Vec::new(),
         vectors: HashMap::new(),
         exacts: HashMap::new(),
+        parts: RefCell::default(),
         masks: RefCell::default(),
         vectors_of: None,
         frame,
@@ -237,6 +252,9 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         waits: crate::machine::waiting_blocks(job.function),
         lowerings: HashMap::new(),
         loose: Vec::new(),
+        bounds: Vec::new(),
+        rare: Vec::new(),
+        later: HashMap::new(),
         head,
         node: None,
         known: hand::Known::default(),
@@ -245,6 +263,8 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         b,
     };
     emit.find_loose();
+    emit.find_bounds();
+    emit.rare = emit.find_rare();
     emit.start();
     emit.nodes();
     emit.out.externals = emit.b.externals();
@@ -348,6 +368,9 @@ impl Emit<'_> {
         for node in order {
             self.node(node);
         }
+        // A loop that is entered behind its header only.
+        let reached = self.reached.borrow();
+        self.out.unfit |= self.left_out.iter().any(|node| reached.contains(node));
     }
 
     /// Nodes that can be reached, in reverse postorder.
@@ -383,13 +406,20 @@ impl Emit<'_> {
     }
 
     fn at(&self, node: NodeId) -> Block {
+        self.reached.borrow_mut().insert(node);
         self.starts[node.0 as usize].expect("every node that is reached has a block")
     }
 
     fn node(&mut self, id: NodeId) {
         let plan = self.job.plan;
         let node = &plan.nodes[id.0 as usize];
-        self.b.position_at_end(self.at(id));
+        let start = self.starts[id.0 as usize].expect("every node has a block");
+        self.b.position_at_end(start);
+        // All ways here are behind conditions that are known.
+        if !self.reached.borrow().contains(&id) {
+            self.left_out.push(id);
+            return self.b.unreachable();
+        }
         self.node = Some(id);
         self.full = node.full;
         self.around = self.loops.get(node.block as usize).copied().unwrap_or(stream::Around::Loop);
@@ -495,6 +525,14 @@ impl Emit<'_> {
             Term::If { cond, .. } => Some(self.condition(cond)),
             _ => None,
         };
+        // A condition that is known leaves one way. Constant masks are those of teams.
+        if self.job.shape.team > 1
+            && let (Some(known), Term::If { then, els, .. }) = (condition.and_then(Value::number), term)
+        {
+            let to = if known != 0 { *then } else { *els };
+            self.hand_over(id, to);
+            return self.b.br(self.at(to));
+        }
         // The same successor twice has two edges of one block.
         for to in term.successors() {
             self.hand_over(id, to);
@@ -584,33 +622,36 @@ impl Emit<'_> {
             OpKind::EntryTurns => self.load64(offset_of!(Frame, turns)),
             OpKind::Count(number) => self.c64(*number),
             OpKind::Truths { negated } => self.truths(op.uses[0], *negated),
-            OpKind::And => {
-                let (a, b) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
-                self.b.and(a, b)
+            OpKind::And | OpKind::AndNot | OpKind::Or if self.rare[op.defs[0].0 as usize] => {
+                self.later.insert(op.defs[0], op.clone());
+                return;
             }
-            OpKind::AndNot => {
-                let (a, b) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
-                let b = self.b.not(b);
-                self.b.and(a, b)
-            }
-            OpKind::Or => {
-                let (a, b) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
-                self.b.or(a, b)
-            }
+            OpKind::And | OpKind::AndNot | OpKind::Or => self.mask_op(op),
             OpKind::Add(number) => {
                 let a = self.scalar(op.uses[0]);
                 self.b.add(a, self.c64(*number as u64))
             }
             OpKind::AddLanes(number) => {
                 let (a, mask) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
-                let count = self.b.intrinsic("llvm.ctpop", &[mask.ty()], &[mask]);
-                let count = self.as_long(count);
+                let count = match self.mask_words(mask) {
+                    Some(words) => self.c64(words.iter().map(|word| u64::from(word.count_ones())).sum()),
+                    None => {
+                        let count = self.b.intrinsic("llvm.ctpop", &[mask.ty()], &[mask]);
+                        self.as_long(count)
+                    }
+                };
                 let count = self.b.mul(count, self.c64(*number));
                 self.b.add(a, count)
             }
             OpKind::AddWarps(number) => {
                 let (a, mask) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
                 let warps = self.job.shape.team;
+                if let Some(words) = self.mask_words(mask) {
+                    let some = words.iter().filter(|word| **word != 0).count() as u64;
+                    let sum = self.b.add(a, self.c64(some * number));
+                    self.reps[op.defs[0].0 as usize] = Some(Rep::Scalar(sum));
+                    return;
+                }
                 let words = self.b.bitcast(mask, self.b.vec(self.int(32), warps));
                 let some = self.b.icmp(crate::llvm::IntPred::Ne, words, self.b.zero(words.ty()));
                 let bits = self.b.bitcast(some, self.int(warps));

@@ -63,7 +63,7 @@ impl Emit<'_> {
         };
         match inst.op {
             O::Mov | O::Cvt | O::Cvta | O::CvtaTo => of(0),
-            O::Add => of(0).or_else(|| of(1)),
+            O::Add | O::Or | O::Xor => of(0).or_else(|| of(1)),
             O::Sub => of(0).or_else(|| of(1).map(|stride| self.b.neg(stride))),
             O::Shl => Some(self.b.shl(of(0)?, self.b.const_int(to, constant(1)?))),
             O::Mul | O::Mad => {

@@ -89,6 +89,9 @@ impl Emit<'_> {
         op: &Op,
     ) -> Option<()> {
         let (_, exit) = self.way_out.take().filter(|(at, _)| *at == site)?;
+        if fits.number() == Some(1) {
+            return Some(());
+        }
         let block = |emit: &Self, name: &str| emit.b.append_block(emit.function, name);
         let (fast, slow, leave) = (block(self, "fast"), block(self, "slow"), block(self, "leave"));
         self.b.cond_br(fits, fast, slow, Likely::Yes);

@@ -39,6 +39,13 @@ impl Emit<'_> {
                 let tiles = self.tiles(pattern, access, self.whole(op));
                 let tiled = self.load_tiles(bases[0], &tiles, access);
                 for c in 0..self.chunks() {
+                    if self.is_off(c, op) {
+                        let nothing = self.b.zero(self.b.vec(element, self.width));
+                        for (list, def) in all.iter_mut().zip(&op.defs) {
+                            list.push(self.extend(nothing, access, *def));
+                        }
+                        continue;
+                    }
                     let lanes = self.relative(pattern, c);
                     let first = pattern.lanes[(c * self.width) as usize];
                     let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
@@ -48,7 +55,7 @@ impl Emit<'_> {
                         vec![*value]
                     } else if lanes.iter().all(|l| *l == 0) {
                         let pointer = self.b.int_to_ptr(base);
-                        let pointer = if self.whole(op) { pointer } else { self.sound(pointer, c, op) };
+                        let pointer = if self.is_on(c, op) { pointer } else { self.sound(pointer, c, op) };
                         let value = |at: usize| {
                             let from = self.b.offset(pointer, at as u64 * u64::from(bytes));
                             let value = self.b.load(element, from, bytes);
@@ -63,7 +70,7 @@ impl Emit<'_> {
                         && lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * 4)
                     {
                         vec![self.parts_of_words(base, c, access, op)]
-                    } else if let Some(cluster) = self.cluster(&lanes, access, self.whole(op)) {
+                    } else if let Some(cluster) = self.cluster(&lanes, access, self.is_on(c, op)) {
                         let load = |at: usize| {
                             let more = self.c64(at as u64 * u64::from(bytes));
                             let base = if at == 0 { base } else { self.b.add(base, more) };
@@ -122,7 +129,7 @@ impl Emit<'_> {
     pub(super) fn run(&self, base: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
         let pointer = self.b.int_to_ptr(base);
         let ty = self.b.vec(self.int(access.bits), self.width * access.count);
-        let all = if self.whole(op) {
+        let all = if self.is_on(c, op) {
             self.b.load(ty, pointer, access.bytes())
         } else {
             let bits = self.mask_chunk(self.scalar(op.uses[0]), c);
@@ -144,7 +151,7 @@ impl Emit<'_> {
         let ty = self.b.vec(self.int(32), self.width);
         let aligned = self.b.and(base, self.c64(!3));
         let pointer = self.b.int_to_ptr(aligned);
-        let words = if self.whole(op) {
+        let words = if self.is_on(c, op) {
             self.b.load(ty, pointer, 4)
         } else {
             let bits = self.mask_chunk(self.scalar(op.uses[0]), c);
@@ -161,7 +168,7 @@ impl Emit<'_> {
     fn parts_of_gathered(&self, places: &Addresses, c: u32, bits: u32, op: &Op) -> Value {
         let ty = self.b.vec(self.int(32), self.width);
         let three = self.b.const_int(ty, 3);
-        let lanes = if self.whole(op) {
+        let lanes = if self.is_on(c, op) {
             self.b.ones(self.bits_type())
         } else {
             self.mask_chunk(self.scalar(op.uses[0]), c)
@@ -201,7 +208,7 @@ impl Emit<'_> {
     }
 
     fn gathered(&self, pointers: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
-        let whole = self.whole(op);
+        let whole = self.is_on(c, op);
         let lanes =
             if whole { self.b.ones(self.bits_type()) } else { self.mask_chunk(self.scalar(op.uses[0]), c) };
         if access.count > 1 {
@@ -244,6 +251,10 @@ impl Emit<'_> {
                     self.store_tile(bases[0], tile, access, values);
                 }
                 for c in (0..self.chunks()).filter(|c| !Self::is_tiled(&tiles, *c)) {
+                    if self.is_off(c, op) {
+                        continue;
+                    }
+                    let whole = self.is_on(c, op);
                     let lanes = self.relative(pattern, c);
                     let first = pattern.lanes[(c * self.width) as usize];
                     let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
@@ -305,14 +316,14 @@ impl Emit<'_> {
     }
 
     fn scattered(&self, pointers: Value, c: u32, access: Access, op: &Op, values: &[Value]) {
-        let lanes = if self.whole(op) {
+        let lanes = if self.is_on(c, op) {
             self.b.ones(self.bits_type())
         } else {
             self.mask_chunk(self.scalar(op.uses[0]), c)
         };
         match values {
             [value] => self.masked_scatter(*value, pointers, access.bits / 8, lanes),
-            values => self.scatter_packed(pointers, lanes, self.whole(op), access, values),
+            values => self.scatter_packed(pointers, lanes, self.is_on(c, op), access, values),
         }
     }
 

@@ -2,8 +2,9 @@
 
 use super::{Emit, LANES, Rep};
 use crate::llvm::{Cpu, IntPred, Type, Value};
-use crate::plan::{Class, Kind, Name, Op, Pattern};
+use crate::plan::{Class, Kind, Name, Op, OpKind, Pattern};
 use ptx::ir::{Reg, RegClass};
+use std::collections::HashMap;
 
 impl Emit<'_> {
     fn rep(&self, name: Name) -> &Rep {
@@ -18,6 +19,9 @@ impl Emit<'_> {
 
     /// The same, as it is.
     fn loose_scalar(&self, name: Name) -> Value {
+        if let Some(op) = self.later.get(&name) {
+            return self.mask_op(op);
+        }
         match self.rep(name) {
             Rep::Scalar(value) => *value,
             Rep::Bases(_) | Rep::Chunks(_) => unreachable!("ptxvm bug: a uniform value is not a scalar"),
@@ -139,6 +143,12 @@ impl Emit<'_> {
     }
 
     fn split_mask(&self, mask: Value, chunk: u32) -> Value {
+        if let Some(parts) = self.parts.borrow().get(&mask) {
+            return parts[chunk as usize];
+        }
+        if let Some(bits) = self.word(mask, chunk * self.width, self.width) {
+            return self.const_bits(bits);
+        }
         let shifted = match chunk {
             0 => mask,
             _ => self.b.lshr(mask, self.b.const_int(mask.ty(), u64::from(chunk * self.width))),
@@ -172,7 +182,177 @@ impl Emit<'_> {
 
     /// A mask of one bit for each lane, from chunks.
     pub(super) fn mask_of(&self, chunks: &[Value]) -> Value {
+        let mask = self.side_by_side(chunks);
+        self.note_parts(mask, chunks.to_vec());
+        mask
+    }
+
+    fn note_parts(&self, mask: Value, chunks: Vec<Value>) {
+        if !mask.is_constant() {
+            self.parts.borrow_mut().insert(mask, chunks);
+        }
+    }
+
+    /// Bits of a constant mask.
+    pub(super) fn word(&self, mask: Value, from: u32, bits: u32) -> Option<u64> {
+        if !mask.is_constant() {
+            return None;
+        }
+        let word = match from {
+            0 => mask,
+            _ => self.b.lshr(mask, self.b.const_int(mask.ty(), from.into())),
+        };
+        if word.ty().element_bits() == bits { word } else { self.b.trunc(word, self.int(bits)) }.number()
+    }
+
+    /// The words of a constant mask that belong to warps.
+    pub(super) fn mask_words(&self, mask: Value) -> Option<Vec<u64>> {
+        (0..self.lanes).step_by(LANES as usize).map(|from| self.word(mask, from, LANES)).collect()
+    }
+
+    /// A chunk of a mask, as a constant.
+    fn const_bits(&self, bits: u64) -> Value {
+        let bits: Vec<u64> = (0..self.width).map(|lane| bits >> lane & 1).collect();
+        self.b.const_ints(self.int(1), &bits)
+    }
+
+    /// Whether all lanes of a chunk run an operation.
+    pub(super) fn is_on(&self, c: u32, op: &Op) -> bool {
+        let all = u64::MAX >> (64 - self.width);
+        self.whole(op) || self.mask_chunk(self.scalar(op.uses[0]), c).bits() == Some(all)
+    }
+
+    /// Whether no lane of a chunk does.
+    pub(super) fn is_off(&self, c: u32, op: &Op) -> bool {
+        !self.whole(op) && self.mask_chunk(self.scalar(op.uses[0]), c).bits() == Some(0)
+    }
+
+    /// The chunks of a mask, if it is made of such or constant.
+    fn parts_of(&self, mask: Value) -> Option<Vec<Value>> {
+        if mask.is_constant() {
+            return (0..self.chunks())
+                .map(|c| self.word(mask, c * self.width, self.width).map(|bits| self.const_bits(bits)))
+                .collect();
+        }
+        self.parts.borrow().get(&mask).cloned()
+    }
+
+    /// A mask made of two: by what is done to the words, and to the chunks where both are made of chunks.
+    fn mask_made(&self, a: Value, b: Value, made: impl Fn(&Self, Value, Value) -> Value) -> Value {
+        let (Some(left), Some(right)) = (self.parts_of(a), self.parts_of(b)) else {
+            return made(self, a, b);
+        };
+        let chunks: Vec<Value> = left.into_iter().zip(right).map(|(a, b)| made(self, a, b)).collect();
+        if chunks.iter().any(|chunk| chunk.is_constant()) {
+            return self.mask_of(&chunks);
+        }
+        let mask = made(self, a, b);
+        self.note_parts(mask, chunks);
+        mask
+    }
+
+    /// A mask made of one or two others.
+    pub(super) fn mask_op(&self, op: &Op) -> Value {
+        let (a, b) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
+        match op.kind {
+            OpKind::And => self.mask_and(a, b),
+            OpKind::AndNot => {
+                let b = self.mask_not(b);
+                self.mask_and(a, b)
+            }
+            _ => self.mask_or(a, b),
+        }
+    }
+
+    /// By name: whether a mask is wanted at most where code may leave. Such are made there.
+    pub(super) fn find_rare(&self) -> Vec<bool> {
+        let plan = self.job.plan;
+        let mut rare = vec![true; plan.kinds.len()];
+        let mut work = Vec::new();
+        for node in &plan.nodes {
+            node.phis.iter().for_each(|phi| work.extend(&phi.from));
+            node.term.clone().for_each_use(&mut |name| work.push(*name));
+            for op in &node.ops {
+                if !matches!(op.kind, OpKind::And | OpKind::AndNot | OpKind::Or) {
+                    work.extend(&op.uses);
+                }
+            }
+        }
+        let mut makes: HashMap<Name, &Op> = HashMap::new();
+        for op in plan.nodes.iter().flat_map(|node| &node.ops) {
+            makes.extend(op.defs.iter().map(|def| (*def, op)));
+        }
+        while let Some(name) = work.pop() {
+            if std::mem::replace(&mut rare[name.0 as usize], false)
+                && let Some(op) = makes.get(&name)
+            {
+                work.extend(&op.uses);
+            }
+        }
+        rare
+    }
+
+    pub(super) fn mask_and(&self, a: Value, b: Value) -> Value {
+        self.mask_made(a, b, |emit, a, b| {
+            let (none, all) = (emit.b.zero(a.ty()), emit.b.ones(a.ty()));
+            if a == none || b == all {
+                a
+            } else if b == none || a == all {
+                b
+            } else {
+                emit.b.and(a, b)
+            }
+        })
+    }
+
+    pub(super) fn mask_or(&self, a: Value, b: Value) -> Value {
+        self.mask_made(a, b, |emit, a, b| {
+            let (none, all) = (emit.b.zero(a.ty()), emit.b.ones(a.ty()));
+            if a == all || b == none {
+                a
+            } else if b == all || a == none {
+                b
+            } else {
+                emit.b.or(a, b)
+            }
+        })
+    }
+
+    pub(super) fn mask_not(&self, a: Value) -> Value {
+        self.mask_made(a, a, |emit, a, _| emit.b.not(a))
+    }
+
+    fn side_by_side(&self, chunks: &[Value]) -> Value {
         let ty = self.mask_type();
+        let known: Option<Vec<u64>> = chunks.iter().map(|chunk| chunk.bits()).collect();
+        if let Some(known) = known {
+            let each = (64 / self.width) as usize;
+            let word =
+                |chunks: &[u64]| chunks.iter().rev().fold(0, |word, bits| word << (self.width % 64) | bits);
+            let words: Vec<u64> = known.chunks(each).map(word).collect();
+            return self.b.const_words(ty, &words);
+        }
+        // Masks of this processor are joined to words by single instructions.
+        if self.env.cpu == Cpu::Avx512 && self.width == 16 {
+            let mut mask: Option<Value> = None;
+            for (at, word) in chunks.chunks(4).enumerate() {
+                if word.iter().all(|chunk| chunk.is_zero()) {
+                    continue;
+                }
+                let mut level = word.to_vec();
+                while level.len() > 1 {
+                    level = level.chunks(2).map(|pair| self.b.concat(pair[0], pair[1])).collect();
+                }
+                let bits = self.b.bitcast(level[0], self.int(self.width * word.len() as u32));
+                let bits = self.b.zext(bits, ty);
+                let bits = match at {
+                    0 => bits,
+                    _ => self.b.shl(bits, self.b.const_int(ty, at as u64 * 4 * u64::from(self.width))),
+                };
+                mask = Some(mask.map_or(bits, |mask| self.b.or(mask, bits)));
+            }
+            return mask.expect("there are chunks");
+        }
         let mut mask = self.b.zero(ty);
         for (at, chunk) in chunks.iter().enumerate() {
             let bits = self.b.bitcast(*chunk, self.int(self.width));
@@ -193,7 +373,7 @@ impl Emit<'_> {
             let chunks: Vec<Value> = (0..self.chunks()).map(|c| self.chunk(pred, c)).collect();
             self.mask_of(&chunks)
         };
-        if negated { self.b.not(mask) } else { mask }
+        if negated { self.mask_not(mask) } else { mask }
     }
 
     /// A value in the shape of another name's class. It is as loose as that may be.

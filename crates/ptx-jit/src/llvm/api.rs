@@ -108,6 +108,10 @@ api! {
     core => LLVMGetVectorSize(LLVMTypeRef) -> c_uint;
     core => LLVMGetElementType(LLVMTypeRef) -> LLVMTypeRef;
     core => LLVMConstInt(LLVMTypeRef, c_ulonglong, LLVMBool) -> LLVMValueRef;
+    core => LLVMConstIntOfArbitraryPrecision(LLVMTypeRef, c_uint, *const u64) -> LLVMValueRef;
+    core => LLVMConstIntGetZExtValue(LLVMValueRef) -> c_ulonglong;
+    core => LLVMIsAConstantInt(LLVMValueRef) -> LLVMValueRef;
+    core => LLVMGetAggregateElement(LLVMValueRef, c_uint) -> LLVMValueRef;
     core => LLVMConstVector(*mut LLVMValueRef, c_uint) -> LLVMValueRef;
     core => LLVMConstNull(LLVMTypeRef) -> LLVMValueRef;
     core => LLVMGetPoison(LLVMTypeRef) -> LLVMValueRef;

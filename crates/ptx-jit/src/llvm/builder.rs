@@ -138,6 +138,12 @@ impl<'m> Builder<'m> {
         self.const_vec(&elements)
     }
 
+    /// An integer constant of any width, given as words from the lowest.
+    pub(crate) fn const_words(&self, ty: Type, words: &[u64]) -> Value {
+        debug_assert!(ty.is_int() && !ty.is_vector(), "words of what is no integer");
+        Value(call!(LLVMConstIntOfArbitraryPrecision(ty.0, count(words.len()), words.as_ptr())))
+    }
+
     /// All bits zero.
     pub(crate) fn zero(&self, ty: Type) -> Value {
         Value(call!(LLVMConstNull(ty.0)))

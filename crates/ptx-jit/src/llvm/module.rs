@@ -107,6 +107,30 @@ impl Value {
         call!(LLVMIsConstant(self.0)) != 0
     }
 
+    /// The number that it is, if it is a constant integer of at most 64 bits.
+    pub(crate) fn number(self) -> Option<u64> {
+        let plain = !self.ty().is_vector() && self.ty().is_int() && self.ty().element_bits() <= 64;
+        let number = plain && !call!(LLVMIsAConstantInt(self.0)).is_null();
+        number.then(|| call!(LLVMConstIntGetZExtValue(self.0)))
+    }
+
+    /// Element by element as one bit each, if it is a constant vector of at most 64 bits.
+    pub(crate) fn bits(self) -> Option<u64> {
+        let lanes = self.ty().lanes();
+        if !self.is_constant() || !self.ty().is_vector() || self.ty().element_bits() != 1 || lanes > 64 {
+            return None;
+        }
+        let mut bits = 0;
+        for lane in 0..lanes {
+            let element = call!(LLVMGetAggregateElement(self.0, lane));
+            if element.is_null() {
+                return None;
+            }
+            bits |= Value(element).number()? << lane;
+        }
+        Some(bits)
+    }
+
     /// Whether it is the constant zero.
     pub(crate) fn is_zero(self) -> bool {
         call!(LLVMIsNull(self.0)) != 0

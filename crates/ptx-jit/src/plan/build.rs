@@ -2,6 +2,8 @@
 //!
 //! Invariant: every edge between masked copies goes through [`Builder::edge`], which lets parked lanes of lower blocks go first.
 
+mod region;
+
 use super::facts::{Facts, members, prices};
 use super::park::Parking;
 use super::{
@@ -64,6 +66,8 @@ struct Builder<'a, M: Machine> {
     ops: usize,
     /// By node: where lanes may be parked when it begins.
     may: Vec<BitSet>,
+    /// By block: the region behind its branch.
+    regions: HashMap<u32, region::Region>,
 }
 
 /// A plan over variables, and when those of parked lanes mean anything.
@@ -142,7 +146,9 @@ pub(super) fn build(
         shape,
         ops: 0,
         may: Vec::new(),
+        regions: HashMap::new(),
     };
+    builder.find_regions();
     let mut found = Vec::new();
     for &block in entries.iter().filter(|_| !team) {
         found.push(builder.entry(block));
@@ -286,8 +292,7 @@ impl<M: Machine> Builder<'_, M> {
         self.counters(node);
         let mask = self.var(Var::Mask);
         // Lanes can be missing where a warp starts with fewer, or where they part.
-        let parting = self.facts.divergent.contains(&true);
-        let masked = if shape.whole_warps() && (block == 0 || !parting) {
+        let masked = if shape.whole_warps() && (block == 0 || !self.parts()) {
             let none = BitSet::new(self.live.registers.len());
             self.exit_node(block, true, Why::Declined, &none, &self.nobody())
         } else {
@@ -335,7 +340,7 @@ impl<M: Machine> Builder<'_, M> {
         if self.shape.threads() < self.shape.lanes() {
             let masked = self.body(block, false);
             self.end(node, Term::Goto(masked));
-        } else if self.shape.whole_warps() && (block == 0 || !self.facts.divergent.contains(&true)) {
+        } else if self.shape.whole_warps() && (block == 0 || !self.parts()) {
             // No lane can be missing.
             let full = self.body(block, true);
             self.end(node, Term::Goto(full));
@@ -410,6 +415,23 @@ impl<M: Machine> Builder<'_, M> {
         self.end(node, Term::If { cond, then: to, els: leave, likely: Some(true) });
     }
 
+    fn find_regions(&mut self) {
+        for (block, divergent) in (0..).zip(&self.facts.divergent) {
+            if let Some(region) =
+                divergent.then(|| region::find(self.function, block, self.machine)).flatten()
+            {
+                self.regions.insert(block, region);
+            }
+        }
+    }
+
+    /// Whether lanes may stay apart once they have parted.
+    fn parts(&self) -> bool {
+        (0..)
+            .zip(&self.facts.divergent)
+            .any(|(block, divergent)| *divergent && !self.regions.contains_key(&block))
+    }
+
     fn loops_to(&self, block: usize) -> bool {
         self.function.blocks.iter().any(|b| b.term.successors().iter().any(|to| to.0 as usize == block))
     }
@@ -420,27 +442,36 @@ impl<M: Machine> Builder<'_, M> {
     }
 
     fn exit(&mut self, why: Why, live: &BitSet, parked: &BitSet) -> Exit {
-        let registers = self.live.registers;
-        let regs: Vec<_> = live.iter().map(|n| (registers.reg(n), Name(n as u32))).collect();
-        self.ops += regs.len();
+        let groups = self.groups(parked);
+        self.exit_of(why, live, &groups)
+    }
+
+    /// Lanes that may be parked at those blocks.
+    fn groups(&mut self, parked: &BitSet) -> Vec<Parked> {
         let mut groups = Vec::new();
         for p in parked.iter() {
             let mut regs = Vec::new();
             for n in self.live.live_in[p].clone().iter() {
                 let captured = self.parking.captured[p].contains(n);
                 let name = if captured { self.cap(p as u32, n as u32) } else { Name(n as u32) };
-                regs.push((registers.reg(n), name));
+                regs.push((self.live.registers.reg(n), name));
             }
-            self.ops += regs.len();
             groups.push(Parked { block: p as u32, mask: self.parked(p as u32), regs });
         }
+        groups
+    }
+
+    fn exit_of(&mut self, why: Why, live: &BitSet, parked: &[Parked]) -> Exit {
+        let registers = self.live.registers;
+        let regs: Vec<_> = live.iter().map(|n| (registers.reg(n), Name(n as u32))).collect();
+        self.ops += regs.len() + parked.iter().map(|group| group.regs.len()).sum::<usize>();
         Exit {
             why,
             mask: self.var(Var::Mask),
             live: self.var(Var::Live),
             carry: self.carries.then(|| self.var(Var::Carry)),
             regs,
-            parked: groups,
+            parked: parked.to_vec(),
             full_steps: self.var(Var::FullSteps),
             masked_steps: self.var(Var::MaskedSteps),
             lane_steps: self.var(Var::LaneSteps),
@@ -465,44 +496,11 @@ impl<M: Machine> Builder<'_, M> {
         if full {
             self.op(node, OpKind::Mask(u32::MAX), &[], &[mask]);
         }
-        if content.insts.iter().any(|inst| self.machine.accesses(inst)) {
-            let live = self.live.live_in[block as usize].clone();
-            let exit = self.exit(Why::Before(Site { block, index: 0 }), &live, &may);
-            self.op(node, OpKind::Ahead(Box::new(exit)), &[], &[]);
-        }
-        for (index, inst) in content.insts.iter().enumerate() {
-            let site = Site { block, index: index as u32 };
-            if self.facts.guards.contains(&site) {
-                let live = self.live.before(function, block as usize, index);
-                let exit = self.exit(Why::Before(site), &live, &may);
-                let mut uses = Vec::new();
-                inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| uses.push(self.reg(reg))));
-                self.op(node, OpKind::Guard(site, Box::new(exit)), &uses, &[]);
-            }
-            if self.shape.team > 1 && self.machine.accesses(inst) {
-                let live = self.live.before(function, block as usize, index);
-                let exit = self.exit(Why::Before(site), &live, &may);
-                self.op(node, OpKind::Spare(site, Box::new(exit)), &[], &[]);
-            }
-            self.inst(node, site, inst, inst.guard, mask);
-        }
-        let steps = content.insts.len() as u64 + 1;
-        let (full_steps, masked, lanes) =
-            (self.var(Var::FullSteps), self.var(Var::MaskedSteps), self.var(Var::LaneSteps));
+        let parked = self.groups(&may);
+        self.content(node, block, full, &parked, None);
         let stops = super::stops(&content.term)
             || matches!(&content.term, Terminator::WarpSync { inst, .. } if !self.machine.does_sync(inst))
             || matches!(&content.term, Terminator::Switch { .. } if self.facts.divergent[block as usize]);
-        let team = self.shape.team;
-        if full {
-            let steps = steps * u64::from(team);
-            self.op(node, OpKind::Add(steps as i64), &[full_steps], &[full_steps]);
-        } else {
-            match team {
-                1 => self.op(node, OpKind::Add(steps as i64), &[masked], &[masked]),
-                _ => self.op(node, OpKind::AddWarps(steps), &[masked, mask], &[masked]),
-            }
-            self.op(node, OpKind::AddLanes(steps), &[lanes, mask], &[lanes]);
-        }
         if stops {
             let live = self.live.before(function, block as usize, content.insts.len());
             if self.shape.is_alone()
@@ -660,41 +658,6 @@ impl<M: Machine> Builder<'_, M> {
                 self.op(node, kind, &[kept, *def, *place], &[*place]);
             }
         }
-    }
-
-    /// A branch at which lanes may part.
-    fn divergent(
-        &mut self,
-        node: NodeId,
-        block: u32,
-        full: bool,
-        cond: Guard,
-        (then, els): (u32, u32),
-        may: &BitSet,
-    ) {
-        let (mask, pred) = (self.var(Var::Mask), self.reg(cond.pred));
-        let (low, high) = (then.min(els), then.max(els));
-        // The lanes that go to the lower block.
-        let negated = cond.negated != (low != then);
-        let (truths, lower) = (self.temp(Kind::Mask), self.temp(Kind::Mask));
-        self.op(node, OpKind::Truths { negated }, &[pred], &[truths]);
-        self.op(node, OpKind::And, &[mask, truths], &[lower]);
-        let to_low = self.edge(block, full, low, may);
-        let to_high = self.edge(block, full, high, may);
-        let some = self.node(block, full, may.clone());
-        let part = self.node(block, false, may.clone());
-        let cond = Cond::Equal(lower, mask);
-        self.end(node, Term::If { cond, then: to_low, els: some, likely: None });
-        self.end(some, Term::If { cond: Cond::Empty(lower), then: to_high, els: part, likely: None });
-        let rest = self.temp(Kind::Mask);
-        self.op(part, OpKind::AndNot, &[mask, lower], &[rest]);
-        let merge = may.contains(high as usize);
-        self.park(part, high, rest, merge);
-        self.copy(part, mask, lower);
-        let mut with = may.clone();
-        with.insert(high as usize);
-        let to = self.edge(block, false, low, &with);
-        self.end(part, Term::Goto(to));
     }
 
     /// Parks lanes; `merge`: others may be parked there.

@@ -6,6 +6,7 @@
 //! Invariants: classes hold in every lane, running or not, for the value as native code computes it. Sums of patterns are exact modulo
 //! the width of the value; where a value is widened, the planner names the place, and a guard there makes it exact.
 
+use super::bounds::{Bound, bounds};
 use super::{Kind, Machine, Name, OpKind, Plan, Shape, Why};
 use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{Half, Op, Space, Sreg, Ty};
@@ -185,6 +186,8 @@ struct Classifier<'a, M: Machine> {
     classes: Vec<Class>,
     /// Trailing bits that are zero in a uniform value; of other values it says nothing.
     aligns: Vec<u8>,
+    /// Between which numbers values lie.
+    bounds: Vec<Option<Bound>>,
     /// Values that a register may have where the plan is entered at the block.
     resumed: HashMap<(u32, Reg), Vec<Option<Name>>>,
 }
@@ -200,6 +203,7 @@ pub(super) fn classify(plan: &mut Plan, function: &Function, shape: Shape, machi
         lanes: shape.lanes() as usize,
         classes: vec![Class::Bottom; plan.kinds.len()],
         aligns: vec![ALIGNED; plan.kinds.len()],
+        bounds: bounds(plan, function, shape.ntid, &|_| None),
         resumed: resumed(plan, function),
     };
     for zero in plan.zeros.iter().filter(|zero| !plan.unset.contains(zero)) {
@@ -321,7 +325,7 @@ impl<M: Machine> Classifier<'_, M> {
                 if sources.contains(&Class::Bottom) {
                     return ALIGNED;
                 }
-                let affine = self.affine(inst, &self.raised(inst, op, sources));
+                let affine = self.affine(inst, op, &self.raised(inst, op, sources));
                 affine.map_or(0, |pattern| if pattern.by_chunk { 0 } else { pattern.align })
             }
             OpKind::Restore(resume, reg) => {
@@ -569,7 +573,7 @@ impl<M: Machine> Classifier<'_, M> {
             return vec![Class::Uniform(value); count];
         }
         if count == 1
-            && let Some(pattern) = self.affine(inst, &self.raised(inst, op, sources.clone()))
+            && let Some(pattern) = self.affine(inst, op, &self.raised(inst, op, sources.clone()))
             && let class = pattern.class()
             && class != Class::Varying
             && let Kind::Reg(RegClass::R32 | RegClass::R64 | RegClass::R16) =
@@ -597,7 +601,7 @@ impl<M: Machine> Classifier<'_, M> {
     }
 
     /// The pattern that the instruction makes of patterns; `None`: none.
-    fn affine(&self, inst: &Inst, sources: &[Class]) -> Option<Pattern> {
+    fn affine(&self, inst: &Inst, op: &super::Op, sources: &[Class]) -> Option<Pattern> {
         // Narrower values wrap around within a warp, which no pattern says.
         let narrow = match inst.op {
             Op::Mov
@@ -666,6 +670,9 @@ impl<M: Machine> Classifier<'_, M> {
                 let above = p.align >= ALIGNED || mask >> p.align == 0;
                 p.map(if above { ALIGNED } else { p.align }, |lane| lane & mask as i64)
             }
+            Op::Or | Op::Xor if self.is_disjoint(inst, op) => {
+                self.sum(&sources[0].pattern(self.lanes)?, &sources[1].pattern(self.lanes)?, 1)
+            }
             Op::Or => {
                 let (p, bits) = with_constant(sources, self.lanes)?;
                 let fits = p.disjoint()
@@ -694,6 +701,13 @@ impl<M: Machine> Classifier<'_, M> {
             }
             _ => None,
         }
+    }
+
+    /// Whether two sources have no bits in common, so that one laid over the other is their sum.
+    fn is_disjoint(&self, inst: &Inst, op: &super::Op) -> bool {
+        let ([Src::Reg(_), Src::Reg(_)], [_, a, b]) = (&*inst.srcs, &*op.uses) else { return false };
+        let [a, b] = [a, b].map(|name| self.bounds[name.0 as usize]);
+        a.zip(b).is_some_and(|(a, b)| a.is_disjoint(b))
     }
 
     fn sum(&self, a: &Pattern, b: &Pattern, sign: i32) -> Option<Pattern> {

@@ -12,6 +12,7 @@
 //!
 //! What it does not do: no LLVM, no instruction selection, no addresses.
 
+pub mod bounds;
 mod build;
 mod choices;
 pub mod classes;

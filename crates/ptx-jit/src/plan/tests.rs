@@ -43,6 +43,27 @@ fn a_branch_on_the_thread_number_parts_the_lanes_and_one_on_a_parameter_does_not
 }
 
 #[test]
+fn behind_a_short_condition_all_lanes_run_again() {
+    let nested = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 5; @%p1 bra L; \
+                  ld.shared.u32 %r2, [%rd1]; setp.lt.u32 %p2, %r2, %r1; @%p2 bra L; st.shared.u32 [%rd1], %r1; \
+                  L: bar.sync 0; add.u32 %r3, %r1, 1; st.global.u32 [%rd2], %r3; ret;";
+    let behind = |plan: &Plan| plan.nodes.iter().filter(|node| node.block > 2 && !node.full).count();
+    assert_eq!(behind(&plan(nested, [64, 1, 1])), 0);
+    assert_eq!(behind(&team_plan(nested, [128, 1, 1], 4)), 0);
+}
+
+#[test]
+fn numbers_without_common_bits_are_a_sum() {
+    let body = "mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; shl.b32 %r3, %r2, 10; or.b32 %r4, %r3, %r1; \
+                st.global.u32 [%rd1], %r4; ret;";
+    let plan = plan(body, [1024, 1, 1]);
+    let defs = plan.nodes.iter().flat_map(|node| &node.ops).flat_map(|op| &op.defs);
+    let classes: Vec<&Class> = defs.map(|name| &plan.classes[name.0 as usize]).collect();
+    assert!(classes.iter().all(|class| **class != Class::Varying));
+    assert!(classes.iter().any(|class| matches!(class, Class::Pattern(pattern) if pattern.lanes[31] == 31)));
+}
+
+#[test]
 fn thread_numbers_are_patterns_where_the_shape_allows() {
     let body = "mov.u64 %rd1, 64; mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; add.u32 %r3, %r1, %r2; \
                 st.global.u32 [%rd1], %r3; ret;";

@@ -1,0 +1,79 @@
+//! Accesses of shared memory that cannot be outside, and sums that cannot wrap around.
+//!
+//! Where the bounds of an address lie within the kernel's own variables, nothing has to be compared, and no way out stands beside the
+//! access.
+//!
+//! Invariant: bounds are used only in code that is entered without a frame, where nothing comes from elsewhere.
+
+use super::Emit;
+use super::memory::{Access, Addresses, Reach};
+use crate::llvm::Value;
+use crate::plan::bounds::{Bound, bounds};
+use crate::plan::{Kind, Name, Op};
+use ptx::ir::{Addr, Base, Inst, RegClass, Src};
+use ptx::isa::{Space, TyKind};
+
+impl Emit<'_> {
+    /// Finds the bounds of all values, of code that is not entered with a frame.
+    pub(super) fn find_bounds(&mut self) {
+        if !self.job.plan.entries.is_empty() {
+            self.bounds = vec![None; self.job.plan.kinds.len()];
+            return;
+        }
+        let (program, layout) = (self.job.program, self.job.layout);
+        let shared = |var: u32| {
+            let variable = program.variables.get(var as usize)?;
+            let start = layout.variables.get(var as usize)?;
+            (variable.space == Space::Shared && variable.ty.kind() != TyKind::Opaque).then_some(*start)
+        };
+        self.bounds = bounds(self.job.plan, self.job.function, self.job.shape.ntid, &shared);
+    }
+
+    /// Whether an access of shared memory is within the kernel's own variables, and aligned, in every lane.
+    pub(super) fn is_within(&self, inst: &Inst, op: &Op, access: Access) -> bool {
+        let (name, offset) = match inst.srcs.first() {
+            Some(Src::Addr(Addr { base: Base::Reg(_), index: None, offset })) => (op.uses.get(1), *offset),
+            Some(Src::Reg(_)) => (op.uses.get(1), 0),
+            _ => return false,
+        };
+        let bound = name.and_then(|name| self.bounds[name.0 as usize].map(|bound| (*name, bound)));
+        let Some((name, bound)) = bound else { return false };
+        let bytes = access.bytes();
+        let end = i128::from(bound.high) + i128::from(offset) + i128::from(bytes);
+        access.space == Space::Shared
+            && self.kind(name) == Kind::Reg(RegClass::R64)
+            && !self.origins.contains_key(&name)
+            && bytes.is_power_of_two()
+            && 1 << bound.zeros.min(30) >= bytes
+            && offset % i64::from(bytes) == 0
+            && i128::from(bound.low) + i128::from(offset) >= 0
+            && end <= i128::from(self.job.layout.shared_bytes)
+    }
+
+    /// Whether constant addresses are within the kernel's own variables, and aligned.
+    pub(super) fn is_inside(&self, reach: Reach, addresses: &Addresses) -> bool {
+        let end = i64::from(self.job.layout.shared_bytes);
+        let inside = |base: &Value, lanes: &[i32]| {
+            let Some(base) = base.number().and_then(|base| i64::try_from(base).ok()) else { return false };
+            let fits = |lane: &i32| {
+                let at = base.saturating_add(i64::from(*lane));
+                at % i64::from(reach.align) == 0 && at + reach.lo >= 0 && at.saturating_add(reach.hi) <= end
+            };
+            lanes.iter().all(fits)
+        };
+        reach.space == Space::Shared
+            && match addresses {
+                Addresses::Same(base) => inside(base, &[0]),
+                Addresses::Pattern(bases, pattern) => bases.iter().all(|base| inside(base, &pattern.lanes)),
+                Addresses::Rows(..) | Addresses::Spread(_) | Addresses::Each(_) => false,
+            }
+    }
+
+    /// Whether no lane of a 32-bit value wraps around where it is widened from its pattern, with a sign or without.
+    pub(super) fn is_small(&self, name: Name) -> bool {
+        // Lanes of a pattern are less than 2^24 apart.
+        let small = |bound: &Bound| bound.high < (1 << 31) - (1 << 24);
+        self.pattern(name).is_some_and(|pattern| pattern.rows.is_empty())
+            && self.bounds[name.0 as usize].as_ref().is_some_and(small)
+    }
+}
