@@ -126,8 +126,8 @@ impl Generator<'_> {
         ));
     }
 
-    /// Every register gets a value that depends on the lane, or does not.
-    pub(super) fn first_values(&mut self) -> Vec<(String, String)> {
+    /// Every register gets a value that depends on the lane, or does not. `kernel`: the CTA's shared memory is there.
+    pub(super) fn first_values(&mut self, kernel: bool) -> Vec<(String, String)> {
         let mut all = Vec::new();
         // Memory holds values at which something changes; code for a load takes long to make.
         let loads = self.random.pick(&[20, 20, 20, 80]);
@@ -142,6 +142,10 @@ impl Generator<'_> {
                 let at = self.random.below(512) * 64;
                 let loaded = self.random.chance(loads);
                 let text = match self.random.below(6) {
+                    // Zero wherever a CTA begins.
+                    _ if bits > 16 && kernel && self.random.chance(5) => {
+                        format!("ld.shared.b{bits} {name}, [%shx];")
+                    }
                     0 => format!("mov.b{bits} {name}, 0x{:x};", self.random.value(bits) >> 1),
                     1 => format!("cvt.u{bits}.u32 {name}, %gid;"),
                     2 if loaded => format!("ld.global.b{bits} {name}, [%inp+{at}];"),

@@ -57,6 +57,11 @@ const GRIDS: &[[u32; 3]] = &[
     [3, 2, 2],
     [1, 1, 4],
     [2, 3, 1],
+    // Native code runs several of so many in one call.
+    [16, 1, 1],
+    [12, 3, 1],
+    [4, 2, 4],
+    [3, 7, 3],
 ];
 /// Version and target, so that old and new rows both take part.
 const LEVELS: &[(&str, &str)] = &[
@@ -138,10 +143,13 @@ pub(crate) fn program(levels: &[Forms], seed: u64) -> Program {
         }
     };
     let whole = taste == Taste::Team || random.chance(30);
-    let (mut grid, block) = (random.pick(GRIDS), random.pick(if whole { WHOLE } else { BLOCKS }));
-    if grid.iter().product::<u32>() * block.iter().product::<u32>() > THREADS {
-        grid = [1, 2, 2];
-    }
+    let block = random.pick(if whole { WHOLE } else { BLOCKS });
+    let grid = loop {
+        let grid = random.pick(GRIDS);
+        if grid.iter().product::<u32>() * block.iter().product::<u32>() <= THREADS {
+            break grid;
+        }
+    };
     // Most are small, since what compiling takes grows with what is compiled and most mistakes need little to show; some are not.
     let size = match random.below(80) {
         0 => random.pick(&[12, 16, 30]),
@@ -207,6 +215,11 @@ impl Generator<'_> {
              .param .f32 p_b, .param .u64 p_c)\n{",
         );
         let head = std::mem::take(&mut self.lines);
+        if self.taste == Taste::Team && self.exits {
+            // Who has gone is not at the barriers of the team.
+            self.exit();
+            self.barrier();
+        }
         self.statements(0);
         self.dump();
         self.fixed("exit;\n}");
@@ -218,7 +231,7 @@ impl Generator<'_> {
             self.fixed(".local .align 16 .b8 loc[128];");
         }
         let mut items = self.places();
-        items.extend(self.first_values());
+        items.extend(self.first_values(true));
         self.begin(items, body);
     }
 
@@ -261,6 +274,7 @@ impl Generator<'_> {
                 21..=23 if depth < 2 => return self.long_loop(),
                 24..=27 if self.exits => return self.exit(),
                 28..=32 if depth < 2 && self.forms.has(6, 0, 70) => return self.apart(depth),
+                33..=40 => return self.atomics(),
                 _ => {}
             },
             Taste::Apart => match self.random.below(100) {
@@ -301,6 +315,11 @@ impl Generator<'_> {
         }
         let not = if self.random.chance(50) { "!" } else { "" };
         format!("@{not}%p{} ", self.random.below(PREDICATES))
+    }
+
+    /// A guard, or none.
+    pub(super) fn some(&mut self) -> String {
+        if self.random.chance(50) { format!("@%p{} ", self.random.below(PREDICATES)) } else { String::new() }
     }
 
     pub(super) fn lane(&mut self) {
@@ -461,7 +480,11 @@ impl Generator<'_> {
 
     /// A loop of so many turns that code gives way in it, with little inside.
     fn long_loop(&mut self) {
-        if self.counters > 0 || self.function || !std::mem::replace(&mut self.long, false) {
+        if self.counters > 0
+            || self.function
+            || self.warps() > 24
+            || !std::mem::replace(&mut self.long, false)
+        {
             return self.lane();
         }
         let turns = match self.random.below(12) {
@@ -617,7 +640,7 @@ impl Generator<'_> {
             set("loc", &format!("mov.u32 %ta, 0x01020304;\n{stores}")),
             set("%gloc", "mov.u64 %gloc, loc;\ncvta.local.u64 %gloc, %gloc;"),
         ];
-        items.extend(self.first_values());
+        items.extend(self.first_values(false));
         // The argument, whatever its first value was.
         items.push(set("%r0", "ld.param.b32 %r0, [a];"));
         self.begin(items, body);

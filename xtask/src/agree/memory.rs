@@ -30,8 +30,7 @@ struct Place {
 
 impl Generator<'_> {
     pub(super) fn memory(&mut self) {
-        let most = if self.taste == Taste::Team { 16 } else { 20 };
-        match self.random.below(most) {
+        match self.random.below(20) {
             0..=8 => self.access(Op::Ld),
             9..=14 => self.access(Op::St),
             15 => self.access(Op::LdNc),
@@ -42,6 +41,15 @@ impl Generator<'_> {
                 let fence = self.random.pick(&["membar.cta", "membar.gl", "prefetch.global.L1 [%inp]"]);
                 self.line(format!("{fence};"));
             }
+        }
+    }
+
+    /// Of several warps' lanes, often of some only.
+    pub(super) fn atomics(&mut self) {
+        match self.random.below(3) {
+            0 => self.combine(),
+            1 => self.warp_atomic(),
+            _ => self.own_atomic(),
         }
     }
 
@@ -211,8 +219,13 @@ impl Generator<'_> {
                 };
                 // Known when the code is made, or the same in all threads at least.
                 let known = self.random.pick(&["mov.u32 %n0, %ntid.x;", "and.b32 %n0, %u0, 31;"]);
+                // By columns only where the last of them lies within the input.
+                let sum = match self.random.below(3) {
+                    0 if self.block[0] <= 64 => format!("%t0, {step}, %t1"),
+                    _ => format!("%t1, {step}, %t0"),
+                };
                 format!(
-                    "{known}\nmov.u32 %t0, %tid.x;\nmov.u32 %t1, %tid.y;\nmad.lo.u32 %ta, %t1, {step}, %t0;\n\
+                    "{known}\nmov.u32 %t0, %tid.x;\nmov.u32 %t1, %tid.y;\nmad.lo.u32 %ta, {sum};\n\
                      mul.wide.u32 %da, %ta, {bytes};\nadd.s64 %da, %inp, %da;\n"
                 )
             }
@@ -267,6 +280,8 @@ impl Generator<'_> {
         let guard = self.guard();
         let region = 64 * index as u32;
         let shared = self.random.chance(50);
+        // Guards are few elsewhere.
+        let guard = if guard.is_empty() && self.taste == Taste::Team { self.some() } else { guard };
         self.combined |= shared;
         let lane = register(&mut self.random, 32);
         let spread = if self.random.chance(40) { 0 } else { mask(64, bits / 8) };
@@ -318,7 +333,7 @@ impl Generator<'_> {
                 continue;
             }
             let bits = ty.bits();
-            let guard = self.guard();
+            let guard = if self.taste == Taste::Team { self.some() } else { self.guard() };
             let mut operands: Vec<String> = Vec::new();
             for operand in &spelled.row.form().operands {
                 operands.push(match (operand.dir, operand.name) {

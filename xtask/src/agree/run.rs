@@ -27,8 +27,8 @@ pub(crate) const WARP: u32 = 128;
 pub(crate) const CELL: u32 = 128;
 /// Lines from which on a program is large.
 const LARGE: usize = 80;
-/// Instructions that a warp may execute in the interpreter, for programs that the reducer made endless.
-const MOST_STEPS: u64 = 400_000;
+/// Instructions that the warps of a grid may execute in the interpreter, for programs that the reducer made endless.
+const MOST_STEPS: u64 = 1_000_000;
 /// The same in native code, of every eighth program: then each warp runs by itself, until that many are left, and no CTA as a whole.
 const MOST_NATIVE_STEPS: u64 = 1 << 28;
 /// What a program may take in native code.
