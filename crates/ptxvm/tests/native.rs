@@ -648,3 +648,56 @@ fn records_of_each_lane_are_read_and_written_as_if_word_by_word() {
         let _same_everywhere = case.agree();
     }
 }
+
+#[test]
+fn rows_that_overlap_are_read_as_if_one_by_one() {
+    let load = |reg: u32, at: i32| format!("ld.global.u32 %r{reg}, [%rd5+{at}];");
+    let sum = |regs: std::ops::Range<u32>| -> String {
+        regs.map(|reg| format!("mad.lo.u32 %r9, %r9, 5, %r{reg};")).collect()
+    };
+    let start = "mov.u32 %r9, 1; add.u64 %rd5, %rd5, 400;";
+    let all = |offsets: &[i32]| -> String { (10..).zip(offsets).map(|(reg, at)| load(reg, *at)).collect() };
+    let mut bodies = Vec::new();
+    for offsets in [
+        vec![0, 4],
+        vec![-4, 0, 4],
+        vec![8, 4, 0, -4, -8],
+        vec![-64, 0, 64],
+        vec![0, 60, 64, 68, 132],
+        vec![-400, -396, 4, 4, 8, 200],
+    ] {
+        let end = 10 + offsets.len() as u32;
+        bodies.push(format!("{start} {} {} st.global.u32 [%rd7], %r9; ret;", all(&offsets), sum(10..end)));
+        // In lanes that run alone, and in a loop.
+        bodies.push(format!("{start} and.b32 %r7, %r2, 5; setp.eq.u32 %p1, %r7, 4; @%p1 bra X; {} {} st.global.u32 [%rd7], %r9; X: ret;", all(&offsets), sum(10..end)));
+        bodies.push(format!("{start} mov.u32 %r7, 0; L: {} {} add.u64 %rd5, %rd5, 4; add.u32 %r7, %r7, 1; setp.lt.u32 %p1, %r7, 5; @%p1 bra L; \
+                             st.global.u32 [%rd7], %r9; ret;", all(&offsets), sum(10..end)));
+    }
+    // Stores in between, to the same rows; numbers that are extended; shared memory.
+    bodies.push(format!(
+        "{start} {} add.u32 %r20, %r10, 3; st.global.u32 [%rd5], %r20; {} {} st.global.u32 [%rd7], %r9; ret;",
+        load(10, 0),
+        load(11, 0),
+        sum(10..12)
+    ));
+    bodies.push(format!("{start} ld.global.s32 %rd10, [%rd5]; ld.global.u32 %rd11, [%rd5+4]; ld.global.s32 %rd12, [%rd5+8]; add.u64 %rd10, %rd10, %rd11; \
+                         xor.b64 %rd10, %rd10, %rd12; shr.u64 %rd10, %rd10, 7; cvt.u32.u64 %r9, %rd10; st.global.u32 [%rd7], %r9; ret;"));
+    bodies.push(format!("{start} {} mov.u64 %rd11, shared; mul.wide.u32 %rd12, %r2, 4; add.u64 %rd11, %rd11, %rd12; st.shared.u32 [%rd11], %r10; bar.sync 0; \
+                         ld.shared.u32 %r11, [%rd11]; ld.shared.u32 %r12, [%rd11+4]; ld.shared.u32 %r13, [%rd11+8]; {} st.global.u32 [%rd7], %r9; ret;", load(10, 0), sum(10..14)));
+    for body in &bodies {
+        let buffer = |seed: u32, words: u32| -> Vec<u32> {
+            (0..words).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b9)).collect()
+        };
+        // Of a block of two dimensions, too; racing warps one after another.
+        for (block, team) in [([64, 1, 1], None), ([32, 2, 1], Some(2)), ([64, 1, 1], Some(1))] {
+            if team != Some(1) && body.contains("st.global.u32 [%rd5]") {
+                continue;
+            }
+            let case = Case { buffers: [buffer(1, 400), vec![0], buffer(3, 400)], block, team, ..case(body) };
+            case.agree().unwrap();
+        }
+        // The last elements are not there.
+        let case = Case { buffers: [buffer(1, 140), vec![0], buffer(3, 400)], grid: 1, ..case(body) };
+        let _same_everywhere = case.agree();
+    }
+}

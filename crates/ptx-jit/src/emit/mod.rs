@@ -436,13 +436,11 @@ impl Emit<'_> {
             }
         }
         let mut foreseen = self.ahead(node);
-        let pieces = self.find_pieces(node, &mut foreseen);
+        let mut pieces = self.find_pieces(node, &mut foreseen);
         let mut piece = 0;
         self.heavy.set(0);
         for (at, op) in node.ops.iter().enumerate() {
-            for record in pieces.get(&at).into_iter().flatten() {
-                self.piece(node, record);
-            }
+            self.pieces_at(node, &mut pieces, at);
             if !foreseen.is_done(at) {
                 self.foreseen = foreseen.fits(at);
                 self.op(op);

@@ -1,17 +1,21 @@
-//! Records: what each lane accesses one behind another, and far from what its neighbours do. Arrays of structures, messages of some words, points
-//! of several coordinates.
+//! Accesses of a straight piece of code that lie close together and are carried out together.
 //!
-//! One access of the program takes one word of each record, which costs an access for each lane. So accesses of a straight piece that make up
-//! pieces of records are carried out together: a lane's piece as one access, sorted out in registers.
+//! **Records**: what each lane accesses one behind another, and far from what its neighbours do. Arrays of structures, messages of some words,
+//! points of several coordinates. One access of the program takes one word of each record, which costs an access for each lane. So a
+//! lane's piece of its record is one access, sorted out in registers.
+//!
+//! **Overlaps**: rows that begin a few elements one behind another, as the neighbours of points of a grid or picture. Hardly any of them begins
+//! where a line of the cache does, so that each costs two accesses. So the vectors that cover all rows are loaded once, and each row is taken from two
+//! of them.
 //!
 //! Invariants: only accesses that were checked before the piece began, by all lanes, with nothing between them that could see the
-//! difference; records of two lanes that are written do not overlap.
+//! difference; records of two lanes that are written do not overlap; rows' vectors cover nothing that lies beyond the first and the last row.
 
 use super::Emit;
 use super::ahead::Foreseen;
 use super::memory::{Access, Addresses};
 use super::{Name, Origin, Rep};
-use crate::llvm::Value;
+use crate::llvm::{Cpu, Value};
 use crate::plan::{Class, Node, Op, OpKind, Pattern};
 use ptx::ir::{Addr, Base, Inst, Src};
 use ptx::isa::{Op as O, Sem, Space};
@@ -32,21 +36,48 @@ struct Family {
     members: Vec<Member>,
 }
 
-/// Accesses that are carried out together: elements one behind another, a power of two of them.
-#[derive(Clone)]
-pub(super) struct Piece {
+/// Accesses that are carried out together, the lowest first.
+struct Piece {
     name: Name,
     access: Access,
+    /// Of records: a power of two of them, one element behind the other.
     members: Vec<Member>,
+    /// Whether these are rows that overlap, which are loaded.
+    rows: bool,
 }
 
-/// The pieces of a node, by the number of the access where they are carried out.
-pub(super) type Pieces = HashMap<usize, Vec<Piece>>;
+/// The pieces of a node.
+#[derive(Default)]
+pub(super) struct Pieces {
+    pieces: Vec<Piece>,
+    /// By the number of an access: what of which pieces is to be done there.
+    places: HashMap<usize, Vec<(usize, Part)>>,
+    /// By piece of rows: the vectors, by run of chunks.
+    vectors: HashMap<usize, Vec<Covered>>,
+}
 
-impl Emit<'_> {
+/// What of a piece is done at a place.
+#[derive(Clone, Copy)]
+enum Part {
+    /// All of a record, or the vectors of rows.
+    All,
+    /// One row, by its number.
+    Row(usize),
+}
+
+/// Chunks whose lanes lie one behind the other, and the vectors that cover what rows they load.
+struct Covered {
+    chunks: u32,
+    vectors: Vec<Value>,
+}
+
+/// The fewest rows that are worth it. Chosen: two rows of two chunks are four loads, or three and two shuffles.
+const ROWS: usize = 2;
+
+impl<'a> Emit<'a> {
     /// Finds the pieces of a node; what is dealt with by others is done.
     pub(super) fn find_pieces(&mut self, node: &Node, foreseen: &mut Foreseen) -> Pieces {
-        let mut pieces = Pieces::new();
+        let mut pieces = Pieces::default();
         if !node.full || self.job.program.address_size != ptx::check::module::AddressSize::Bits64 {
             return pieces;
         }
@@ -99,13 +130,18 @@ impl Emit<'_> {
         ended.append(&mut stores);
         for family in ended {
             for piece in self.pieces_of(family) {
-                let numbers = piece.members.iter().map(|member| member.at);
-                let place = if piece.access.write { numbers.max() } else { numbers.min() };
-                let Some(place) = place else { continue };
-                for member in &piece.members {
+                let number = pieces.pieces.len();
+                let places = piece.members.iter().map(|member| member.at);
+                let all = if piece.access.write { places.max() } else { places.min() };
+                let mut put = |at: usize, part| pieces.places.entry(at).or_default().push((number, part));
+                put(all.unwrap_or(0), Part::All);
+                for (row, member) in piece.members.iter().enumerate() {
                     foreseen.leave_out(member.at);
+                    if piece.rows {
+                        put(member.at, Part::Row(row));
+                    }
                 }
-                pieces.entry(place).or_default().push(piece);
+                pieces.pieces.push(piece);
             }
         }
         pieces
@@ -130,15 +166,25 @@ impl Emit<'_> {
             && matches!(access.bits, 32 | 64)
             && matches!(access.space, Space::Global | Space::Shared | Space::Generic)
             && op.defs.len() == usize::from(!write);
-        (plain && pattern.rows.is_empty() && self.is_apart(pattern, access)).then_some((access, *offset))
+        let far = || pattern.rows.is_empty() && self.is_apart(pattern, access);
+        (plain && (self.is_row(pattern, access) || far())).then_some((access, *offset))
+    }
+
+    /// Whether every chunk's lanes lie one behind another, and their vectors are as long as a line of the cache.
+    fn is_row(&self, pattern: &Pattern, access: Access) -> bool {
+        self.env.cpu == Cpu::Avx512
+            && access.bits == 32
+            && !access.write
+            && (0..self.chunks()).all(|c| is_run(&self.relative(pattern, c), access))
     }
 
     /// Whether every chunk's lanes are too far from each other for anything better.
     fn is_apart(&self, pattern: &Pattern, access: Access) -> bool {
         let near = (0..self.chunks()).any(|c| {
             let lanes = self.relative(pattern, c);
-            let row = lanes.iter().enumerate().all(|(at, lane)| *lane == (at as u32 * access.bytes()) as i32);
-            row || lanes.iter().all(|lane| *lane == 0) || self.cluster(&lanes, access, true).is_some()
+            is_run(&lanes, access)
+                || lanes.iter().all(|lane| *lane == 0)
+                || self.cluster(&lanes, access, true).is_some()
         });
         !near && self.tiles(pattern, access, true).is_empty()
     }
@@ -152,6 +198,9 @@ impl Emit<'_> {
         let (Some(first), Some(last)) = (family.members.first(), family.members.last()) else {
             return Vec::new();
         };
+        if self.pattern(family.name).is_some_and(|pattern| self.is_row(&pattern, family.access)) {
+            return self.rows_of(family);
+        }
         let span = last.offset - first.offset + bytes;
         if family.access.write && !self.is_disjoint(family.name, span) {
             return Vec::new();
@@ -164,7 +213,25 @@ impl Emit<'_> {
             let count = 1 << run.min(self.width as usize).ilog2();
             let (members, others) = rest.split_at(count);
             if count > 1 {
-                pieces.push(Piece { name: family.name, access: family.access, members: members.to_vec() });
+                let members = members.to_vec();
+                pieces.push(Piece { name: family.name, access: family.access, members, rows: false });
+            }
+            rest = others;
+        }
+        pieces
+    }
+
+    /// The rows of a family that lie within a vector from the first.
+    fn rows_of(&self, family: Family) -> Vec<Piece> {
+        let reach = i64::from(self.width * family.access.bytes());
+        let mut pieces = Vec::new();
+        let mut rest = family.members.as_slice();
+        while let Some(first) = rest.first() {
+            let near = rest.iter().take_while(|member| member.offset - first.offset <= reach).count();
+            let (members, others) = rest.split_at(near);
+            if near >= ROWS {
+                let members = members.to_vec();
+                pieces.push(Piece { name: family.name, access: family.access, members, rows: true });
             }
             rest = others;
         }
@@ -184,15 +251,116 @@ impl Emit<'_> {
         sorted.windows(2).all(|pair| pair[1] - pair[0] >= span)
     }
 
-    /// Carries out what belongs to a piece.
-    pub(super) fn piece(&mut self, node: &Node, piece: &Piece) {
+    /// Carries out what is to be done at the place of an access.
+    pub(super) fn pieces_at(&mut self, node: &Node, pieces: &mut Pieces, at: usize) {
+        for (number, part) in pieces.places.remove(&at).into_iter().flatten() {
+            let piece = &pieces.pieces[number];
+            match part {
+                Part::All if piece.rows => {
+                    let vectors = self.cover(node, piece);
+                    pieces.vectors.insert(number, vectors);
+                }
+                Part::All => self.record(node, piece),
+                Part::Row(row) => self.row(node, piece, row, &pieces.vectors[&number]),
+            }
+        }
+    }
+
+    /// The places of the first member of a piece.
+    fn places_of(&mut self, piece: &Piece) -> (Vec<Value>, Pattern) {
         let mut access = piece.access;
+        let addresses = self.addresses_from(piece.name, piece.members[0].offset, &mut access);
+        match addresses.and_then(|addresses| self.placed(access, &addresses)) {
+            Some(Addresses::Pattern(bases, pattern)) => (bases, pattern),
+            Some(Addresses::Rows(rows, pattern)) => match self.unrolled(rows, &pattern) {
+                Addresses::Pattern(bases, pattern) => (bases, pattern),
+                _ => unreachable!("ptxvm bug: rows have a base for each chunk"),
+            },
+            _ => unreachable!("ptxvm bug: a piece without a pattern"),
+        }
+    }
+
+    /// Loads the vectors that cover the rows of a piece.
+    fn cover(&mut self, node: &Node, piece: &Piece) -> Vec<Covered> {
+        let (bases, pattern) = self.places_of(piece);
+        self.ask_for_rows(node, piece, &bases, &pattern);
+        let bytes = piece.access.bytes() as i32;
+        let span = self.width as i32 * bytes;
+        let more = (piece.members[piece.members.len() - 1].offset - piece.members[0].offset) as i32 / bytes;
+        let first = |c: u32| pattern.lanes[(c * self.width) as usize];
+        let mut covered = Vec::new();
+        let mut c = 0;
+        while c < self.chunks() {
+            let mut chunks = 1;
+            while !pattern.by_chunk
+                && c + chunks < self.chunks()
+                && first(c + chunks) == first(c) + chunks as i32 * span
+            {
+                chunks += 1;
+            }
+            let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
+            let ty = self.b.vec(self.int(piece.access.bits), self.width);
+            let at = |emit: &Self, number: u32| {
+                let far = first(c) + number as i32 * span;
+                emit.b.int_to_ptr(emit.b.add(base, emit.c64(i64::from(far) as u64)))
+            };
+            let mut vectors: Vec<Value> =
+                (0..chunks).map(|number| self.b.load(ty, at(self, number), bytes as u32)).collect();
+            let ends: Vec<u64> = (0..self.width).map(|lane| u64::from((lane as i32) < more)).collect();
+            let ends = self.b.const_ints(self.int(1), &ends);
+            vectors.push(self.masked_load(at(self, chunks), bytes as u32, ends, self.b.zero(ty)));
+            covered.push(Covered { chunks, vectors });
+            c += chunks;
+        }
+        covered
+    }
+
+    /// Fetches what single loads of the rows would have fetched.
+    fn ask_for_rows(&mut self, node: &Node, piece: &Piece, bases: &[Value], pattern: &Pattern) {
         let first = piece.members[0].offset;
-        let addresses = self.addresses_from(piece.name, first, &mut access);
-        let places = addresses.and_then(|addresses| self.placed(access, &addresses));
-        let Some(Addresses::Pattern(bases, pattern)) = places else {
-            unreachable!("ptxvm bug: a record without a pattern")
-        };
+        for member in &piece.members {
+            let op = &node.ops[member.at];
+            let Some(inst) = self.inst_of(op) else { continue };
+            self.fetches = self.stride(inst, op, piece.access);
+            for c in 0..self.chunks() {
+                let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
+                let far = i64::from(pattern.lanes[(c * self.width) as usize]) + member.offset - first;
+                self.fetch(self.b.add(base, self.c64(far as u64)), c, piece.access);
+            }
+        }
+        let op = &node.ops[piece.members[0].at];
+        self.ask_early(piece.access, &Addresses::Pattern(bases.to_vec(), pattern.clone()), op);
+    }
+
+    /// A row of the vectors that cover it.
+    fn row(&mut self, node: &Node, piece: &Piece, row: usize, covered: &[Covered]) {
+        let member = piece.members[row];
+        let far = (member.offset - piece.members[0].offset) as i32 / piece.access.bytes() as i32;
+        let indices: Vec<i32> = (far..far + self.width as i32).collect();
+        let op = &node.ops[member.at];
+        let mut chunks = Vec::new();
+        for Covered { chunks: count, vectors } in covered {
+            for pair in vectors.windows(2).take(*count as usize) {
+                let own = match far {
+                    0 => pair[0],
+                    _ => self.b.shuffle(pair[0], pair[1], &indices),
+                };
+                chunks.push(self.extended(own, piece.access, op));
+            }
+        }
+        self.reps[op.defs[0].0 as usize] = Some(Rep::Chunks(chunks));
+    }
+
+    /// An element of memory as what an access makes of it.
+    fn extended(&self, value: Value, access: Access, op: &Op) -> Value {
+        let signed = self.inst_of(op).is_some_and(|inst| inst.mods.ty().is_signed());
+        self.extend(value, Access { signed, ..access }, op.defs[0])
+    }
+
+    /// Carries out the accesses of a record.
+    fn record(&mut self, node: &Node, piece: &Piece) {
+        let access = piece.access;
+        let (bases, pattern) = self.places_of(piece);
         let mut loaded: Vec<Vec<Value>> = vec![Vec::new(); piece.members.len()];
         for c in 0..self.chunks() {
             let own = pattern.lanes[(c * self.width) as usize];
@@ -207,9 +375,7 @@ impl Emit<'_> {
             }
             let vectors = self.load_rows(base, &rows, piece.members.len(), access.bits);
             for ((chunks, vector), member) in loaded.iter_mut().zip(vectors).zip(&piece.members) {
-                let op = &node.ops[member.at];
-                let signed = self.inst_of(op).is_some_and(|inst| inst.mods.ty().is_signed());
-                chunks.push(self.extend(vector, Access { signed, ..access }, op.defs[0]));
+                chunks.push(self.extended(vector, access, &node.ops[member.at]));
             }
         }
         if !access.write {
@@ -220,7 +386,7 @@ impl Emit<'_> {
         }
     }
 
-    fn inst_of(&self, op: &Op) -> Option<&Inst> {
+    fn inst_of(&self, op: &Op) -> Option<&'a Inst> {
         match op.kind {
             OpKind::Inst(site) => site.inst(self.job.function),
             _ => None,
@@ -234,6 +400,11 @@ impl Emit<'_> {
         let values = self.values(inst, op, c, 2).expect("ptxvm bug: a store has a value");
         self.narrow(values[0], access)
     }
+}
+
+/// Whether lanes lie one behind another.
+fn is_run(lanes: &[i32], access: Access) -> bool {
+    lanes.iter().enumerate().all(|(at, lane)| *lane == (at as u32 * access.bytes()) as i32)
 }
 
 /// Puts an access to those of the same register.
