@@ -97,7 +97,8 @@ impl Generator<'_> {
         let p = self.random.below(PREDICATES);
         match self.random.below(11) {
             0 => self.line(format!("{bar}.sync {id};")),
-            1 => self.line(format!(
+            // Counts who has gone too.
+            1 if !self.may_exit() => self.line(format!(
                 "add.u32 %ta, %all, 31;\nand.b32 %ta, %ta, 0xffffffe0;\n{bar}.sync {id}, %ta;"
             )),
             2 => {
