@@ -734,7 +734,7 @@ impl Emit<'_> {
 
     /// Whether the operation runs in all 32 lanes.
     pub(super) fn whole(&self, op: &Op) -> bool {
-        self.full && self.scalar(op.uses[0]).is_constant()
+        self.full && self.scalar(op.uses[0]) == self.all_lanes()
     }
 
     /// Where an access of that many bytes may begin: the first address, and how many there are.
