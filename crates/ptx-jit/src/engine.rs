@@ -562,17 +562,20 @@ extern "C" fn step(user: *mut c_void, block: u32, index: u32, mask: u32) -> u32 
     })
 }
 
-/// Begins with the next CTA of those that were handed over, if there is one and the turns are not used up.
+/// Begins with the next CTA of those that were handed over, if there is one and enough turns are left.
 extern "C" fn follow(user: *mut c_void) -> u32 {
     // SAFETY: as in `step`.
     let user = unsafe { &mut *user.cast::<User<'_, '_>>() };
     let User::Cta(call, frame) = user else { return 0 };
     // SAFETY: as in `step`; nothing else of the host refers to it while native code runs.
     let frame = unsafe { &mut **frame };
+    // One that took as long as the last has to come to its end: where turns are used up in the middle, lanes that have parted need frames.
+    let used = call.turns - frame.turns;
     frame.turns -= i64::from(frame.price);
-    if frame.turns <= 0 || !call.follow() {
+    if frame.turns <= used.saturating_mul(2) || !call.follow() {
         return 0;
     }
+    call.turns = frame.turns;
     frame.ctaid = call.ctaid;
     (frame.warp[0], frame.exited, frame.waiting) = (0, 0, 0);
     1
