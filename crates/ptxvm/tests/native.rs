@@ -701,3 +701,46 @@ fn rows_that_overlap_are_read_as_if_one_by_one() {
         let _same_everywhere = case.agree();
     }
 }
+
+#[test]
+fn values_come_through_barriers_changed_or_not() {
+    // `%r6` counts turns, `%r7` to `%r12` live across them, `%p9` varies, `%rd13` is the thread's own place in shared memory.
+    let head = "ld.global.u32 %r7, [%rd5]; ld.global.u32 %r8, [%rd6]; mov.u32 %r9, %r2; mov.u32 %r10, %r7; mov.u32 %r11, %r1; mov.u32 %r12, 5; \
+                mov.u32 %r6, 0; and.b32 %r13, %r7, 4; setp.ne.u32 %p9, %r13, 0; mov.u64 %rd12, shared; mul.wide.u32 %rd13, %r2, 4; \
+                add.u64 %rd13, %rd12, %rd13;";
+    let loops = [
+        // Two that change places.
+        "L: mov.u32 %r13, %r7; mov.u32 %r7, %r8; mov.u32 %r8, %r13; bar.sync 0; add.u32 %r7, %r7, %r12;",
+        // One that is set back to what it was.
+        "L: mov.u32 %r13, %r7; add.u32 %r7, %r7, %r9; st.shared.u32 [%rd13], %r7; bar.sync 0; ld.shared.u32 %r14, [%rd13]; add.u32 %r8, %r8, %r14; \
+         and.b32 %r15, %r6, 1; setp.eq.u32 %p1, %r15, 0; @%p1 mov.u32 %r7, %r10; bar.sync 0;",
+        // Unchanged at one barrier, changed before the other.
+        "L: bar.sync 0; mad.lo.u32 %r7, %r7, 3, %r9; add.u32 %r11, %r11, 7; bar.sync 0; mov.u32 %r10, %r7;",
+        // A loop between barriers.
+        "L: mov.u32 %r13, 0; M: add.u32 %r7, %r7, %r8; add.u32 %r13, %r13, 1; setp.lt.u32 %p1, %r13, 3; @%p1 bra M; bar.sync 0; xor.b32 %r8, %r8, %r7;",
+        // Lanes apart.
+        "L: @%p9 bra X; add.u32 %r7, %r7, %r12; bra Y; X: mov.u32 %r8, %r10; Y: bar.sync 0; @%p9 add.u32 %r10, %r10, 1;",
+        // Another loop goes on with what the first has left.
+        "L: add.u32 %r7, %r7, %r6; bar.sync 0; setp.lt.u32 %p1, %r6, 2; add.u32 %r12, %r12, 2; @%p1 bra N; \
+         mov.u32 %r13, %r8; mov.u32 %r8, %r9; bar.sync 0; mov.u32 %r9, %r13; N:",
+        // Some leave.
+        "L: add.u32 %r8, %r8, %r7; setp.eq.u32 %p1, %r6, 2; and.pred %p1, %p1, %p9; @%p1 bra E; bar.sync 0; add.u32 %r9, %r9, 3;",
+        // What is the same for all, or counts lanes.
+        "L: add.u32 %r11, %r11, %r12; mad.lo.u32 %r9, %r6, 4, %r2; bar.sync 0; add.u32 %r9, %r9, %r11; setp.gt.u32 %p1, %r11, 120; @%p1 mov.u32 %r12, 1;",
+        // A place that is taken while a copy of what was there lives on.
+        "mov.u32 %r13, %r7; L: mov.u32 %r14, %r13; mov.u32 %r13, %r8; bar.sync 0; add.u32 %r8, %r8, %r14; mov.u32 %r13, %r14; bar.sync 0; \
+         add.u32 %r7, %r7, %r13; not.b32 %r13, %r13;",
+    ];
+    for body in loops {
+        for block in [[64, 1, 1], [96, 1, 1], [40, 1, 1], [32, 8, 1]] {
+            for team in [None, Some(1), Some(2), Some(4)] {
+                let body = format!(
+                    "{head} {body} add.u32 %r6, %r6, 1; setp.lt.u32 %p2, %r6, 5; @%p2 bra L; \
+                     E: mad.lo.u32 %r7, %r7, 31, %r8; mad.lo.u32 %r7, %r7, 31, %r9; mad.lo.u32 %r7, %r7, 31, %r10; mad.lo.u32 %r7, %r7, 31, %r11; \
+                     mad.lo.u32 %r7, %r7, 31, %r12; st.global.u32 [%rd7], %r7; ret;"
+                );
+                (Case { block, team, grid: 1, ..case(&body) }).agree().unwrap();
+            }
+        }
+    }
+}

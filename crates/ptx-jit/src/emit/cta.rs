@@ -7,7 +7,6 @@
 //! Invariants: each warp's [`Slot`] says where it is; whatever else makes a warp stop leaves native code, with that warp's registers in the
 //! frame and those of the others as their slots say. What the host needs to make warp frames of it is in [`CtaCode`].
 
-use super::hand::Room;
 use super::{Emit, Rep};
 use crate::frame::{Frame, Reason, code};
 use crate::llvm::{Block, IntPred, Likely, Value};
@@ -29,21 +28,17 @@ impl Emit<'_> {
     /// Where each barrier's values are kept.
     pub(super) fn lay_out(&mut self) {
         let plan = self.job.plan;
-        let mut most = 0;
-        let mut barriers = Vec::new();
-        for resume in &plan.resumes {
-            let team = self.job.shape.team;
-            let mut room = Room::of(team);
-            if team > 1 {
-                // Which lanes have not exited.
-                room.place(4, team);
-            }
-            let kept =
-                resume.kept.iter().map(|(reg, name)| room.keep(*reg, self.held(*reg, *name))).collect();
-            most = most.max(room.bytes());
-            barriers.push(Behind { block: resume.block, id: resume.id, kept });
-        }
-        self.out.cta = CtaCode { bytes: most.next_multiple_of(64), barriers };
+        let team = self.job.shape.team;
+        // A team keeps which lanes have not exited.
+        let homes = self.find_homes(if team > 1 { 4 * team } else { 0 });
+        let barriers = plan.resumes.iter().enumerate().map(|(at, resume)| Behind {
+            block: resume.block,
+            id: resume.id,
+            kept: homes.of(at),
+        });
+        let bytes = homes.bytes().max(if team > 1 && !plan.resumes.is_empty() { 4 * team } else { 0 });
+        self.out.cta = CtaCode { bytes: bytes.next_multiple_of(64), barriers: barriers.collect() };
+        self.homes = homes;
     }
 
     /// How a warp is made to begin, or to go on: numbers behind those of the blocks.
@@ -230,20 +225,37 @@ impl Emit<'_> {
 
     /// Stores what is kept where a warp or a team waits.
     pub(super) fn keep_all(&mut self, index: u32, live: Value) {
-        let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8);
+        let place = self.kept_place();
         if self.job.shape.team > 1 {
             self.b.store(live, place, 4);
         }
         let resume = &self.job.plan.resumes[index as usize];
         let kept = self.out.cta.barriers[index as usize].kept.clone();
-        for (kept, (_, name)) in kept.iter().zip(&resume.kept) {
-            self.pack(kept, *name, self.b.offset(place, u64::from(kept.offset)));
+        for (at, (kept, (_, name))) in kept.iter().zip(&resume.kept).enumerate() {
+            if !self.homes.is_there(self.node, index, at, *name) {
+                self.pack(kept, *name, self.b.offset(place, u64::from(kept.offset)));
+            }
         }
+    }
+
+    /// Where the running warp or team keeps its values.
+    pub(super) fn kept_place(&self) -> Value {
+        self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8)
+    }
+
+    /// Begins what is done only where a whole CTA runs; `None` if that never does. Gives where to go on.
+    pub(super) fn if_whole(&self) -> Option<Block> {
+        let shared = self.shared_cta?;
+        let (then, on) =
+            (self.b.append_block(self.function, "entered"), self.b.append_block(self.function, "on"));
+        self.b.cond_br(shared.whole, then, on, Likely::Unknown);
+        self.b.position_at_end(then);
+        Some(on)
     }
 
     /// Loads what was kept of a register.
     pub(super) fn restore(&mut self, index: u32, reg: Reg, name: Name) -> Rep {
-        let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8);
+        let place = self.kept_place();
         let kept = self.out.cta.barriers[index as usize].kept.iter().find(|kept| kept.reg == reg).cloned();
         let kept = kept.expect("ptxvm bug: a register is restored that was not kept");
         self.unpack(&kept, name, place)

@@ -52,20 +52,30 @@ impl Room {
 
     /// For a register.
     pub(super) fn keep(&mut self, reg: Reg, held: Held) -> Kept {
-        let count = match &held {
-            Held::Constant(_) => 0,
-            Held::Same => 1,
-            Held::Rows { .. } => 2,
-            Held::Mask => 1 + self.more,
-            Held::Pattern { each, .. } => LANES * (1 + self.more) / each,
-            Held::Each => LANES * (1 + self.more),
-        };
-        Kept { reg, offset: self.place(bytes_of(reg.class), count), held }
+        let offset = self.place(bytes_of(reg.class), words(&held, self.more + 1));
+        Kept { reg, offset, held }
+    }
+
+    /// What a register of so many warps takes.
+    pub(super) fn bytes_of(kept: &Kept, warps: u32) -> u32 {
+        bytes_of(kept.reg.class) * words(&kept.held, warps)
     }
 
     /// What all take, in whole lines.
     pub(super) fn bytes(&self) -> u32 {
         self.end.next_multiple_of(Line::BYTES as u32)
+    }
+}
+
+/// How many values are kept of a register of so many warps.
+fn words(held: &Held, warps: u32) -> u32 {
+    match held {
+        Held::Constant(_) => 0,
+        Held::Same => 1,
+        Held::Rows { .. } => 2,
+        Held::Mask => warps,
+        Held::Pattern { each, .. } => LANES * warps / each,
+        Held::Each => LANES * warps,
     }
 }
 

@@ -15,6 +15,7 @@ mod exit;
 mod fallback;
 pub(crate) mod hand;
 mod inst;
+mod kept;
 mod masked;
 pub(crate) mod memory;
 mod nan;
@@ -192,6 +193,7 @@ struct Emit<'a> {
     /// The node that is emitted.
     node: Option<NodeId>,
     known: hand::Known,
+    homes: kept::Homes,
     /// Where nothing was to be run.
     unknown: Option<Block>,
     out: Emitted,
@@ -258,6 +260,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         head,
         node: None,
         known: hand::Known::default(),
+        homes: kept::Homes::default(),
         unknown: None,
         out: Emitted::default(),
         b,
@@ -532,11 +535,20 @@ impl Emit<'_> {
             return self.b.br(self.at(to));
         }
         // The same successor twice has two edges of one block.
+        let mut detours: Vec<(NodeId, Block)> = Vec::new();
         for to in term.successors() {
-            self.hand_over(id, to);
+            if self.homes.is_entered(id, to) {
+                detours.push((to, self.b.append_block(self.function, "way")));
+            } else {
+                self.hand_over(id, to);
+            }
         }
+        let at = |emit: &Self, to: NodeId| {
+            let detour = detours.iter().find(|(node, _)| *node == to);
+            detour.map_or_else(|| emit.at(to), |(_, block)| *block)
+        };
         match term {
-            Term::Goto(to) => self.b.br(self.at(*to)),
+            Term::Goto(to) => self.b.br(at(self, *to)),
             Term::If { then, els, likely, .. } => {
                 let likely = match likely {
                     Some(true) => Likely::Yes,
@@ -544,15 +556,21 @@ impl Emit<'_> {
                     None => Likely::Unknown,
                 };
                 let condition = condition.expect("an If has a condition");
-                self.b.cond_br(condition, self.at(*then), self.at(*els), likely);
+                self.b.cond_br(condition, at(self, *then), at(self, *els), likely);
             }
             Term::Switch { value, targets, beyond } => {
                 let value = self.scalar(*value);
                 let cases: Vec<(u64, Block)> =
-                    targets.iter().enumerate().map(|(i, to)| (i as u64, self.at(*to))).collect();
-                self.b.switch(value, self.at(*beyond), &cases);
+                    targets.iter().enumerate().map(|(i, to)| (i as u64, at(self, *to))).collect();
+                self.b.switch(value, at(self, *beyond), &cases);
             }
             Term::Exit(_) => {}
+        }
+        for (to, block) in detours {
+            self.b.position_at_end(block);
+            self.enter_homes(id, to);
+            self.hand_over(id, to);
+            self.b.br(self.at(to));
         }
     }
 

@@ -1,0 +1,352 @@
+//! What stays where it is kept. What a warp restores behind one barrier and does not change lies at the next barrier where it is wanted,
+//! if a register has one place at all barriers: then it is neither stored again nor, where nothing reads it, loaded.
+//!
+//! A loop around a barrier is entered with values that nothing has kept yet. Those are stored where the loop is entered, so that in its
+//! turns they are in their places whichever way it was reached.
+//!
+//! Invariant: what is left out is a store of the very value that is there: of the same name, or of one that has it on every way. A place
+//! changes only where a turn ends, or where a loop is entered; then what shares it counts as gone.
+
+use super::Emit;
+use super::hand::Room;
+use crate::plan::{Class, Name, NodeId, OpKind, Phi, Plan};
+use ptx::ir::Reg;
+use ptx_exec::native::{Held, Kept};
+use std::collections::{HashMap, HashSet};
+
+/// Beyond so many nodes times places nothing is left out. Chosen: ordinary kernels need a hundredth.
+const MOST: usize = 1 << 18;
+/// How often places are stored where loops are entered: what one gives may be what another needs.
+const ROUNDS: usize = 3;
+
+/// What the places hold, by place: names of the very value.
+type Contents = HashMap<usize, HashSet<Name>>;
+/// What is stored on the way from one node to another.
+type Entered = HashMap<(NodeId, NodeId), Vec<(usize, Name)>>;
+
+/// Where registers are kept, and what need not be stored.
+#[derive(Default)]
+pub(super) struct Homes {
+    places: Vec<Kept>,
+    /// By place: where it ends.
+    ends: Vec<u32>,
+    /// By barrier: the place of each register.
+    at: Vec<Vec<usize>>,
+    /// By node: what is there where it ends.
+    contents: Vec<Option<Contents>>,
+    entered: Entered,
+}
+
+impl Homes {
+    /// Where the registers of a barrier are kept.
+    pub(super) fn of(&self, resume: usize) -> Vec<Kept> {
+        self.at[resume].iter().map(|place| self.places[*place].clone()).collect()
+    }
+
+    /// What all take.
+    pub(super) fn bytes(&self) -> u32 {
+        self.ends.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Whether a register of a barrier, one of those that are kept there, need not be stored in a node.
+    pub(super) fn is_there(&self, node: Option<NodeId>, resume: u32, at: usize, name: Name) -> bool {
+        let contents = node.and_then(|node| self.contents.get(node.0 as usize)?.as_ref());
+        let place = self.at[resume as usize][at];
+        contents.and_then(|contents| contents.get(&place)).is_some_and(|names| names.contains(&name))
+    }
+
+    /// Whether anything is.
+    pub(super) fn is_entered(&self, from: NodeId, to: NodeId) -> bool {
+        self.entered.contains_key(&(from, to))
+    }
+
+    /// What is stored on the way from one node to another.
+    pub(super) fn entered(&self, from: NodeId, to: NodeId) -> Vec<(Kept, Name)> {
+        let stored = self.entered.get(&(from, to)).into_iter().flatten();
+        stored.map(|(place, name)| (self.places[*place].clone(), *name)).collect()
+    }
+
+    fn overlap(&self, a: usize, b: usize) -> bool {
+        self.places[a].offset < self.ends[b] && self.places[b].offset < self.ends[a]
+    }
+
+    /// Gives each register one place for all barriers where it is kept in one shape.
+    fn place_all(&mut self, start: u32, warps: u32) {
+        let mut barriers = vec![Vec::new(); self.places.len()];
+        for (resume, own) in self.at.iter().enumerate() {
+            own.iter().for_each(|place| barriers[*place].push(resume));
+        }
+        self.ends = vec![0; self.places.len()];
+        for (at, own) in barriers.iter().enumerate() {
+            let bytes = Room::bytes_of(&self.places[at], warps);
+            if bytes == 0 {
+                continue;
+            }
+            let beside = own.iter().flat_map(|resume| &self.at[*resume]);
+            let mut taken: Vec<(u32, u32)> =
+                beside.map(|other| (self.places[*other].offset, self.ends[*other])).collect();
+            taken.sort_unstable();
+            let align = bytes.next_power_of_two().min(64);
+            let mut offset = start.next_multiple_of(align);
+            for (from, to) in taken {
+                if from < offset + bytes && offset < to {
+                    offset = to.next_multiple_of(align);
+                }
+            }
+            self.places[at].offset = offset;
+            self.ends[at] = offset + bytes;
+        }
+    }
+}
+
+/// What is asked of a plan.
+struct Flow<'a> {
+    plan: &'a Plan,
+    /// Nodes that are reached, each behind those before it as far as loops allow.
+    order: Vec<NodeId>,
+    /// Nodes where a turn begins.
+    roots: HashSet<NodeId>,
+    /// By name: the node that defines it.
+    defined: HashMap<Name, NodeId>,
+    /// By node: places of what it restores.
+    restored: HashMap<NodeId, Vec<(usize, Name)>>,
+    /// By name: the places that it may be kept in, as itself or through phis.
+    wanted: HashMap<Name, Vec<usize>>,
+}
+
+impl<'a> Flow<'a> {
+    fn new(plan: &'a Plan, order: Vec<NodeId>, homes: &Homes) -> Self {
+        let entries = plan.entries.iter().map(|entry| entry.node);
+        let resumes = plan.resumes.iter().map(|resume| resume.node);
+        let roots = entries.chain(resumes).chain([plan.start]).collect();
+        let mut defined = HashMap::new();
+        let mut restored: HashMap<NodeId, Vec<(usize, Name)>> = HashMap::new();
+        let mut phis: HashMap<Name, &Phi> = HashMap::new();
+        for id in &order {
+            let node = &plan.nodes[id.0 as usize];
+            for phi in &node.phis {
+                defined.insert(phi.def, *id);
+                phis.insert(phi.def, phi);
+            }
+            for op in &node.ops {
+                defined.extend(op.defs.iter().map(|def| (*def, *id)));
+                if let OpKind::Restore(resume, reg) = op.kind {
+                    let kept = &plan.resumes[resume as usize].kept;
+                    if let Some(at) = kept.iter().position(|(have, _)| *have == reg) {
+                        let place = homes.at[resume as usize][at];
+                        restored.entry(*id).or_default().push((place, op.defs[0]));
+                    }
+                }
+            }
+        }
+        let mut wanted: HashMap<Name, Vec<usize>> = HashMap::new();
+        let kept = plan.resumes.iter().zip(&homes.at);
+        let mut left: Vec<(Name, usize)> = kept
+            .flat_map(|(resume, own)| resume.kept.iter().map(|(_, name)| *name).zip(own.iter().copied()))
+            .collect();
+        while let Some((name, place)) = left.pop() {
+            let have = wanted.entry(name).or_default();
+            if !have.contains(&place) {
+                have.push(place);
+                left.extend(phis.get(&name).into_iter().flat_map(|phi| &phi.from).map(|from| (*from, place)));
+            }
+        }
+        Self { plan, order, roots, defined, restored, wanted }
+    }
+
+    /// What is in the places at the end of each node.
+    fn contents(&self, homes: &Homes, entered: &Entered) -> Vec<Option<Contents>> {
+        let mut ends: Vec<Option<Contents>> = vec![None; self.plan.nodes.len()];
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for id in &self.order {
+                let node = &self.plan.nodes[id.0 as usize];
+                let mut here = self.roots.contains(id).then(Contents::new);
+                for (at, from) in node.preds.iter().enumerate() {
+                    let Some(before) = &ends[from.0 as usize] else { continue };
+                    let edge = self.edge(before, (*from, *id), at, homes, entered);
+                    here = Some(match here {
+                        None => edge,
+                        Some(have) => common(have, &edge),
+                    });
+                }
+                let Some(mut here) = here else { continue };
+                for (place, name) in self.restored.get(id).into_iter().flatten() {
+                    here.entry(*place).or_default().insert(*name);
+                }
+                let end = &mut ends[id.0 as usize];
+                if end.as_ref() != Some(&here) {
+                    *end = Some(here);
+                    changed = true;
+                }
+            }
+        }
+        ends
+    }
+
+    /// What is in the places where a node is entered from its predecessor of that number.
+    fn edge(
+        &self,
+        before: &Contents,
+        (from, to): (NodeId, NodeId),
+        at: usize,
+        homes: &Homes,
+        entered: &Entered,
+    ) -> Contents {
+        let phis = &self.plan.nodes[to.0 as usize].phis;
+        // What the node defines is another value each time.
+        let behind = |names: &HashSet<Name>| -> HashSet<Name> {
+            let old = names.iter().filter(|name| self.defined.get(name) != Some(&to));
+            let new = phis.iter().filter(|phi| names.contains(&phi.from[at])).map(|phi| &phi.def);
+            old.chain(new).copied().collect()
+        };
+        let mut edge: Contents = before.iter().map(|(place, names)| (*place, behind(names))).collect();
+        for (place, name) in entered.get(&(from, to)).into_iter().flatten() {
+            edge.retain(|other, _| !homes.overlap(*place, *other));
+            edge.insert(*place, behind(&HashSet::from([*name])));
+        }
+        edge.retain(|_, names| !names.is_empty());
+        edge
+    }
+
+    /// Whether a node can come after another within a turn.
+    fn follows(&self, after: NodeId, first: NodeId) -> bool {
+        let mut seen = HashSet::from([first]);
+        let mut left = vec![first];
+        while let Some(id) = left.pop() {
+            for next in self.plan.nodes[id.0 as usize].term.successors() {
+                if next == after {
+                    return true;
+                }
+                if seen.insert(next) {
+                    left.push(next);
+                }
+            }
+        }
+        false
+    }
+
+    /// Where loops are entered with what later turns have in its place: adds that it is stored there.
+    fn enter(
+        &self,
+        ends: &[Option<Contents>],
+        homes: &Homes,
+        entered: &mut Entered,
+        fits: impl Fn(usize, Name) -> bool,
+    ) -> bool {
+        let mut more = Vec::new();
+        for id in &self.order {
+            let node = &self.plan.nodes[id.0 as usize];
+            if node.preds.len() < 2 || node.phis.iter().all(|phi| !self.wanted.contains_key(&phi.def)) {
+                continue;
+            }
+            let known = node.preds.iter().enumerate().map(|(at, from)| {
+                let before = ends[from.0 as usize].as_ref()?;
+                Some(self.edge(before, (*from, *id), at, homes, entered))
+            });
+            let known: Vec<Option<Contents>> = known.collect();
+            // Nodes from which the loop is entered.
+            let outside: Vec<bool> = node
+                .preds
+                .iter()
+                .map(|from| {
+                    let all = self.plan.nodes[from.0 as usize].term.successors();
+                    let once = all.iter().filter(|to| *to == id).count() == 1;
+                    once && !self.follows(*from, *id)
+                })
+                .collect();
+            for phi in &node.phis {
+                for place in self.wanted.get(&phi.def).into_iter().flatten() {
+                    let has = |edge: &Contents| edge.get(place).is_some_and(|names| names.contains(&phi.def));
+                    let lacking: Vec<usize> = (0..known.len())
+                        .filter(|at| known[*at].as_ref().is_some_and(|edge| !has(edge)))
+                        .collect();
+                    let some = known.iter().flatten().any(has);
+                    if some && lacking.iter().all(|at| outside[*at] && fits(*place, phi.from[*at])) {
+                        more.extend(
+                            lacking.iter().map(|at| ((node.preds[*at], *id), (*place, phi.from[*at]))),
+                        );
+                    }
+                }
+            }
+        }
+        let mut any = false;
+        for (way, (place, name)) in more {
+            let stored = entered.entry(way).or_default();
+            if !stored.iter().any(|(have, _)| homes.overlap(*have, place)) {
+                stored.push((place, name));
+                any = true;
+            }
+        }
+        any
+    }
+}
+
+/// What is in the places either way.
+fn common(mut have: Contents, other: &Contents) -> Contents {
+    have.retain(|place, names| {
+        let Some(others) = other.get(place) else { return false };
+        names.retain(|name| others.contains(name));
+        !names.is_empty()
+    });
+    have
+}
+
+impl Emit<'_> {
+    /// Finds places for all that is kept, the first `start` bytes aside.
+    pub(super) fn find_homes(&mut self, start: u32) -> Homes {
+        let plan = self.job.plan;
+        let mut homes = Homes::default();
+        let mut known: HashMap<(Reg, Held), usize> = HashMap::new();
+        for resume in &plan.resumes {
+            let mut own = Vec::new();
+            for (reg, name) in &resume.kept {
+                let held = self.held(*reg, *name);
+                let places = &mut homes.places;
+                own.push(*known.entry((*reg, held)).or_insert_with_key(|(reg, held)| {
+                    places.push(Kept { reg: *reg, offset: 0, held: held.clone() });
+                    places.len() - 1
+                }));
+            }
+            homes.at.push(own);
+        }
+        homes.place_all(start, self.job.shape.team);
+        if homes.places.is_empty() || homes.places.len() * plan.nodes.len() > MOST {
+            return homes;
+        }
+        let flow = Flow::new(plan, self.order(), &homes);
+        let mut entered = Entered::new();
+        let mut ends = flow.contents(&homes, &entered);
+        for _ in 0..ROUNDS {
+            let fits = |place: usize, name: Name| self.packs(&homes.places[place].held, name);
+            if !flow.enter(&ends, &homes, &mut entered, fits) {
+                break;
+            }
+            ends = flow.contents(&homes, &entered);
+        }
+        homes.contents = ends;
+        homes.entered = entered;
+        homes
+    }
+
+    /// Whether any value of a name can be stored in that shape.
+    fn packs(&self, held: &Held, name: Name) -> bool {
+        match held {
+            Held::Each | Held::Mask => true,
+            Held::Same => matches!(self.class(name), Class::Uniform(_) | Class::Bottom),
+            Held::Constant(_) | Held::Pattern { .. } | Held::Rows { .. } => false,
+        }
+    }
+
+    /// Stores what has its place in a loop where that is entered.
+    pub(super) fn enter_homes(&mut self, from: NodeId, to: NodeId) {
+        let stored = self.homes.entered(from, to);
+        let Some(on) = self.if_whole() else { return };
+        let place = self.kept_place();
+        for (kept, name) in stored {
+            self.pack(&kept, name, self.b.offset(place, u64::from(kept.offset)));
+        }
+        self.b.br(on);
+        self.b.position_at_end(on);
+    }
+}
