@@ -744,3 +744,50 @@ fn values_come_through_barriers_changed_or_not() {
         }
     }
 }
+
+#[test]
+fn words_are_shifted_out_of_two() {
+    // Words in `%r6` and `%r7`, and as 64-bit values in `%rd8` and `%rd9`; small and large numbers in `%r8`.
+    let head = "ld.global.u32 %r6, [%rd5]; ld.global.u32 %r7, [%rd6]; cvt.u64.u32 %rd8, %r6; ld.global.b32 %rd9, [%rd6]; ld.global.u32 %r8, [%rd7];";
+    let pairs = [
+        "shl.b64 %rd10, %rd9, 32; or.b64 %rd10, %rd10, %rd8;",
+        "shl.b64 %rd10, %rd9, 32; or.b64 %rd10, %rd8, %rd10; or.b64 %rd10, %rd10, %rd9;",
+        "mov.b64 %rd10, {%r6, %r7};",
+        "shl.b64 %rd10, %rd8, 32;",
+        "mov.b64 %rd10, {%r7, %r6}; shl.b64 %rd10, %rd10, 32; or.b64 %rd10, %rd10, %rd8;",
+        "cvt.u64.u32 %rd10, %r7;",
+        "ld.global.s32 %rd10, [%rd6]; shl.b64 %rd10, %rd10, 32; cvt.s64.s32 %rd11, %r6; or.b64 %rd10, %rd10, %rd11;",
+    ];
+    let shifts = [
+        "shr.u64 %rd11, %rd10, %r8;",
+        "and.b32 %r9, %r8, 31; shr.u64 %rd11, %rd10, %r9;",
+        "and.b32 %r9, %r8, 24; cvt.u64.u32 %rd12, %r9; cvt.u32.u64 %r9, %rd12; shr.b64 %rd11, %rd10, %r9;",
+        "and.b32 %r9, %r8, 63; shr.u64 %rd11, %rd10, %r9;",
+        "shr.u64 %rd11, %rd10, %r1;",
+        "shr.u64 %rd11, %rd10, 8;",
+        "shr.u64 %rd11, %rd10, 31;",
+        "shr.u64 %rd11, %rd10, 32;",
+        "shr.u64 %rd11, %rd10, 70;",
+        "shr.s64 %rd11, %rd10, 12;",
+        "and.b32 %r9, %r2, 31; shl.b32 %r9, %r9, 1; shr.u64 %rd11, %rd10, %r9;",
+        "setp.gt.u32 %p1, %r8, 20; mov.b64 %rd11, %rd8; @%p1 shr.u64 %rd11, %rd10, 9;",
+    ];
+    let ends = [
+        "cvt.u32.u64 %r10, %rd11; st.global.u32 [%rd7], %r10; ret;",
+        "cvt.s32.u64 %r10, %rd11; cvt.u32.u64 %r11, %rd10; shr.u64 %rd11, %rd11, 32; cvt.u32.u64 %r12, %rd11; xor.b32 %r10, %r10, %r11; \
+         sub.u32 %r10, %r10, %r12; st.global.u32 [%rd7], %r10; ret;",
+        "setp.gt.u32 %p2, %r2, 20; @%p2 bra X; cvt.u32.u64 %r10, %rd11; st.global.u32 [%rd7], %r10; X: ret;",
+    ];
+    for pair in pairs {
+        for shift in shifts {
+            for end in ends {
+                let body = format!("{head} {pair} {shift} {end}");
+                let mut case = case(&body);
+                case.buffers[2] =
+                    (0..256).map(|i: u32| if i % 17 == 0 { u32::MAX - i } else { i % 75 }).collect();
+                case.n = 13;
+                case.agree().unwrap();
+            }
+        }
+    }
+}

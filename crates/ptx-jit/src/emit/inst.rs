@@ -35,6 +35,7 @@ impl Emit<'_> {
             O::BarWarpSync => true,
             O::Activemask => self.activemask(op),
             O::Cvta | O::CvtaTo => self.cvta(inst, op),
+            O::Cvt => self.cut_of_halves(inst, op),
             _ => false,
         };
         if !done && !self.lowered(site, inst, op) {
@@ -42,6 +43,7 @@ impl Emit<'_> {
         }
         self.note_origin(inst, op);
         self.note_spread(inst, op);
+        self.note_halves(inst, op);
     }
 
     /// Follows generic addresses of shared and local memory through sums and copies.

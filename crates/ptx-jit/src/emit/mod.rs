@@ -13,6 +13,7 @@ mod cluster;
 mod cta;
 mod exit;
 mod fallback;
+mod halves;
 pub(crate) mod hand;
 mod inst;
 mod kept;
@@ -166,6 +167,10 @@ struct Emit<'a> {
     origins: HashMap<Name, Origin>,
     /// 64-bit values of which it is known how they are made up.
     spreads: HashMap<Name, spread::Spread>,
+    /// 64-bit values of which the words are known.
+    halves: HashMap<Name, halves::Halves>,
+    /// Numbers below 32.
+    small: HashSet<Name>,
     /// Whether the access that is emitted was checked where its node began.
     foreseen: bool,
     /// By how much values grow from one CTA to the next, and from turn to turn.
@@ -245,6 +250,8 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         windows: HashMap::new(),
         origins: HashMap::new(),
         spreads: HashMap::new(),
+        halves: HashMap::new(),
+        small: HashSet::new(),
         foreseen: false,
         slopes: slope::Slopes::new(job.plan, job.function, job.shape),
         loops: stream::loops(job.function),
