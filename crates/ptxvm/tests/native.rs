@@ -784,7 +784,7 @@ fn words_are_shifted_out_of_two() {
                 let body = format!("{head} {pair} {shift} {end}");
                 let mut case = case(&body);
                 case.buffers[2] =
-                    (0..256).map(|i: u32| if i % 17 == 0 { u32::MAX - i } else { i % 75 }).collect();
+                    (0..256).map(|i: u32| if i.is_multiple_of(17) { u32::MAX - i } else { i % 75 }).collect();
                 case.n = 13;
                 case.agree().unwrap();
             }

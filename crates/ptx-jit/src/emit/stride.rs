@@ -19,7 +19,8 @@ const LINE: u32 = 64;
 impl Emit<'_> {
     /// Asks for what the next turn reads and for what follows the part of memory that the CTA reads, if the load is one of a long stride.
     pub(super) fn ask_early(&self, access: Access, places: &Addresses, op: &Op) {
-        let Addresses::Pattern(bases, pattern) = places else { return };
+        // Turns that meet at a barrier ask as all loads there do.
+        let (Addresses::Pattern(bases, pattern), Around::Loop) = (places, self.around) else { return };
         let stride = op.uses.get(1).and_then(|name| self.slopes.turn[name.0 as usize]);
         let Some(stride) = stride.filter(|stride| !stride.is_constant()) else { return };
         let bytes = access.bytes();
@@ -29,10 +30,7 @@ impl Emit<'_> {
         }
         let part = self.job.shape.threads() * bytes;
         self.ask_for(self.b.add(bases[0], self.c64(part.into())), self.lanes * bytes);
-        // Turns that meet at a barrier ask as all loads there do.
-        if self.around == Around::Loop
-            && let Some(turn) = self.product(stride)
-        {
+        if let Some(turn) = self.product(stride) {
             self.ask_for(self.b.add(bases[0], turn), self.lanes * bytes);
         }
     }
