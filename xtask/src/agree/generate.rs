@@ -99,7 +99,7 @@ pub(super) struct Generator<'a> {
     pub(super) lines: Vec<Line>,
     labels: u32,
     /// Loop counters in use.
-    counters: usize,
+    pub(super) counters: usize,
     /// Masks of groups that wait for each other, in use.
     pub(super) masks: usize,
     /// Whether threads of a CTA combine anything.
@@ -566,6 +566,7 @@ impl Generator<'_> {
         let fuel = 2 + self.random.below(10);
         self.fixed(format!("add.u32 %fuel, %u2, {fuel};"));
         let (loops, exits) = (std::mem::take(&mut self.loops), self.exits);
+        self.counters += 1;
         for label in &labels {
             self.fixed(format!("{label}:"));
             self.fixed(format!("sub.s32 %fuel, %fuel, 1;\nsetp.lt.s32 %q, %fuel, 0;\n@%q bra {end};"));
@@ -590,6 +591,7 @@ impl Generator<'_> {
                 self.line(format!("bra {to};"));
             }
         }
+        self.counters -= 1;
         (self.loops, self.exits) = (loops, exits);
         self.fixed(format!("{end}:"));
     }

@@ -68,7 +68,9 @@ impl Generator<'_> {
         let Some(spelled) = self.spelled(op) else { return };
         let mods = &spelled.mods;
         let watches = ["volatile", "relaxed", "acquire", "release", "local"];
-        if self.taste == Taste::Team && watches.iter().any(|word| spelled.head.contains(word)) {
+        // A loop that only looks at what others write gives way early, and how its lanes meet then is the engine's.
+        let spins = self.counters > 0 && op != Op::St;
+        if (self.taste == Taste::Team || spins) && watches.iter().any(|word| spelled.head.contains(word)) {
             return self.lane();
         }
         let (ty, lanes) = (mods.ty(), usize::from(mods.vec()));
