@@ -6,7 +6,7 @@
 
 use super::forms::{Spelled, letter, register, vector};
 use super::generate::{Generator, Taste};
-use ptx::isa::{Dir, Op, Slot, Space, Ty, TyKind, Word};
+use ptx::isa::{AtomOp, Dir, Op, Slot, Space, Ty, TyKind, Word};
 
 /// Operations that commute, each with its types; every pair has 64 bytes of its own.
 const COMMUTING: &[(&str, &[&str])] = &[
@@ -68,8 +68,7 @@ impl Generator<'_> {
         let Some(spelled) = self.spelled(op) else { return };
         let mods = &spelled.mods;
         let watches = ["volatile", "relaxed", "acquire", "release", "local"];
-        // A loop that only looks at what others write gives way early, and how its lanes meet then is the engine's.
-        let spins = self.counters > 0 && op != Op::St;
+        let spins = self.may_spin() && op != Op::St;
         if (self.taste == Taste::Team || spins) && watches.iter().any(|word| spelled.head.contains(word)) {
             return self.lane();
         }
@@ -266,6 +265,12 @@ impl Generator<'_> {
         Some(Place { before, address: format!("%da+{at}") })
     }
 
+    /// Whether what is generated may be part of a loop. One that looks at what others write gives way early, and how its lanes meet then is the
+    /// engine's; so do atomic operations that need not change anything. A function may be called in one.
+    fn may_spin(&self) -> bool {
+        self.counters > 0 || self.function
+    }
+
     /// A multiple of the size, with room for the access.
     fn at(&mut self, room: u32, bytes: u32) -> u32 {
         self.random.below((room / bytes) as usize) as u32 * bytes
@@ -275,7 +280,9 @@ impl Generator<'_> {
     fn combine(&mut self) {
         let all: Vec<(&str, &str)> =
             COMMUTING.iter().flat_map(|(op, types)| types.iter().map(move |ty| (*op, *ty))).collect();
-        let index = self.random.below(all.len());
+        let spins = self.may_spin();
+        let fit: Vec<usize> = (0..all.len()).filter(|index| !spins || all[*index].0 == "add").collect();
+        let index = self.random.pick(&fit);
         let (op, ty) = all[index];
         let bits: u32 = ty[1..].parse().unwrap_or(32);
         let value = register(&mut self.random, bits);
@@ -332,6 +339,10 @@ impl Generator<'_> {
             let mods = &spelled.mods;
             let ty = mods.ty_in(Slot::Type).unwrap_or(Ty::B32);
             if mods.space().name() != space || ty.bits() / 8 > most || ty.bits() < 16 {
+                continue;
+            }
+            let counts = matches!(mods.atom_op(), Some(AtomOp::Add | AtomOp::Inc | AtomOp::Dec));
+            if self.may_spin() && !counts {
                 continue;
             }
             let bits = ty.bits();

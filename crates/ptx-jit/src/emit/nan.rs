@@ -113,7 +113,17 @@ impl Emit<'_> {
     /// By block: registers that may hold bits there which nobody computed as a number, whoever executed what led there. It is what the
     /// program says on every path, and so holds of frames that the interpreter left too.
     fn raw_registers(&mut self) -> Vec<BitSet> {
+        match self.raw_if(false) {
+            (raw, false) => raw,
+            // Lanes that part may exchange values between different shuffles: a number in one of them is bits in another.
+            (_, true) => self.raw_if(true).0,
+        }
+    }
+
+    /// The same, if what shuffles give are bits, or else what they take; and whether one of them takes bits.
+    fn raw_if(&mut self, shuffled: bool) -> (Vec<BitSet>, bool) {
         let function = self.job.function;
+        let mut bits = false;
         let registers = Registers::new(function);
         let mut raw = vec![BitSet::new(registers.len()); function.blocks.len()];
         // Parameters of a function, and what the host put there.
@@ -135,6 +145,9 @@ impl Emit<'_> {
                         (Made::Copy(sources), Some(inst)) => are_numbers(inst, sources, registers, &here),
                         (Made::Number | Made::Copy(_) | Made::Bits, _) => false,
                     };
+                    let shuffles = content.term.inst().is_some_and(|inst| inst.op == Op::ShflSync);
+                    bits |= shuffles && !number;
+                    let number = number && !(shuffles && shuffled);
                     content.term.for_each_def(&mut |reg| set(&mut here, registers.number(reg), !number));
                     continue;
                 };
@@ -157,7 +170,7 @@ impl Emit<'_> {
                 }
             }
         }
-        raw
+        (raw, bits)
     }
 
     /// What the results of an instruction are.
