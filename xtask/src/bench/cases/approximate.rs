@@ -98,7 +98,7 @@ pub(super) fn softmax(size: Size) -> Case {
 }
 
 pub(super) fn waves(size: Size) -> Case {
-    let (width, height) = size.pick((1024usize, 256usize), (128, 16));
+    let (width, height) = size.pick((1024usize, 256usize), (512, 64));
     let count = 16;
     let step = 1.0 / 128.0;
     Case {

@@ -3,12 +3,12 @@
 use crate::bench::case::{Array, Case, Check, Noise, Size, Step, Value};
 
 pub(super) fn histogram_random(size: Size) -> Case {
-    let n = size.pick(1usize << 24, 1 << 18);
+    let n = size.pick(1usize << 24, 1 << 20);
     histogram(size, "histogram", 1.15, Noise::new(17).words(n / 4))
 }
 
 pub(super) fn histogram_equal(size: Size) -> Case {
-    let n = size.pick(1usize << 24, 1 << 18);
+    let n = size.pick(1usize << 24, 1 << 20);
     histogram(size, "histogram_equal", 0.8, vec![77; n])
 }
 
@@ -24,7 +24,7 @@ fn histogram(size: Size, name: &'static str, target: f64, data: Vec<u8>) -> Case
         numbers: vec![n as f64],
         steps: vec![Step {
             kernel: "histogram",
-            grid: [size.pick(512, 16), 1, 1],
+            grid: [size.pick(512, 64), 1, 1],
             block: [256, 1, 1],
             args: vec![Value::Array(0), Value::Array(1), Value::S32(n as i32)],
         }],

@@ -86,7 +86,7 @@ pub(super) fn sad_blocks(size: Size) -> Case {
 }
 
 pub(super) fn convolution(size: Size) -> Case {
-    let (width, height) = size.pick((2048usize, 1024usize), (128, 64));
+    let (width, height) = size.pick((2048usize, 1024usize), (512, 256));
     Case {
         name: "convolution",
         what: format!("{width} x {height}, 5 x 5"),

@@ -144,7 +144,7 @@ pub(super) fn scan(size: Size) -> Case {
 }
 
 pub(super) fn particles(size: Size) -> Case {
-    let (n, turns) = size.pick((1usize << 20, 8), (1 << 12, 8));
+    let (n, turns) = size.pick((1usize << 20, 8), (1 << 14, 8));
     Case {
         name: "particles",
         what: format!("{n} structures of 24 bytes, {turns} turns"),
