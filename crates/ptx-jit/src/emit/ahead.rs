@@ -284,12 +284,16 @@ impl Emit<'_> {
         let mask = self.scalar(exit.mask);
         let whole = self.full;
         let all = |emit: &mut Self| {
-            let mut all = exact;
+            let (mut all, mut any) = (exact, None);
             for group in groups {
-                let fits = emit.fits(group.reach, &group.addresses, mask, whole);
-                all = Some(emit.both(all, fits));
+                if let Some((inside, odd)) =
+                    emit.is_inside_and_odd(group.reach, &group.addresses, mask, whole)
+                {
+                    all = Some(emit.both(all, Some(inside)));
+                    any = emit.either(any, odd);
+                }
             }
-            emit.both(all, None)
+            emit.both(all, emit.is_even(any))
         };
         let fits = all(self);
         if fits.number() == Some(1) {

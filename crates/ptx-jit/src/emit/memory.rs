@@ -508,47 +508,56 @@ impl Emit<'_> {
         mask: Value,
         whole: bool,
     ) -> Option<Value> {
+        let (inside, odd) = self.is_inside_and_odd(reach, addresses, mask, whole)?;
+        Some(self.both(Some(inside), self.is_even(odd)))
+    }
+
+    /// Whether nothing is odd, if there is anything that may be.
+    pub(super) fn is_even(&self, odd: Option<Value>) -> Option<Value> {
+        odd.map(|odd| self.b.icmp(IntPred::Eq, odd, self.b.zero(odd.ty())))
+    }
+
+    /// The same, but for whether the addresses are multiples of what they must be; and a number that is zero if they are, or `None` if it is
+    /// known, or part of the first answer.
+    pub(super) fn is_inside_and_odd(
+        &mut self,
+        reach: Reach,
+        addresses: &Addresses,
+        mask: Value,
+        whole: bool,
+    ) -> Option<(Value, Option<Value>)> {
         if self.is_inside(reach, addresses) {
-            return Some(self.b.const_int(self.int(1), 1));
+            return Some((self.b.const_int(self.int(1), 1), None));
         }
         let regular = |pattern: &Pattern| whole && self.is_together(reach.space, reach.align, pattern);
         if let Addresses::Rows(rows, pattern) = addresses
             && !regular(pattern)
         {
             let unrolled = self.unrolled(*rows, pattern);
-            return self.fits(reach, &unrolled, mask, whole);
+            return self.is_inside_and_odd(reach, &unrolled, mask, whole);
         }
         let span = self.window_span(reach, addresses, whole);
         let (start, limit) = self.bounds(reach, span)?;
         let align = u64::from(reach.align);
-        let aligned = |emit: &Self, address: Value| {
-            (align > 1).then(|| {
-                let odd = emit.b.and(address, emit.c64(align - 1));
-                emit.b.icmp(IntPred::Eq, odd, emit.c64(0))
-            })
-        };
+        let odd = |emit: &Self, address: Value| (align > 1).then(|| emit.b.and(address, emit.c64(align - 1)));
         let inside = |emit: &Self, address: Value, more: i64| {
             let first = emit.b.add(address, emit.c64(more as u64));
             let from = emit.b.sub(first, start);
             emit.b.icmp(IntPred::Ult, from, limit)
         };
         match addresses {
-            Addresses::Same(address) => {
-                let fits = inside(self, *address, reach.lo);
-                Some(self.both(Some(fits), aligned(self, *address)))
-            }
+            Addresses::Same(address) => Some((inside(self, *address, reach.lo), odd(self, *address))),
             Addresses::Rows([base, stride], pattern) => {
                 let near = self.is_near(*stride);
                 let (low, high) = self.row_ends([*base, *stride], pattern);
                 let (low, high) = (inside(self, low, reach.lo), inside(self, high, reach.lo));
                 let fits = self.b.and(self.b.and(low, high), near);
-                let both = self.b.or(*base, *stride);
-                Some(self.both(Some(fits), aligned(self, both)))
+                Some((fits, odd(self, self.b.or(*base, *stride))))
             }
             Addresses::Pattern(bases, pattern)
                 if self.is_regular(reach.space, reach.align, pattern, whole) =>
             {
-                let mut all = None;
+                let (mut all, mut any) = (None, None);
                 for (c, base) in bases.iter().enumerate() {
                     let fits = if whole {
                         let low = pattern.lanes.iter().min().copied().unwrap_or(0);
@@ -568,13 +577,13 @@ impl Emit<'_> {
                         let none = self.b.icmp(IntPred::Eq, lanes, self.b.zero(lanes.ty()));
                         self.b.or(fits, none)
                     };
-                    let one = self.both(Some(fits), aligned(self, *base));
-                    all = Some(self.both(all, Some(one)));
+                    all = Some(self.both(all, Some(fits)));
+                    any = self.either(any, odd(self, *base));
                 }
-                all
+                Some((all?, any))
             }
             Addresses::Spread(spread) if spread.scale.is_multiple_of(align) => {
-                Some(self.spread_fits(reach, spread, (start, limit), (!whole).then_some(mask)))
+                Some((self.spread_fits(reach, spread, (start, limit), (!whole).then_some(mask)), None))
             }
             // Mostly all lanes would fit, whether they run or not.
             Addresses::Pattern(bases, pattern) if self.is_together(reach.space, reach.align, pattern) => {
@@ -583,7 +592,7 @@ impl Emit<'_> {
                 for base in bases {
                     let low = inside(self, *base, i64::from(*low) + reach.lo);
                     let high = inside(self, *base, i64::from(*high) + reach.lo);
-                    let fits = self.both(Some(self.b.and(low, high)), aligned(self, *base));
+                    let fits = self.both(Some(self.b.and(low, high)), self.is_even(odd(self, *base)));
                     all = Some(self.both(all, Some(fits)));
                 }
                 let here = self.b.current_block();
@@ -599,11 +608,12 @@ impl Emit<'_> {
                 let phi = self.b.phi(self.int(1));
                 self.b.add_incoming(phi, self.b.const_int(self.int(1), 1), here);
                 self.b.add_incoming(phi, fits, there);
-                Some(phi)
+                Some((phi, None))
             }
             Addresses::Pattern(..) | Addresses::Spread(_) | Addresses::Each(_) => {
                 let chunks = self.each(addresses);
-                self.each_fits(reach, &chunks, (start, limit), (!whole).then_some(mask))
+                let fits = self.each_fits(reach, &chunks, (start, limit), (!whole).then_some(mask))?;
+                Some((fits, None))
             }
         }
     }
@@ -644,6 +654,14 @@ impl Emit<'_> {
         }
         let bad = self.any(bad?);
         Some(self.b.not(bad))
+    }
+
+    /// The bits of both, as far as there are any.
+    pub(super) fn either(&self, a: Option<Value>, b: Option<Value>) -> Option<Value> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(self.b.or(a, b)),
+            (one, None) | (None, one) => one,
+        }
     }
 
     /// Both conditions, as far as there are any.

@@ -181,6 +181,8 @@ struct Emit<'a> {
     around: stream::Around,
     /// What is to be fetched beside the access that is emitted.
     fetches: Option<stream::Hint>,
+    /// How far the next CTA's addresses last were, of such as grow so with the CTA's number, in a block.
+    far: Option<stream::Far>,
     /// What the node that is emitted has fetched: lines relative to an address, and whether to write.
     fetched: HashSet<(Name, i64, bool)>,
     /// By block: whether it belongs to a loop that may only be waiting.
@@ -257,6 +259,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         loops: stream::loops(job.function),
         around: stream::Around::Nothing,
         fetches: None,
+        far: None,
         fetched: HashSet::new(),
         waits: crate::machine::waiting_blocks(job.function),
         lowerings: HashMap::new(),

@@ -7,22 +7,25 @@
 //! Invariant: a mere hint. Nothing of the program's memory is read or written but parameters, no address can be wrong, and where the distance is not known there is
 //! no hint.
 
-use super::Emit;
 use super::memory::Access;
 use super::slope::{Fact, Product};
+use super::{Emit, LANES};
 use crate::frame::Frame;
-use crate::llvm::{IntPred, Value};
+use crate::llvm::{Block, IntPred, Value};
 use crate::plan::{Name, Op, OpKind};
 use ptx::ir::{Addr, Base, Function, Inst, Src, Terminator};
 use ptx::isa::{Op as O, Space};
 use std::mem::offset_of;
 
-/// Bytes that are fetched together.
+/// Bytes that are fetched together. Of the processors that this is made for; elsewhere some are asked for twice, or not.
 const LINE: u32 = 64;
 
-/// LLVM's number of the nearest cache. What a tile of the next turn is in goes to the one behind: rows a power of two apart would put each
-/// other out of the nearest before they are read.
-const NEAREST: u32 = 3;
+/// Bytes within which one piece lies behind another: processors follow such streams by themselves.
+const PAGE: u64 = 4096;
+
+/// LLVM's number of the nearest cache. What a team's next tile is in goes to the one behind: rows a power of two apart would put each other
+/// out of the nearest before they are read or written.
+pub(super) const NEAREST: u32 = 3;
 
 /// What is to be fetched.
 pub(super) struct Hint {
@@ -31,6 +34,9 @@ pub(super) struct Hint {
     /// Into which cache.
     level: u32,
 }
+
+/// A block, how addresses grow with `%ctaid.x` and `%ctaid.y`, and how far from them those of the next CTA are, as far as that is known.
+pub(super) type Far = ((Block, [Option<Product>; 2]), Option<Value>);
 
 /// What loops a block belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,9 +77,10 @@ impl Emit<'_> {
         let name = *op.uses.get(1)?;
         // A line that was asked for once in a node need not be asked for again.
         let line = offset.checked_add(i64::from(LINE / 2))?.div_euclid(LINE.into());
+        let nearest = if self.lanes > LANES { NEAREST - 1 } else { NEAREST };
         let (far, level) = match self.around {
-            Around::Nothing => (self.to_next_cta(name)?, NEAREST),
-            Around::Loop if self.fills(op) => (self.to_next_cta(name)?, NEAREST),
+            Around::Nothing => (self.next_cta(name)?, nearest),
+            Around::Loop if self.fills(op) => (self.next_cta(name)?, nearest),
             Around::Barrier if self.full && !access.write => {
                 let turn = self.slopes.turn[name.0 as usize]?;
                 (self.product(turn)?, NEAREST - 1)
@@ -88,12 +95,24 @@ impl Emit<'_> {
     }
 
     /// From an address of this CTA to that of the next one.
-    fn to_next_cta(&self, name: Name) -> Option<Value> {
+    fn next_cta(&mut self, name: Name) -> Option<Value> {
         let [x, y] = [0, 1].map(|axis: usize| self.slopes.cta[axis][name.0 as usize]);
+        // Many addresses of a block are as far from those of the next CTA.
+        let here = (self.b.current_block(), [x, y]);
+        if let Some((_, far)) = self.far.as_ref().filter(|(known, _)| *known == here) {
+            return *far;
+        }
+        let far = self.next_cta_by(x, y);
+        self.far = Some((here, far));
+        far
+    }
+
+    /// The same, where that grows so with `%ctaid.x` and with `%ctaid.y`.
+    fn next_cta_by(&self, x: Option<Product>, y: Option<Product>) -> Option<Value> {
         let x = x.filter(|x| !x.is_zero())?;
         let right = self.product(x)?;
         let Some(below) = y.filter(|y| !y.is_zero()).and_then(|y| self.product(y)) else {
-            return Some(right);
+            return (!x.is_constant() || x.times.unsigned_abs() >= PAGE).then_some(right);
         };
         // Behind the last one of a row comes the first one of the next.
         let (at, count) = (self.load32(offset_of!(Frame, ctaid)), self.load32(offset_of!(Frame, nctaid)));
@@ -139,11 +158,17 @@ impl Emit<'_> {
         if !(c * bytes).is_multiple_of(LINE) {
             return;
         }
-        let there = self.b.add(base, *far);
+        // What is fetched to be written goes into the nearest cache in any case.
+        self.ask_for(self.b.add(base, *far), bytes, access.write && *level == NEAREST, *level);
+    }
+
+    /// Fetches the lines of so many bytes from there on, to read or to write, into a cache.
+    pub(super) fn ask_for(&self, start: Value, bytes: u32, write: bool, level: u32) {
         for line in (0..bytes).step_by(LINE as usize) {
-            let pointer = self.b.int_to_ptr(self.b.add(there, self.c64(line.into())));
-            let kept = [self.c32(access.write.into()), self.c32(*level), self.c32(1)];
-            self.b.intrinsic("llvm.prefetch", &[self.b.ptr()], &[pointer, kept[0], kept[1], kept[2]]);
+            let pointer = self.b.int_to_ptr(self.b.add(start, self.c64(line.into())));
+            // Of data, not of instructions.
+            let how = [self.c32(write.into()), self.c32(level), self.c32(1)];
+            self.b.intrinsic("llvm.prefetch", &[self.b.ptr()], &[pointer, how[0], how[1], how[2]]);
         }
     }
 }

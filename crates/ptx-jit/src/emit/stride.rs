@@ -8,13 +8,9 @@
 
 use super::Emit;
 use super::memory::{Access, Addresses};
-use super::stream::Around;
-use crate::llvm::Value;
+use super::stream::{Around, NEAREST};
 use crate::plan::Op;
 use ptx::isa::Space;
-
-/// Bytes that are fetched at once. Of the processors that this is made for; elsewhere some are asked for twice, or not.
-const LINE: u32 = 64;
 
 impl Emit<'_> {
     /// Asks for what the next turn reads and for what follows the part of memory that the CTA reads, if the load is one of a long stride.
@@ -29,19 +25,9 @@ impl Emit<'_> {
             return;
         }
         let part = self.job.shape.threads() * bytes;
-        self.ask_for(self.b.add(bases[0], self.c64(part.into())), self.lanes * bytes);
+        self.ask_for(self.b.add(bases[0], self.c64(part.into())), self.lanes * bytes, false, NEAREST);
         if let Some(turn) = self.product(stride) {
-            self.ask_for(self.b.add(bases[0], turn), self.lanes * bytes);
-        }
-    }
-
-    /// Fetches lines from there on.
-    fn ask_for(&self, start: Value, bytes: u32) {
-        for line in (0..bytes).step_by(LINE as usize) {
-            let pointer = self.b.int_to_ptr(self.b.add(start, self.c64(line.into())));
-            // To read, to be kept, data.
-            let hints = [self.c32(0), self.c32(3), self.c32(1)];
-            self.b.intrinsic("llvm.prefetch", &[self.b.ptr()], &[pointer, hints[0], hints[1], hints[2]]);
+            self.ask_for(self.b.add(bases[0], turn), self.lanes * bytes, false, NEAREST);
         }
     }
 }
