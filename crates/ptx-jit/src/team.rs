@@ -102,6 +102,15 @@ pub(crate) fn is_small(teams: Teams, plan: &Plan, function: &Function, shape: Sh
     let weight = weight(plan, function, shape);
     match teams {
         Teams::Auto if shape.chunk == 16 && stays(plan, function) => weight <= 5 * CODE,
+        // Warps by themselves are much slower here, and their code is no less.
+        Teams::Auto
+            if shape.chunk == 8
+                && shape.is_alone()
+                && pressure(plan, function) == 0
+                && stays(plan, function) =>
+        {
+            weight <= 10 * CODE
+        }
         Teams::Auto => weight <= CODE,
         Teams::Never | Teams::Of(_) => weight <= 8 * CODE,
     }
@@ -219,7 +228,7 @@ fn pressure(plan: &Plan, function: &Function) -> u32 {
 }
 
 /// By name: whether it depends on nothing but which thread of its CTA the lane is.
-fn constants(plan: &Plan, function: &Function) -> Vec<bool> {
+pub(crate) fn constants(plan: &Plan, function: &Function) -> Vec<bool> {
     let mut constant = vec![true; plan.kinds.len()];
     let own = |src: &Src| match src {
         Src::Absent | Src::Imm(_) | Src::Reg(_) | Src::Not(_) => true,

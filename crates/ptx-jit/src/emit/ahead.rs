@@ -117,6 +117,9 @@ impl Emit<'_> {
         if groups.is_empty() && exact.is_none() {
             return foreseen;
         }
+        if exact.is_some() || !groups.iter().all(|group| self.is_inside(group.reach, &group.addresses)) {
+            self.close_section();
+        }
         self.check(&groups, exact, exit);
         foreseen
     }

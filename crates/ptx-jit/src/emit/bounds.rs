@@ -53,19 +53,24 @@ impl Emit<'_> {
     /// Whether constant addresses are within the kernel's own variables, and aligned.
     pub(super) fn is_inside(&self, reach: Reach, addresses: &Addresses) -> bool {
         let end = i64::from(self.job.layout.shared_bytes);
+        let fits = |at: i64| {
+            let first = at.saturating_add(reach.lo);
+            at % i64::from(reach.align) == 0 && first >= 0 && at.saturating_add(reach.hi) <= end
+        };
         let inside = |base: &Value, lanes: &[i32]| {
             let Some(base) = base.number().and_then(|base| i64::try_from(base).ok()) else { return false };
-            let fits = |lane: &i32| {
-                let at = base.saturating_add(i64::from(*lane));
-                at % i64::from(reach.align) == 0 && at + reach.lo >= 0 && at.saturating_add(reach.hi) <= end
-            };
-            lanes.iter().all(fits)
+            lanes.iter().all(|lane| fits(base.saturating_add(i64::from(*lane))))
+        };
+        let each = |chunk: &Value| {
+            let Some(lanes) = chunk.numbers() else { return false };
+            lanes.iter().all(|at| i64::try_from(*at).is_ok_and(fits))
         };
         reach.space == Space::Shared
             && match addresses {
                 Addresses::Same(base) => inside(base, &[0]),
                 Addresses::Pattern(bases, pattern) => bases.iter().all(|base| inside(base, &pattern.lanes)),
-                Addresses::Rows(..) | Addresses::Spread(_) | Addresses::Each(_) => false,
+                Addresses::Each(chunks) => chunks.iter().all(each),
+                Addresses::Rows(..) | Addresses::Spread(_) => false,
             }
     }
 

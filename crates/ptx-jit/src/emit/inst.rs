@@ -132,6 +132,9 @@ impl Emit<'_> {
         let scalar = matches!(shape[0], Lanes::First(_));
         let mut results: Vec<Vec<Value>> = vec![Vec::new(); op.defs.len()];
         for lanes in &shape {
+            if let Lanes::Chunk(c) = lanes {
+                self.at_chunk(*c);
+            }
             let Some(operands) = self.free_operands(inst, op, *lanes, free) else { return false };
             let count = if scalar { 1 } else { self.width };
             let flags = match (carry_in, lanes) {

@@ -204,6 +204,9 @@ impl Emit<'_> {
         }
         let mut next = 1;
         let Some(addresses) = self.addresses(inst, op, &mut next, &mut access) else { return false };
+        if self.load_strips(&addresses, op) {
+            return true;
+        }
         let uniform = self.class(op.defs[0]).is_uniform();
         if uniform && !matches!(addresses, Addresses::Same(_)) {
             return false;
@@ -289,6 +292,9 @@ impl Emit<'_> {
         let Some(addresses) = self.addresses(inst, op, &mut next, &mut access) else { return false };
         if self.is_guarded(inst) && matches!(addresses, Addresses::Same(_)) && access.space != Space::Local {
             return false;
+        }
+        if self.store_strips(inst, &addresses, op, next) {
+            return true;
         }
         // The values, in chunks.
         let mut values: Vec<Vec<Value>> = Vec::new();

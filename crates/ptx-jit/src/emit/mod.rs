@@ -28,6 +28,7 @@ mod slope;
 mod spread;
 mod stream;
 mod stride;
+mod strip;
 mod sync;
 mod team;
 mod tile;
@@ -201,6 +202,7 @@ struct Emit<'a> {
     node: Option<NodeId>,
     known: hand::Known,
     homes: kept::Homes,
+    strips: strip::Strips,
     /// Where nothing was to be run.
     unknown: Option<Block>,
     out: Emitted,
@@ -271,6 +273,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         node: None,
         known: hand::Known::default(),
         homes: kept::Homes::default(),
+        strips: strip::Strips::default(),
         unknown: None,
         out: Emitted::default(),
         b,
@@ -279,7 +282,9 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
     emit.find_bounds();
     emit.rare = emit.find_rare();
     emit.start();
+    emit.find_strips();
     emit.nodes();
+    emit.store_joined();
     emit.out.externals = emit.b.externals();
     emit.out
 }
@@ -378,6 +383,7 @@ impl Emit<'_> {
         self.b.switch(block, unknown, &cases);
         self.b.position_at_end(unknown);
         self.declined();
+        self.set_order(&order);
         for node in order {
             self.node(node);
         }
@@ -420,6 +426,7 @@ impl Emit<'_> {
 
     fn at(&self, node: NodeId) -> Block {
         self.reached.borrow_mut().insert(node);
+        self.count_way(node);
         self.starts[node.0 as usize].expect("every node that is reached has a block")
     }
 
@@ -427,17 +434,23 @@ impl Emit<'_> {
         let plan = self.job.plan;
         let node = &plan.nodes[id.0 as usize];
         let start = self.starts[id.0 as usize].expect("every node has a block");
-        self.b.position_at_end(start);
+        let fused = self.is_fused(id);
+        if fused {
+            self.b.delete_block(start);
+        } else {
+            self.b.position_at_end(start);
+        }
         // All ways here are behind conditions that are known.
         if !self.reached.borrow().contains(&id) {
             self.left_out.push(id);
-            return self.b.unreachable();
+            self.b.unreachable();
+            return self.at_first();
         }
         self.node = Some(id);
         self.full = node.full;
         self.around = self.loops.get(node.block as usize).copied().unwrap_or(stream::Around::Loop);
         self.fetched.clear();
-        for (index, phi) in node.phis.iter().enumerate() {
+        for (index, phi) in node.phis.iter().enumerate().filter(|_| !fused) {
             let rep = self.phi(phi.def);
             self.reps[phi.def.0 as usize] = Some(rep.clone());
             self.phis.insert((id.0, index), rep);
@@ -448,8 +461,10 @@ impl Emit<'_> {
                 self.arrive(id, block, &values);
             }
         }
+        self.begin_section(node);
         let mut foreseen = self.ahead(node);
-        let mut pieces = self.find_pieces(node, &mut foreseen);
+        let mut pieces =
+            if self.in_section() { record::Pieces::default() } else { self.find_pieces(node, &mut foreseen) };
         let mut piece = 0;
         self.heavy.set(0);
         for (at, op) in node.ops.iter().enumerate() {
@@ -458,7 +473,7 @@ impl Emit<'_> {
                 self.foreseen = foreseen.fits(at);
                 self.op(op);
                 piece += self.chunks();
-                if piece + self.heavy.get() >= PIECE {
+                if piece + self.heavy.get() >= PIECE && !self.in_section() {
                     self.divide();
                     piece = 0;
                     self.heavy.set(0);
@@ -471,11 +486,16 @@ impl Emit<'_> {
 
     /// Begins a new LLVM block, behind a branch that always goes there, which LLVM cannot know.
     fn divide(&mut self) {
-        let Some(unknown) = self.unknown else { return };
         let on = self.b.append_block(self.function, "piece");
+        self.go_to(on);
+        self.b.position_at_end(on);
+    }
+
+    /// Goes to a block, always, which LLVM cannot know.
+    fn go_to(&self, on: Block) {
+        let Some(unknown) = self.unknown else { return self.b.br(on) };
         let some = self.b.icmp(crate::llvm::IntPred::Ne, self.frame, self.b.zero(self.b.ptr()));
         self.b.cond_br(some, on, unknown, Likely::Yes);
-        self.b.position_at_end(on);
     }
 
     fn phi(&mut self, name: Name) -> Rep {
@@ -528,6 +548,10 @@ impl Emit<'_> {
     }
 
     fn end(&mut self, id: NodeId, term: &Term) {
+        if let Some(to) = self.fuses(id, term) {
+            return self.fuse(id, to);
+        }
+        self.close_section();
         if let Term::Exit(exit) = term {
             self.exit(exit);
             return;
@@ -612,6 +636,18 @@ impl Emit<'_> {
     }
 
     fn op(&mut self, op: &Op) {
+        if self.in_section() && !self.is_stripped(op) {
+            self.close_section();
+        }
+        match op.kind {
+            OpKind::Add(_) | OpKind::AddLanes(_) | OpKind::AddWarps(_) => self.at_last(),
+            _ => {}
+        }
+        self.emit_op(op);
+        self.at_first();
+    }
+
+    fn emit_op(&mut self, op: &Op) {
         use std::mem::offset_of;
         let scalar = match &op.kind {
             OpKind::Inst(site) => return self.inst(*site, op),
@@ -661,10 +697,17 @@ impl Emit<'_> {
                 let (a, mask) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
                 let count = match self.mask_words(mask) {
                     Some(words) => self.c64(words.iter().map(|word| u64::from(word.count_ones())).sum()),
-                    None => {
-                        let count = self.b.intrinsic("llvm.ctpop", &[mask.ty()], &[mask]);
-                        self.as_long(count)
-                    }
+                    None => match self.joined_vector(mask, LANES) {
+                        Some(words) => {
+                            let counts = self.b.intrinsic("llvm.ctpop", &[words.ty()], &[words]);
+                            let count = self.b.intrinsic("llvm.vector.reduce.add", &[words.ty()], &[counts]);
+                            self.as_long(count)
+                        }
+                        None => {
+                            let count = self.b.intrinsic("llvm.ctpop", &[mask.ty()], &[mask]);
+                            self.as_long(count)
+                        }
+                    },
                 };
                 let count = self.b.mul(count, self.c64(*number));
                 self.b.add(a, count)
@@ -678,7 +721,8 @@ impl Emit<'_> {
                     self.reps[op.defs[0].0 as usize] = Some(Rep::Scalar(sum));
                     return;
                 }
-                let words = self.b.bitcast(mask, self.b.vec(self.int(32), warps));
+                let words = self.joined_vector(mask, LANES);
+                let words = words.unwrap_or_else(|| self.b.bitcast(mask, self.b.vec(self.int(LANES), warps)));
                 let some = self.b.icmp(crate::llvm::IntPred::Ne, words, self.b.zero(words.ty()));
                 let bits = self.b.bitcast(some, self.int(warps));
                 let bits = self.b.zext(bits, self.int(64));

@@ -182,7 +182,11 @@ impl Emit<'_> {
 
     /// A mask of one bit for each lane, from chunks.
     pub(super) fn mask_of(&self, chunks: &[Value]) -> Value {
-        let mask = self.side_by_side(chunks);
+        let mask = match chunks.iter().all(|chunk| chunk.is_constant()) {
+            true => None,
+            false => self.join_mask(chunks),
+        };
+        let mask = mask.unwrap_or_else(|| self.side_by_side(chunks));
         self.note_parts(mask, chunks.to_vec());
         mask
     }
@@ -239,6 +243,14 @@ impl Emit<'_> {
 
     /// A mask made of two: by what is done to the words, and to the chunks where both are made of chunks.
     fn mask_made(&self, a: Value, b: Value, made: impl Fn(&Self, Value, Value) -> Value) -> Value {
+        if self.in_section() {
+            let made = (0..self.chunks()).map(|c| {
+                self.at_chunk(c);
+                made(self, self.mask_chunk(a, c), self.mask_chunk(b, c))
+            });
+            let chunks: Vec<Value> = made.collect();
+            return self.mask_of(&chunks);
+        }
         let (Some(left), Some(right)) = (self.parts_of(a), self.parts_of(b)) else {
             return made(self, a, b);
         };
@@ -371,7 +383,11 @@ impl Emit<'_> {
             let all = self.scalar(pred);
             self.b.sext(all, self.mask_type())
         } else {
-            let chunks: Vec<Value> = (0..self.chunks()).map(|c| self.chunk(pred, c)).collect();
+            let mut chunks = Vec::new();
+            for c in 0..self.chunks() {
+                self.at_chunk(c);
+                chunks.push(self.chunk(pred, c));
+            }
             self.mask_of(&chunks)
         };
         if negated { self.mask_not(mask) } else { mask }
@@ -397,7 +413,13 @@ impl Emit<'_> {
                 Rep::Bases((0..count).map(|c| base(self, c)).collect())
             }
             Class::Varying => {
-                Rep::Chunks((0..self.chunks()).map(|c| self.chunk_for(like, name, c)).collect())
+                let mut chunks = Vec::new();
+                for c in 0..self.chunks() {
+                    self.at_chunk(c);
+                    chunks.push(self.chunk_for(like, name, c));
+                }
+                self.at_first();
+                Rep::Chunks(chunks)
             }
         }
     }
@@ -411,6 +433,7 @@ impl Emit<'_> {
             Rep::Scalar(self.b.or(a, b))
         } else {
             let chunks = (0..self.chunks()).map(|c| {
+                self.at_chunk(c);
                 let bits = self.mask_chunk(mask, c);
                 let (a, b) = (self.chunk_for(def, op.uses[1], c), self.chunk_for(def, op.uses[2], c));
                 self.b.select(bits, a, b)
@@ -441,6 +464,7 @@ impl Emit<'_> {
             }
         } else {
             let chunks = (0..self.chunks()).map(|c| {
+                self.at_chunk(c);
                 let bits = self.chunk(pred, c);
                 let (a, b) = (self.chunk_for(def, a, c), self.chunk_for(def, b, c));
                 self.b.select(bits, a, b)

@@ -19,7 +19,7 @@ use llvm_sys::orc2::{
 };
 use llvm_sys::prelude::{
     LLVMAttributeRef, LLVMBasicBlockRef, LLVMBool, LLVMBuilderRef, LLVMContextRef, LLVMMemoryBufferRef,
-    LLVMMetadataRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef,
+    LLVMMetadataRef, LLVMModuleRef, LLVMTypeRef, LLVMUseRef, LLVMValueRef,
 };
 use llvm_sys::target::LLVMTargetDataRef;
 use llvm_sys::target_machine::{
@@ -111,6 +111,12 @@ api! {
     core => LLVMConstIntOfArbitraryPrecision(LLVMTypeRef, c_uint, *const u64) -> LLVMValueRef;
     core => LLVMConstIntGetZExtValue(LLVMValueRef) -> c_ulonglong;
     core => LLVMIsAConstantInt(LLVMValueRef) -> LLVMValueRef;
+    core => LLVMIsAInstruction(LLVMValueRef) -> LLVMValueRef;
+    core => LLVMGetInstructionOpcode(LLVMValueRef) -> LLVMOpcode;
+    core => LLVMGetICmpPredicate(LLVMValueRef) -> LLVMIntPredicate;
+    core => LLVMGetFCmpPredicate(LLVMValueRef) -> LLVMRealPredicate;
+    core => LLVMGetOperand(LLVMValueRef, c_uint) -> LLVMValueRef;
+    core => LLVMGetFirstUse(LLVMValueRef) -> LLVMUseRef;
     core => LLVMGetAggregateElement(LLVMValueRef, c_uint) -> LLVMValueRef;
     core => LLVMConstVector(*mut LLVMValueRef, c_uint) -> LLVMValueRef;
     core => LLVMConstNull(LLVMTypeRef) -> LLVMValueRef;
@@ -120,6 +126,9 @@ api! {
     core => LLVMCreateBuilderInContext(LLVMContextRef) -> LLVMBuilderRef;
     core => LLVMDisposeBuilder(LLVMBuilderRef);
     core => LLVMPositionBuilderAtEnd(LLVMBuilderRef, LLVMBasicBlockRef);
+    core => LLVMPositionBuilderBefore(LLVMBuilderRef, LLVMValueRef);
+    core => LLVMDeleteBasicBlock(LLVMBasicBlockRef);
+    core => LLVMInstructionEraseFromParent(LLVMValueRef);
     core => LLVMGetInsertBlock(LLVMBuilderRef) -> LLVMBasicBlockRef;
     core => LLVMGetBasicBlockParent(LLVMBasicBlockRef) -> LLVMValueRef;
     core => LLVMGetBasicBlockTerminator(LLVMBasicBlockRef) -> LLVMValueRef;

@@ -102,6 +102,107 @@ impl FloatPred {
     }
 }
 
+/// How two vectors were compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Compared {
+    /// As integers.
+    Int(IntPred),
+    /// As numbers.
+    Float(FloatPred),
+}
+
+/// How two vectors of bits were joined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Bitwise {
+    /// Both.
+    And,
+    /// Any.
+    Or,
+    /// One.
+    Xor,
+}
+
+const INT_PREDS: [IntPred; 10] = [
+    IntPred::Eq,
+    IntPred::Ne,
+    IntPred::Ult,
+    IntPred::Ule,
+    IntPred::Ugt,
+    IntPred::Uge,
+    IntPred::Slt,
+    IntPred::Sle,
+    IntPred::Sgt,
+    IntPred::Sge,
+];
+
+const FLOAT_PREDS: [FloatPred; 14] = [
+    FloatPred::Oeq,
+    FloatPred::One,
+    FloatPred::Olt,
+    FloatPred::Ole,
+    FloatPred::Ogt,
+    FloatPred::Oge,
+    FloatPred::Ord,
+    FloatPred::Uno,
+    FloatPred::Ueq,
+    FloatPred::Une,
+    FloatPred::Ult,
+    FloatPred::Ule,
+    FloatPred::Ugt,
+    FloatPred::Uge,
+];
+
+impl Value {
+    /// What instruction it is, if it is one.
+    fn opcode(self) -> Option<LLVMOpcode> {
+        let is = !call!(LLVMIsAInstruction(self.0)).is_null();
+        is.then(|| call!(LLVMGetInstructionOpcode(self.0)))
+    }
+
+    fn operand(self, number: u32) -> Value {
+        Value(call!(LLVMGetOperand(self.0, number)))
+    }
+
+    /// What it compares, if it is a comparison.
+    pub(crate) fn comparison(self) -> Option<(Compared, Value, Value)> {
+        let compared = match self.opcode()? {
+            LLVMOpcode::LLVMICmp => {
+                let raw = call!(LLVMGetICmpPredicate(self.0));
+                Compared::Int(INT_PREDS.into_iter().find(|pred| pred.raw() == raw)?)
+            }
+            LLVMOpcode::LLVMFCmp => {
+                let raw = call!(LLVMGetFCmpPredicate(self.0));
+                Compared::Float(FLOAT_PREDS.into_iter().find(|pred| pred.raw() == raw)?)
+            }
+            _ => return None,
+        };
+        Some((compared, self.operand(0), self.operand(1)))
+    }
+
+    /// What it joins bit by bit, if it does.
+    pub(crate) fn joined(self) -> Option<(Bitwise, Value, Value)> {
+        let how = match self.opcode()? {
+            LLVMOpcode::LLVMAnd => Bitwise::And,
+            LLVMOpcode::LLVMOr => Bitwise::Or,
+            LLVMOpcode::LLVMXor => Bitwise::Xor,
+            _ => return None,
+        };
+        Some((how, self.operand(0), self.operand(1)))
+    }
+
+    /// The vector of as many elements of which it is another view, if it is one.
+    pub(crate) fn viewed(self) -> Option<Value> {
+        let LLVMOpcode::LLVMBitCast = self.opcode()? else { return None };
+        let of = self.operand(0);
+        (of.ty().lanes() == self.ty().lanes()).then_some(of)
+    }
+
+    /// Whether anything uses it.
+    pub(crate) fn is_used(self) -> bool {
+        !call!(LLVMGetFirstUse(self.0)).is_null()
+    }
+}
+
 macro_rules! binary {
     ($($(#[$doc:meta])* $name:ident => $opcode:ident;)*) => {
         impl Builder<'_> {
@@ -120,12 +221,6 @@ binary! {
     sub => LLVMSub;
     /// Product, its low half.
     mul => LLVMMul;
-    /// Bitwise and.
-    and => LLVMAnd;
-    /// Bitwise or.
-    or => LLVMOr;
-    /// Bitwise exclusive or.
-    xor => LLVMXor;
     /// Shift left; **undefined from the width on**.
     shl => LLVMShl;
     /// Shift right, unsigned; **undefined from the width on**.
@@ -185,6 +280,49 @@ convert! {
 }
 
 impl Builder<'_> {
+    /// Bits of both.
+    pub(crate) fn and(&self, a: Value, b: Value) -> Value {
+        self.bitwise(Bitwise::And, a, b)
+    }
+
+    /// Bits of either.
+    pub(crate) fn or(&self, a: Value, b: Value) -> Value {
+        self.bitwise(Bitwise::Or, a, b)
+    }
+
+    /// Bits of one alone.
+    pub(crate) fn xor(&self, a: Value, b: Value) -> Value {
+        self.bitwise(Bitwise::Xor, a, b)
+    }
+
+    /// Vectors of bits are joined with constants at most once.
+    fn bitwise(&self, how: Bitwise, a: Value, b: Value) -> Value {
+        let opcode = match how {
+            Bitwise::And => LLVMOpcode::LLVMAnd,
+            Bitwise::Or => LLVMOpcode::LLVMOr,
+            Bitwise::Xor => LLVMOpcode::LLVMXor,
+        };
+        let (a, b) = if a.is_constant() { (b, a) } else { (a, b) };
+        if a.is_constant() || !b.is_constant() || a.ty().element_bits() != 1 || !a.ty().is_vector() {
+            return self.binary(opcode, a, b);
+        }
+        let (none, all) = (b.is_zero(), b == self.ones(b.ty()));
+        match how {
+            Bitwise::Or | Bitwise::Xor if none => return a,
+            Bitwise::And if all => return a,
+            Bitwise::And if none => return b,
+            Bitwise::Or if all => return b,
+            _ => {}
+        }
+        match a.joined() {
+            Some((before, inner, constant)) if before == how && constant.is_constant() => {
+                let constant = self.binary(opcode, constant, b);
+                self.bitwise(how, inner, constant)
+            }
+            _ => self.binary(opcode, a, b),
+        }
+    }
+
     fn binary(&self, opcode: LLVMOpcode, a: Value, b: Value) -> Value {
         debug_assert_eq!(a.ty(), b.ty(), "an operation on two types: {}, {}", a.describe(), b.describe());
         Value(call!(LLVMBuildBinOp(self.raw, opcode, a.0, b.0, NAMELESS)))

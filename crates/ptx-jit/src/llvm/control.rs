@@ -35,6 +35,22 @@ impl Builder<'_> {
         call!(LLVMPositionBuilderAtEnd(self.raw, block.0));
     }
 
+    /// Goes on before the terminator of a block.
+    pub(crate) fn position_before_end(&self, block: Block) {
+        let end = call!(LLVMGetBasicBlockTerminator(block.0));
+        call!(LLVMPositionBuilderBefore(self.raw, end));
+    }
+
+    /// Takes a block away to which nothing goes, and in which nothing is.
+    pub(crate) fn delete_block(&self, block: Block) {
+        call!(LLVMDeleteBasicBlock(block.0));
+    }
+
+    /// Takes an instruction away that nothing uses.
+    pub(crate) fn erase(&self, value: Value) {
+        call!(LLVMInstructionEraseFromParent(value.0));
+    }
+
     /// The block it stands in.
     pub(crate) fn current_block(&self) -> Block {
         Block(call!(LLVMGetInsertBlock(self.raw)))

@@ -29,7 +29,7 @@ pub(crate) use exit::Working;
 pub use exit::guard_this_thread;
 pub use session::Session;
 
-pub(crate) use arithmetic::{FloatPred, IntPred};
+pub(crate) use arithmetic::{Bitwise, Compared, FloatPred, IntPred};
 pub(crate) use builder::Builder;
 pub(crate) use control::Likely;
 pub(crate) use memory::{AtomicOp, Ordering};

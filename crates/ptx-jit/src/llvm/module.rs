@@ -131,6 +131,18 @@ impl Value {
         Some(bits)
     }
 
+    /// The number in each element, if it is a constant vector of integers of at most 64 bits.
+    pub(crate) fn numbers(self) -> Option<Vec<u64>> {
+        if !self.is_constant() || !self.ty().is_vector() {
+            return None;
+        }
+        let number = |lane| {
+            let element = call!(LLVMGetAggregateElement(self.0, lane));
+            if element.is_null() { None } else { Value(element).number() }
+        };
+        (0..self.ty().lanes()).map(number).collect()
+    }
+
     /// Whether it is the constant zero.
     pub(crate) fn is_zero(self) -> bool {
         call!(LLVMIsNull(self.0)) != 0

@@ -83,8 +83,8 @@ impl<M: Machine> Builder<'_, M> {
         let region = self.regions.get(&block).filter(|_| full).cloned();
         let part = self.node(block, false, may.clone());
         // Of what costs nothing more under a mask one copy is enough, where lanes are hardly ever all the same.
-        if self.shape.team > 1 && self.shape.chunk == 16 && region.as_ref().is_some_and(|region| region.near)
-        {
+        let masks = self.shape.team > 1 && self.shape.chunk == 16 || self.shape.is_alone();
+        if masks && region.as_ref().is_some_and(|region| region.near) {
             self.end(node, Term::Goto(part));
         } else {
             let (to_low, to_high) = (self.edge(block, full, low, may), self.edge(block, full, high, may));
