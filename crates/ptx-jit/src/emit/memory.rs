@@ -342,32 +342,6 @@ impl Emit<'_> {
         Some(values)
     }
 
-    /// A register's value as an element of memory.
-    pub(super) fn narrow(&self, value: Value, access: Access) -> Value {
-        let ty = self.b.like(value.ty(), self.int(access.bits));
-        let have = value.ty().element_bits();
-        if have > access.bits {
-            self.b.trunc(value, ty)
-        } else if have < access.bits {
-            self.b.zext(value, ty)
-        } else {
-            value
-        }
-    }
-
-    /// An element of memory as a register's value.
-    pub(super) fn extend(&self, value: Value, access: Access, def: Name) -> Value {
-        let want = self.scalar_type(self.kind(def)).element_bits();
-        let ty = self.b.like(value.ty(), self.int(want));
-        if want <= access.bits {
-            if want == access.bits { value } else { self.b.trunc(value, ty) }
-        } else if access.signed {
-            self.b.sext(value, ty)
-        } else {
-            self.b.zext(value, ty)
-        }
-    }
-
     pub(super) fn fork(&mut self, fits: Value) -> (Block, Block) {
         let fast = self.b.append_block(self.function, "fast");
         let slow = self.b.append_block(self.function, "slow");

@@ -3,9 +3,35 @@
 use super::memory::{Access, Addresses};
 use super::{Emit, Rep};
 use crate::llvm::{Cpu, Value};
-use crate::plan::Op;
+use crate::plan::{Name, Op};
 
 impl Emit<'_> {
+    /// A register's value as an element of memory.
+    pub(super) fn narrow(&self, value: Value, access: Access) -> Value {
+        let ty = self.b.like(value.ty(), self.int(access.bits));
+        let have = value.ty().element_bits();
+        if have > access.bits {
+            self.b.trunc(value, ty)
+        } else if have < access.bits {
+            self.b.zext(value, ty)
+        } else {
+            value
+        }
+    }
+
+    /// An element of memory as a register's value.
+    pub(super) fn extend(&self, value: Value, access: Access, def: Name) -> Value {
+        let want = self.scalar_type(self.kind(def)).element_bits();
+        let ty = self.b.like(value.ty(), self.int(want));
+        if want <= access.bits {
+            if want == access.bits { value } else { self.b.trunc(value, ty) }
+        } else if access.signed {
+            self.b.sext(value, ty)
+        } else {
+            self.b.zext(value, ty)
+        }
+    }
+
     /// Loads; a vector of elements for each destination.
     pub(super) fn load_places(
         &mut self,
