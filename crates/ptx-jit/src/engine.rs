@@ -223,6 +223,10 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
             size = sizes.smaller(size);
             continue;
         }
+        if sizes.apart && emitted.runs == 0 {
+            module = session.module(&function.name);
+            break;
+        }
         stays = team::stays(&plan, function);
         together = Some(emitted);
     }

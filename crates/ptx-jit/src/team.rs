@@ -6,11 +6,11 @@
 //!
 //! Invariant: results do not depend on it. What several warps cannot do together is not in a function that is chosen here, or leaves.
 
-use crate::emit::atomic;
+use crate::emit::{apart, atomic};
 use crate::llvm::Cpu;
 use crate::machine;
 use crate::plan::bounds::bounds;
-use crate::plan::{Class, Exit, Name, OpKind, Plan, Shape, Term, Why};
+use crate::plan::{Class, Exit, Kind, Name, OpKind, Plan, Shape, Term, Why};
 use ptx::check::module::{AddressSize, FunctionKind};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Reg, RegClass, Src, Terminator};
 use ptx::isa::{Op, Space, Sreg};
@@ -43,11 +43,13 @@ pub(crate) struct Sizes {
     pub(crate) first: u32,
     /// As many as it pays for where they are not all of a CTA.
     pub(crate) within: u32,
+    /// Whether it pays only if there are pieces that go through the chunks in a loop.
+    pub(crate) apart: bool,
 }
 
 impl Sizes {
     fn of(size: u32) -> Self {
-        Self { first: size, within: size }
+        Self { first: size, within: size, apart: false }
     }
 
     /// What is tried after a number of warps: the next smaller one that divides it.
@@ -89,10 +91,14 @@ pub(crate) fn sizes(
             };
             let pressure = pressure(plan, function);
             let by_registers = registers / (pressure * chunks).max(1);
+            // What is computed by chunks does not need registers for all of them. Between the barriers of a whole CTA values would be carried
+            // in registers all the same.
+            let apart = by_registers < 2 && is_apart(plan, function, chunks, cpu);
+            let by_registers = if apart { warps / 2 } else { by_registers };
             let within = largest(MOST.min(by_registers).max(1));
             // Nothing has to be kept in registers, and all that threads are told apart by is constant.
             let first = if pressure == 0 && warps <= ALONE { warps } else { within };
-            Sizes { first, within }
+            Sizes { first, within, apart }
         }
     }
 }
@@ -225,6 +231,41 @@ fn pressure(plan: &Plan, function: &Function) -> u32 {
         .map(of)
         .max()
         .unwrap_or(0)
+}
+
+/// Whether there are straight pieces that are emitted by chunks ([`apart`]).
+fn is_apart(plan: &Plan, function: &Function, chunks: u32, cpu: Cpu) -> bool {
+    let kept: Vec<Name> =
+        plan.resumes.iter().flat_map(|resume| &resume.kept).map(|(_, name)| *name).collect();
+    let vector = |name: Name| plan.classes[name.0 as usize] == Class::Varying;
+    let size = |name: Name| match plan.kinds[name.0 as usize] {
+        Kind::Reg(RegClass::R64) if vector(name) => 2,
+        Kind::Reg(_) if vector(name) => 1,
+        Kind::Reg(_) | Kind::Mask | Kind::Count => 0,
+    };
+    let gains = |ops: &mut Vec<&crate::plan::Op>| {
+        let defs = |name: &&Name| ops.iter().any(|op| op.defs.contains(name));
+        let outs: Vec<Name> = kept.iter().filter(defs).copied().collect();
+        let gains = apart::gains(ops, &outs, size, chunks, cpu);
+        ops.clear();
+        gains
+    };
+    plan.nodes.iter().filter(|node| node.full).any(|node| {
+        let mut ops = Vec::new();
+        for op in &node.ops {
+            let OpKind::Inst(site) = op.kind else { continue };
+            let Some(inst) = site.inst(function) else { continue };
+            let near = matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu) && inst.mods.space() == Space::Shared;
+            if !near && !machine::is_pure(inst) {
+                if gains(&mut ops) {
+                    return true;
+                }
+            } else if op.defs.iter().any(|def| vector(*def)) {
+                ops.push(op);
+            }
+        }
+        gains(&mut ops)
+    })
 }
 
 /// By name: whether it depends on nothing but which thread of its CTA the lane is.

@@ -272,6 +272,7 @@ impl Emit<'_> {
                 self.b.mul(count, *value)
             }
             Rep::Scalar(value) => *value,
+            Rep::Kept(_) => unreachable!("ptxvm bug: an operand that was not read"),
             Rep::Bases(chunks) | Rep::Chunks(chunks) => {
                 let mut all = None;
                 for (c, chunk) in chunks.iter().enumerate() {
@@ -325,6 +326,7 @@ impl Emit<'_> {
         };
         let put = |emit: &mut Self, at: Put, operand: Option<&Rep>| match operand {
             None => None,
+            Some(Rep::Kept(_)) => unreachable!("ptxvm bug: an operand that was not read"),
             Some(Rep::Scalar(value)) => Some(ByLane::Same(*value)),
             Some(Rep::Bases(chunks) | Rep::Chunks(chunks)) => {
                 emit.put(at, chunks);

@@ -22,6 +22,8 @@ pub(super) struct Shared {
     whole: Value,
     /// Where a warp's turn ends.
     next: Block,
+    /// Where a team keeps its values; warps find it in the frame.
+    kept: Option<Value>,
 }
 
 impl Emit<'_> {
@@ -29,8 +31,8 @@ impl Emit<'_> {
     pub(super) fn lay_out(&mut self) {
         let plan = self.job.plan;
         let team = self.job.shape.team;
-        // A team keeps which lanes have not exited.
-        let homes = self.find_homes(if team > 1 { 4 * team } else { 0 });
+        // A team keeps which lanes have not exited, and says where it leaves which of them were running.
+        let homes = self.find_homes(if team > 1 { 8 * team } else { 0 });
         let barriers = plan.resumes.iter().enumerate().map(|(at, resume)| Behind {
             block: resume.block,
             id: resume.id,
@@ -62,7 +64,7 @@ impl Emit<'_> {
         } else {
             self.b.cond_br(whole, warp, enter, Likely::Unknown);
         }
-        self.shared_cta = Some(Shared { whole, next });
+        self.shared_cta = Some(Shared { whole, next, kept: None });
 
         self.b.position_at_end(warp);
         let number = self.load32(offset_of!(Frame, warp));
@@ -88,6 +90,7 @@ impl Emit<'_> {
         } else {
             at(self, offset_of!(Frame, keeps), u64::from(self.out.cta.bytes))
         };
+        self.shared_cta = Some(Shared { whole, next, kept: team.then_some(kept) });
         let there = if team { self.b.load(self.mask_type(), kept, 4) } else { there };
         let carry = of(self, offset_of!(Slot, carry));
         for (field, value) in [
@@ -231,6 +234,10 @@ impl Emit<'_> {
         }
         let resume = &self.job.plan.resumes[index as usize];
         let kept = self.out.cta.barriers[index as usize].kept.clone();
+        let names = resume.kept.iter().enumerate();
+        let moved = names.filter(|(at, (_, name))| !self.homes.is_there(self.node, index, *at, *name));
+        let moved: Vec<Name> = moved.map(|(_, (_, name))| *name).collect();
+        self.read_kept(moved.into_iter());
         for (at, (kept, (_, name))) in kept.iter().zip(&resume.kept).enumerate() {
             if !self.homes.is_there(self.node, index, at, *name) {
                 self.pack(kept, *name, self.b.offset(place, u64::from(kept.offset)));
@@ -240,6 +247,9 @@ impl Emit<'_> {
 
     /// Where the running warp or team keeps its values.
     pub(super) fn kept_place(&self) -> Value {
+        if let Some(Shared { kept: Some(kept), .. }) = self.shared_cta {
+            return kept;
+        }
         self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8)
     }
 
@@ -255,6 +265,9 @@ impl Emit<'_> {
 
     /// Loads what was kept of a register.
     pub(super) fn restore(&mut self, index: u32, reg: Reg, name: Name) -> Rep {
+        if let Some(offset) = self.homes.lies(name) {
+            return Rep::Kept(offset);
+        }
         let place = self.kept_place();
         let kept = self.out.cta.barriers[index as usize].kept.iter().find(|kept| kept.reg == reg).cloned();
         let kept = kept.expect("ptxvm bug: a register is restored that was not kept");

@@ -50,6 +50,11 @@ impl Room {
         offset
     }
 
+    /// What follows stands behind so many bytes.
+    pub(super) fn skip(&mut self, bytes: u32) {
+        self.end = self.end.max(bytes);
+    }
+
     /// For a register.
     pub(super) fn keep(&mut self, reg: Reg, held: Held) -> Kept {
         let offset = self.place(bytes_of(reg.class), words(&held, self.more + 1));

@@ -6,11 +6,15 @@
 //!
 //! Invariant: what is left out is a store of the very value that is there: of the same name, or of one that has it on every way. A place
 //! changes only where a turn ends, or where a loop is entered; then what shares it counts as gone.
+//!
+//! Where a team keeps more than the registers hold, values are not carried in them either: who reads one loads it from its place, if that
+//! has it wherever it is read. So a team may be as large as its CTA, whatever its threads keep.
 
-use super::Emit;
 use super::hand::Room;
-use crate::plan::{Class, Name, NodeId, OpKind, Phi, Plan};
-use ptx::ir::Reg;
+use super::{Emit, Rep};
+use crate::llvm::{Cpu, Value};
+use crate::plan::{Class, Name, NodeId, OpKind, Phi, Plan, Term};
+use ptx::ir::{Reg, RegClass};
 use ptx_exec::native::{Held, Kept};
 use std::collections::{HashMap, HashSet};
 
@@ -35,6 +39,10 @@ pub(super) struct Homes {
     /// By node: what is there where it ends.
     contents: Vec<Option<Contents>>,
     entered: Entered,
+    /// Names that are read from their places only.
+    lying: HashMap<Name, usize>,
+    /// In the node that is emitted: places that hold already what is kept there where it ends.
+    written: HashMap<usize, Name>,
 }
 
 impl Homes {
@@ -52,6 +60,9 @@ impl Homes {
     pub(super) fn is_there(&self, node: Option<NodeId>, resume: u32, at: usize, name: Name) -> bool {
         let contents = node.and_then(|node| self.contents.get(node.0 as usize)?.as_ref());
         let place = self.at[resume as usize][at];
+        if let Some(written) = self.written.get(&place) {
+            return *written == name;
+        }
         contents.and_then(|contents| contents.get(&place)).is_some_and(|names| names.contains(&name))
     }
 
@@ -64,6 +75,39 @@ impl Homes {
     pub(super) fn entered(&self, from: NodeId, to: NodeId) -> Vec<(Kept, Name)> {
         let stored = self.entered.get(&(from, to)).into_iter().flatten();
         stored.map(|(place, name)| (self.places[*place].clone(), *name)).collect()
+    }
+
+    /// How many bytes hold what lies in places.
+    pub(super) fn room(&self) -> u32 {
+        if self.lying.is_empty() { 0 } else { self.bytes() }
+    }
+
+    /// How far behind the first place a value lies, if it is read from there only.
+    pub(super) fn lies(&self, name: Name) -> Option<u32> {
+        self.lying.get(&name).map(|place| self.places[*place].offset)
+    }
+
+    /// Forgets what was written in the node before.
+    pub(super) fn begin(&mut self) {
+        self.written.clear();
+    }
+
+    /// The number of the place where a value has to be at a barrier, if that has room for a vector of each chunk.
+    pub(super) fn wanted(&self, resume: u32, at: usize) -> Option<usize> {
+        let place = self.at[resume as usize][at];
+        matches!(self.places[place].held, Held::Each).then_some(place)
+    }
+
+    /// What lies in a place, or shares memory with it.
+    pub(super) fn beside(&self, place: usize) -> impl Iterator<Item = Name> {
+        let names = self.lying.iter().filter(move |(_, other)| self.overlap(place, **other));
+        names.map(|(name, _)| *name)
+    }
+
+    /// The place has it now; how far behind the first place that is.
+    pub(super) fn write(&mut self, place: usize, name: Name) -> u32 {
+        self.written.insert(place, name);
+        self.places[place].offset
     }
 
     fn overlap(&self, a: usize, b: usize) -> bool {
@@ -209,6 +253,52 @@ impl<'a> Flow<'a> {
         edge
     }
 
+    /// Names whose place has them wherever they are read, and where that is.
+    fn lying(&self, homes: &Homes) -> HashMap<Name, usize> {
+        let mut lying: HashMap<Name, usize> = HashMap::new();
+        let each = |place: &usize| {
+            let kept = &homes.places[*place];
+            matches!(kept.held, Held::Each) && matches!(kept.reg.class, RegClass::R32 | RegClass::R64)
+        };
+        for (id, contents) in
+            self.order.iter().filter_map(|id| Some((id, homes.contents[id.0 as usize].as_ref()?)))
+        {
+            let node = &self.plan.nodes[id.0 as usize];
+            let restored = self.restored.get(id).into_iter().flatten().filter(|(place, _)| each(place));
+            lying.extend(restored.map(|(place, name)| (*name, *place)));
+            for phi in &node.phis {
+                let mut places: Vec<&usize> = contents
+                    .iter()
+                    .filter(|(_, names)| names.contains(&phi.def))
+                    .map(|(place, _)| place)
+                    .collect();
+                places.sort_unstable();
+                lying.extend(places.into_iter().find(|place| each(place)).map(|place| (phi.def, *place)));
+            }
+        }
+        let mut odd = HashSet::new();
+        let mut read = |id: NodeId, name: Name| {
+            let Some(place) = lying.get(&name) else { return };
+            let contents = homes.contents[id.0 as usize].as_ref();
+            if !contents.and_then(|contents| contents.get(place)).is_some_and(|names| names.contains(&name)) {
+                odd.insert(name);
+            }
+        };
+        for id in &self.order {
+            let node = &self.plan.nodes[id.0 as usize];
+            for (at, from) in node.preds.iter().enumerate() {
+                node.phis.iter().for_each(|phi| read(*from, phi.from[at]));
+            }
+            node.ops.iter().for_each(|op| op.clone().for_each_use(&mut |name| read(*id, *name)));
+            node.term.clone().for_each_use(&mut |name| read(*id, *name));
+            let Term::Exit(exit) = &node.term else { continue };
+            let kept = exit.resume.map(|resume| &self.plan.resumes[resume as usize].kept);
+            kept.into_iter().flatten().for_each(|(_, name)| read(*id, *name));
+        }
+        lying.retain(|name, _| !odd.contains(name));
+        lying
+    }
+
     /// Whether a node can come after another within a turn.
     fn follows(&self, after: NodeId, first: NodeId) -> bool {
         let mut seen = HashSet::from([first]);
@@ -326,7 +416,40 @@ impl Emit<'_> {
         }
         homes.contents = ends;
         homes.entered = entered;
+        if self.job.shape.team > 1 && self.is_crowded(&homes) {
+            homes.lying = flow.lying(&homes);
+        }
         homes
+    }
+
+    /// Whether a team keeps more vectors than there are registers.
+    fn is_crowded(&self, homes: &Homes) -> bool {
+        let size = |place: &usize| match (&homes.places[*place].held, homes.places[*place].reg.class) {
+            (Held::Each, RegClass::R64) => 2,
+            (Held::Each, _) => 1,
+            _ => 0,
+        };
+        let most = homes.at.iter().map(|own| own.iter().map(size).sum::<u32>()).max().unwrap_or(0);
+        most * self.chunks() > if self.env.cpu == Cpu::Avx512 { 32 } else { 16 }
+    }
+
+    /// A vector of a value that lies in its place.
+    pub(super) fn load_kept(&self, name: Name, offset: u32, chunk: Value) -> Value {
+        let ty = self.b.vec(self.scalar_type(self.kind(name)), self.width);
+        let bytes = self.width * ty.element_bits() / 8;
+        let place = self.b.offset(self.kept_place(), offset.into());
+        self.b.load(ty, self.b.gep(place, self.b.mul(chunk, self.c64(bytes.into()))), bytes.min(64))
+    }
+
+    /// Reads values that lie in places, before these are stored to.
+    pub(super) fn read_kept(&mut self, names: impl Iterator<Item = Name>) {
+        for name in names {
+            if matches!(self.reps[name.0 as usize], Some(Rep::Kept(_))) {
+                (0..self.chunks()).for_each(|c| {
+                    self.chunk(name, c);
+                });
+            }
+        }
     }
 
     /// Whether any value of a name can be stored in that shape.
@@ -342,6 +465,7 @@ impl Emit<'_> {
     pub(super) fn enter_homes(&mut self, from: NodeId, to: NodeId) {
         let stored = self.homes.entered(from, to);
         let Some(on) = self.if_whole() else { return };
+        self.read_kept(stored.iter().map(|(_, name)| *name));
         let place = self.kept_place();
         for (kept, name) in stored {
             self.pack(&kept, name, self.b.offset(place, u64::from(kept.offset)));

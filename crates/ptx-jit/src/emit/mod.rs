@@ -7,6 +7,7 @@
 //! own (others wait in the same frame) are never written; inactive lanes hold anything but poison.
 
 mod ahead;
+pub(crate) mod apart;
 pub(crate) mod atomic;
 mod bounds;
 mod cluster;
@@ -38,7 +39,7 @@ mod value;
 use crate::frame::Frame;
 use crate::llvm::{Block, Builder, Extensions, Flush, Function, Likely, Module, Type, Value};
 use crate::lower::{Env, Lowering};
-use crate::plan::{Class, Cond, Exit, Kind, Name, NodeId, Op, OpKind, Plan, Shape, Site, Term};
+use crate::plan::{Class, Cond, Exit, Kind, Name, NodeId, Op, OpKind, Phi, Plan, Shape, Site, Term};
 use memory::Addresses;
 use ptx::ir::RegClass;
 use ptx_exec::layout::Layout;
@@ -62,6 +63,8 @@ enum Rep {
     Bases(Vec<Value>),
     /// A vector for each chunk.
     Chunks(Vec<Value>),
+    /// The same, so many bytes behind where a team keeps what lives across barriers ([`kept`]).
+    Kept(u32),
 }
 
 /// Where a generic address was made. It may have left that space since, which every access checks.
@@ -90,6 +93,8 @@ pub(crate) struct Emitted {
     pub(crate) leaves: Vec<ptx_exec::native::Leave>,
     /// A team: something has no code for several warps.
     pub(crate) unfit: bool,
+    /// Straight pieces that go through the chunks in a loop.
+    pub(crate) runs: u32,
 }
 
 /// What is compiled.
@@ -205,6 +210,7 @@ struct Emit<'a> {
     strips: strip::Strips,
     /// Where nothing was to be run.
     unknown: Option<Block>,
+    apart: apart::Apart,
     out: Emitted,
 }
 
@@ -213,6 +219,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
     let b = Builder::new(module);
     let ty = b.fn_type(Some(b.int(64)), &[b.ptr()]);
     let function = module.function(name, ty, if job.flush { Flush::Always } else { Flush::Never });
+    let rooms = b.append_block(function, "rooms");
     let head = b.append_block(function, "head");
     b.position_at_end(head);
     let frame = b.param(function, 0);
@@ -275,6 +282,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         homes: kept::Homes::default(),
         strips: strip::Strips::default(),
         unknown: None,
+        apart: apart::Apart::new(rooms),
         out: Emitted::default(),
         b,
     };
@@ -282,9 +290,13 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
     emit.find_bounds();
     emit.rare = emit.find_rare();
     emit.start();
+    emit.b.position_at_end(rooms);
     emit.find_strips();
+    emit.b.position_at_end(head);
     emit.nodes();
     emit.store_joined();
+    emit.b.position_at_end(rooms);
+    emit.b.br(head);
     emit.out.externals = emit.b.externals();
     emit.out
 }
@@ -325,7 +337,7 @@ impl Emit<'_> {
     }
 
     fn class(&self, name: Name) -> &Class {
-        &self.job.plan.classes[name.0 as usize]
+        self.apart.classes.get(&name).unwrap_or(&self.job.plan.classes[name.0 as usize])
     }
 
     fn kind(&self, name: Name) -> Kind {
@@ -359,9 +371,11 @@ impl Emit<'_> {
             self.reps[zero.0 as usize] = Some(Rep::Scalar(value));
         }
         // A place for values that go through memory; its block must dominate all.
+        self.b.position_at_end(self.apart.rooms);
         let place = self.b.alloca(self.b.vec(self.int(64), 5 * self.lanes), 64);
         self.scratch = Some(place);
         self.spare = self.b.alloca(self.b.vec(self.int(64), 2), 16);
+        self.b.position_at_end(self.head);
     }
 
     fn nodes(&mut self) {
@@ -447,6 +461,7 @@ impl Emit<'_> {
             return self.at_first();
         }
         self.node = Some(id);
+        self.homes.begin();
         self.full = node.full;
         self.around = self.loops.get(node.block as usize).copied().unwrap_or(stream::Around::Loop);
         self.fetched.clear();
@@ -467,7 +482,23 @@ impl Emit<'_> {
             if self.in_section() { record::Pieces::default() } else { self.find_pieces(node, &mut foreseen) };
         let mut piece = 0;
         self.heavy.set(0);
+        // Up to where operations were looked at together, and up to where they are emitted.
+        let (mut seen, mut emitted) = (0, 0);
         for (at, op) in node.ops.iter().enumerate() {
+            if at < emitted {
+                continue;
+            }
+            if at >= seen && matches!(op.kind, OpKind::Inst(_)) {
+                let run = self.find_run(node, at, &foreseen, &pieces);
+                seen = run.end.max(at + 1);
+                if run.apart {
+                    self.run_apart(node, &run, &foreseen, &mut pieces);
+                    emitted = run.end;
+                    piece = 0;
+                    self.heavy.set(0);
+                    continue;
+                }
+            }
             self.pieces_at(node, &mut pieces, at);
             if !foreseen.is_done(at) {
                 self.foreseen = foreseen.fits(at);
@@ -499,6 +530,9 @@ impl Emit<'_> {
     }
 
     fn phi(&mut self, name: Name) -> Rep {
+        if let Some(place) = self.homes.lies(name) {
+            return Rep::Kept(place);
+        }
         let scalar = self.scalar_type(self.kind(name));
         match self.class(name) {
             Class::Uniform(_) | Class::Bottom => Rep::Scalar(self.b.phi(scalar)),
@@ -519,6 +553,8 @@ impl Emit<'_> {
             let Some(phi) = self.phis.get(&(node.0, index)) else { continue };
             let pairs: Vec<(Value, Value)> = match (phi, value) {
                 (Rep::Scalar(phi), Rep::Scalar(value)) => vec![(*phi, *value)],
+                // It lies there whichever way it came.
+                (Rep::Kept(_), _) => Vec::new(),
                 (Rep::Bases(phi), Rep::Bases(value)) | (Rep::Chunks(phi), Rep::Chunks(value)) => {
                     phi.iter().copied().zip(value.iter().copied()).collect()
                 }
@@ -532,13 +568,27 @@ impl Emit<'_> {
 
     /// Hands the values that a successor's phis want over, before the terminator is emitted.
     fn hand_over(&mut self, from: NodeId, to: NodeId) {
+        let values = self.handed_over(from, to);
+        self.hand_values(to, values);
+    }
+
+    /// What the phis of a node want from one of its predecessors.
+    fn handed_over(&mut self, from: NodeId, to: NodeId) -> Vec<Rep> {
         let plan = self.job.plan;
         let target = &plan.nodes[to.0 as usize];
-        if target.phis.is_empty() {
+        let Some(place) = target.preds.iter().position(|p| *p == from) else { return Vec::new() };
+        let value = |phi: &Phi| match self.homes.lies(phi.def) {
+            Some(place) => Rep::Kept(place),
+            None => self.coerce(phi.from[place], phi.def),
+        };
+        target.phis.iter().map(value).collect()
+    }
+
+    /// Gives a node's phis what comes from the block that stands here.
+    fn hand_values(&mut self, to: NodeId, values: Vec<Rep>) {
+        if values.is_empty() {
             return;
         }
-        let Some(place) = target.preds.iter().position(|p| *p == from) else { return };
-        let values: Vec<Rep> = target.phis.iter().map(|phi| self.coerce(phi.from[place], phi.def)).collect();
         let block = self.b.current_block();
         if self.phis.contains_key(&(to.0, 0)) {
             self.arrive(to, block, &values);
@@ -602,8 +652,10 @@ impl Emit<'_> {
         }
         for (to, block) in detours {
             self.b.position_at_end(block);
+            // What lies in a place that is stored to is read before.
+            let values = self.handed_over(id, to);
             self.enter_homes(id, to);
-            self.hand_over(id, to);
+            self.hand_values(to, values);
             self.b.br(self.at(to));
         }
     }

@@ -20,6 +20,7 @@ use crate::plan::{Class, Node, Op, OpKind, Pattern};
 use ptx::ir::{Addr, Base, Inst, Src};
 use ptx::isa::{Op as O, Sem, Space};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// One access of a piece: its number in the node, and where its element begins.
 #[derive(Clone, Copy)]
@@ -54,6 +55,15 @@ pub(super) struct Pieces {
     places: HashMap<usize, Vec<(usize, Part)>>,
     /// By piece of rows: the vectors, by run of chunks.
     vectors: HashMap<usize, Vec<Covered>>,
+    /// By the number of an access: all accesses of its piece.
+    members: HashMap<usize, Rc<[usize]>>,
+}
+
+impl Pieces {
+    /// The accesses that are carried out together with one, itself among them; none, if it is by itself.
+    pub(super) fn with(&self, at: usize) -> &[usize] {
+        self.members.get(&at).map_or(&[], |all| all)
+    }
 }
 
 /// What of a piece is done at a place.
@@ -133,6 +143,8 @@ impl<'a> Emit<'a> {
                 let number = pieces.pieces.len();
                 let places = piece.members.iter().map(|member| member.at);
                 let all = if piece.access.write { places.max() } else { places.min() };
+                let members: Rc<[usize]> = piece.members.iter().map(|member| member.at).collect();
+                pieces.members.extend(members.iter().map(|at| (*at, members.clone())));
                 let mut put = |at: usize, part| pieces.places.entry(at).or_default().push((number, part));
                 put(all.unwrap_or(0), Part::All);
                 for (row, member) in piece.members.iter().enumerate() {

@@ -13,8 +13,9 @@ use super::memory::{Access, Addresses, Reach};
 use super::{Emit, LANES, Rep};
 use crate::frame::{Frame, Reason, code};
 use crate::llvm::{Likely, Value};
-use crate::plan::{Exit, Op, Site, Why};
-use ptx_exec::native::{Leave, LeavePlace, Leaving, Parked};
+use crate::plan::{Exit, Name, Op, Site, Why};
+use ptx::ir::Reg;
+use ptx_exec::native::{Held, Kept, Leave, LeavePlace, Leaving, Parked};
 use std::mem::offset_of;
 
 /// Bytes of what a team keeps. Chosen: a team that needs more is none.
@@ -50,19 +51,25 @@ impl Emit<'_> {
         let mut room = Room::of(team);
         // Masks of the live and of the running lanes.
         room.place(4, 2 * team);
+        // What lies in its place stays there.
+        room.skip(self.homes.room());
         let mask = self.scalar(exit.mask);
         self.b.store(live, kept, 4);
         self.b.store(mask, self.b.offset(kept, word.into()), 4);
         let mut left = Leaving::default();
         for (reg, name) in &exit.regs {
-            left.running.push(self.hand(*reg, *name, &mut room, kept));
+            let kept =
+                self.left_lying(*reg, *name).unwrap_or_else(|| self.hand(*reg, *name, &mut room, kept));
+            left.running.push(kept);
         }
         for parked in &exit.parked {
             let offset = room.place(4, team);
             let mask = self.scalar(parked.mask);
             self.b.store(mask, self.b.offset(kept, offset.into()), 4);
-            let kept =
-                parked.regs.iter().map(|(reg, name)| self.hand(*reg, *name, &mut room, kept)).collect();
+            let hand = |(reg, name): &(Reg, Name)| {
+                self.left_lying(*reg, *name).unwrap_or_else(|| self.hand(*reg, *name, &mut room, kept))
+            };
+            let kept = parked.regs.iter().map(hand).collect();
             left.parked.push(Parked { block: parked.block, offset, kept });
         }
         let most = self.out.cta.bytes.max(room.bytes());
@@ -71,6 +78,14 @@ impl Emit<'_> {
         let number = self.out.leaves.len() as u32;
         self.out.leaves.push(Leave { place, left });
         self.b.ret(Some(self.c64(code(Reason::Left, 0, number))));
+    }
+
+    /// Where a register is that lies in its place already.
+    fn left_lying(&self, reg: Reg, name: Name) -> Option<Kept> {
+        match self.reps[name.0 as usize] {
+            Some(Rep::Kept(offset)) => Some(Kept { reg, offset, held: Held::Each }),
+            _ => None,
+        }
     }
 
     fn team_counts(&mut self, exit: &Exit) {

@@ -24,7 +24,9 @@ impl Emit<'_> {
         }
         match self.rep(name) {
             Rep::Scalar(value) => *value,
-            Rep::Bases(_) | Rep::Chunks(_) => unreachable!("ptxvm bug: a uniform value is not a scalar"),
+            Rep::Bases(_) | Rep::Chunks(_) | Rep::Kept(_) => {
+                unreachable!("ptxvm bug: a uniform value is not a scalar")
+            }
         }
     }
 
@@ -59,7 +61,7 @@ impl Emit<'_> {
                 let base = self.row_base(&bases, &pattern, chunk);
                 Some(if offset == 0 { base } else { self.b.add(base, self.offset_of(base, offset)) })
             }
-            Rep::Chunks(_) => None,
+            Rep::Chunks(_) | Rep::Kept(_) => None,
         }
     }
 
@@ -100,6 +102,11 @@ impl Emit<'_> {
         self.forget_vectors();
         if let Some(vector) = self.vectors.get(&(name, chunk)) {
             return *vector;
+        }
+        if let Rep::Kept(offset) = *self.rep(name) {
+            let vector = self.load_kept(name, offset, self.c64(chunk.into()));
+            self.vectors.insert((name, chunk), vector);
+            return vector;
         }
         let base = self.loose_base(name, chunk).expect("a value that is no vector has a base");
         let mut vector = self.b.splat(base, self.width);
