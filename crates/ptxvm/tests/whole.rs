@@ -458,3 +458,124 @@ fn warps_that_run_as_one_part_and_meet_again() {
     };
     test(BOX, &body).check(&[64, 128, 256, 1024], expect);
 }
+
+#[test]
+fn any_number_of_first_lanes_runs_a_piece_of_a_loop() {
+    // Those before, and those up to, a number that changes from turn to turn; and all the others. Lanes that are off would reach beyond
+    // what there is of shared memory.
+    let boxes = ".shared .align 4 .b32 box[1024]; .shared .align 4 .b32 behind[1024];";
+    for (skip, runs) in [
+        ("setp.ge.u32 %p1, %t, %r5; @%p1", (|t, h| t < h) as fn(i32, i32) -> bool),
+        ("setp.lt.s32 %p1, %t, %r5; @!%p1", |t, h| t < h),
+        ("setp.gt.s32 %p1, %r5, %t; @!%p1", |t, h| t < h),
+        ("setp.lt.s32 %p1, %r5, %t; @%p1", |t, h| t <= h),
+        ("setp.le.u32 %p1, %t, %r5; @!%p1", |t, h| t <= h),
+        ("setp.lt.s32 %p1, %t, %r5; @%p1", |t, h| t >= h),
+    ] {
+        let signed = skip.contains("s32");
+        let body = format!(
+            "{PLACES} mov.u64 %rd5, behind; mul.wide.u32 %rd6, %t, 4; add.u64 %rd7, %rd5, %rd6; st.shared.u32 [%rd2], %t;
+            mul.lo.u32 %r8, %t, 5; st.shared.u32 [%rd7], %r8; mov.u32 %r3, 0; bar.sync 0;
+            L: mul.lo.u32 %r4, %r3, 37; rem.u32 %r5, %r4, 150; SIGN
+            {skip} bra S;
+            sub.u32 %r9, 1023, %r5; min.u32 %r9, %r9, 1023; add.u32 %r10, %r9, %t; and.b32 %r10, %r10, MASK; mul.wide.u32 %rd8, %r10, 4;
+            add.u64 %rd8, %rd5, %rd8; ld.shared.u32 %r6, [%rd2]; ld.shared.u32 %r11, [%rd8]; mad.lo.u32 %r6, %r6, 3, %r11;
+            add.u32 %r6, %r6, %r5; st.shared.u32 [%rd2], %r6;
+            S: bar.sync 0; add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, 40; @%p2 bra L;
+            ld.shared.u32 %r7, [%rd2]; st.global.u32 [%out], %r7; ret;"
+        );
+        let body = body.replace("SIGN", if signed { "sub.u32 %r5, %r5, 9;" } else { "" });
+        // Lanes that run stay within by themselves, where they are the first ones.
+        let within = skip.contains("ge.u32") || skip.contains("le.u32");
+        let body = body.replace("MASK", if within { "2047" } else { "1023" });
+        test(boxes, &body).check(&[96, 256], |t, n| {
+            let mut word = t;
+            for turn in 0..40u32 {
+                let h = (turn * 37 % 150) as i32 - if signed { 9 } else { 0 };
+                if runs(t as i32, h) {
+                    let at = (1023u32.wrapping_sub(h as u32)).min(1023).wrapping_add(t)
+                        & if within { 2047 } else { 1023 };
+                    let other = if at < n { at * 5 } else { 0 };
+                    word = word.wrapping_mul(3).wrapping_add(other).wrapping_add(h as u32);
+                }
+            }
+            word
+        });
+    }
+}
+
+#[test]
+fn loops_go_on_for_lanes_that_wrap_around() {
+    // Lanes are compared with a limit at the ends of the numbers, where some have wrapped around.
+    for (ty, cmp, start, step, limit) in [
+        ("s32", "lt", 0x7fff_fc00u32, 129u32, 0x7fff_ff00u32),
+        ("s32", "le", 0x7fff_fc00, 129, 0x7fff_ffff),
+        ("s32", "ge", 0x7fff_ff80, 0u32.wrapping_sub(61), 0x7fff_fe00),
+        ("s32", "gt", 0x8000_0000, 61, 0x8000_0040),
+        ("u32", "lt", 0xffff_fd00, 130, 0xffff_ff80),
+        ("u32", "ge", 0xffff_ff90, 0u32.wrapping_sub(70), 0xffff_fe00),
+        ("u32", "gt", 0, 61, 0x40),
+        ("s32", "lt", 0, 100, 777),
+    ] {
+        for negated in [false, true] {
+            let (cmp_here, guard) = match (cmp, negated) {
+                ("lt", true) => ("ge", "@!%p1"),
+                ("le", true) => ("gt", "@!%p1"),
+                ("ge", true) => ("lt", "@!%p1"),
+                ("gt", true) => ("le", "@!%p1"),
+                _ => (cmp, "@%p1"),
+            };
+            let body = format!(
+                "add.u32 %r1, %t, {start}; mov.u32 %r2, 0; mov.u32 %r3, 0; mov.u32 %r9, {limit}; bar.sync 0;
+                L: mad.lo.u32 %r2, %r2, 3, %r1; add.u32 %r1, %r1, {step}; add.u32 %r3, %r3, 1; setp.ge.u32 %p2, %r3, 9; @%p2 bra D;
+                setp.{cmp_here}.{ty} %p1, %r1, %r9; {guard} bra L;
+                D: bar.sync 0; xor.b32 %r2, %r2, %r3; st.global.u32 [%out], %r2; ret;"
+            );
+            test("", &body).check(if negated { &[256] } else { &[64] }, |t, _| {
+                let (mut i, mut word, mut turns) = (start.wrapping_add(t), 0u32, 0u32);
+                loop {
+                    word = word.wrapping_mul(3).wrapping_add(i);
+                    i = i.wrapping_add(step);
+                    turns += 1;
+                    let (a, b) = if ty == "s32" {
+                        (i as i32 as i64, limit as i32 as i64)
+                    } else {
+                        (i.into(), limit.into())
+                    };
+                    let on = match cmp {
+                        "lt" => a < b,
+                        "le" => a <= b,
+                        "gt" => a > b,
+                        _ => a >= b,
+                    };
+                    if turns >= 9 || !on {
+                        return word ^ turns;
+                    }
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn lanes_whose_place_decides_store_one_by_one() {
+    // One lane of each warp, two, and all to one place, of which the last stays; what decides is known before the code runs, across
+    // barriers and in loops too.
+    let body = format!(
+        "{PLACES} and.b32 %r1, %t, 31; setp.eq.u32 %p1, %r1, 31; setp.eq.u32 %p2, %r1, 3; and.b32 %r2, %r1, 15; setp.eq.u32 %p3, %r2, 7;
+        shr.u32 %r3, %t, 5; mul.wide.u32 %rd5, %r3, 4; add.u64 %rd5, %rd4, %rd5; shr.u32 %r4, %t, 4; mul.wide.u32 %rd6, %r4, 4;
+        add.u64 %rd6, %rd4, %rd6; mov.u32 %r5, 0; bar.sync 0;
+        L: @!%p1 bra A; st.shared.u32 [%rd5], %t; A: bar.sync 0; @!%p2 bra B; st.shared.u32 [%rd5+128], %t; B: bar.sync 0;
+        @!%p3 bra C; st.shared.v2.u32 [box+512], {{%r1, %r2}}; C: st.shared.u32 [%rd6+1024], %t; bar.sync 0;
+        add.u32 %r5, %r5, 1; setp.lt.u32 %p4, %r5, 3; @%p4 bra L;
+        ld.shared.u32 %r6, [%rd5]; ld.shared.u32 %r7, [%rd5+128]; ld.shared.v2.u32 {{%r8, %r9}}, [box+512]; ld.shared.u32 %r10, [%rd6+1024];
+        mad.lo.u32 %r6, %r6, 31, %r7; mad.lo.u32 %r6, %r6, 31, %r8; mad.lo.u32 %r6, %r6, 31, %r9; mad.lo.u32 %r6, %r6, 31, %r10;
+        st.global.u32 [%out], %r6; ret;"
+    );
+    test(".shared .align 8 .b32 box[1024];", &body).check(&[32, 128, 1024], |t, _| {
+        let warp = t / 32 * 32;
+        [warp + 31, warp + 3, 23, 7, t | 15]
+            .iter()
+            .fold(0u32, |word, next| word.wrapping_mul(31).wrapping_add(*next))
+    });
+}

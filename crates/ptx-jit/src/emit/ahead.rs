@@ -8,7 +8,7 @@
 
 use super::memory::{Access, Reach};
 use super::{Addresses, Emit};
-use crate::llvm::{Likely, Value};
+use crate::llvm::{IntPred, Likely, Value};
 use crate::plan::{Class, Exit, Kind, Name, Node, Op, OpKind, Pattern, Site};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Space};
@@ -282,6 +282,28 @@ impl Emit<'_> {
             || space == Space::Shared && self.is_together(space, align, pattern)
     }
 
+    /// Whether nothing is odd, if there is anything that may be.
+    pub(super) fn is_even(&self, odd: Option<Value>) -> Option<Value> {
+        odd.map(|odd| self.b.icmp(IntPred::Eq, odd, self.b.zero(odd.ty())))
+    }
+
+    /// The bits of both, as far as there are any.
+    pub(super) fn either(&self, a: Option<Value>, b: Option<Value>) -> Option<Value> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(self.b.or(a, b)),
+            (one, None) | (None, one) => one,
+        }
+    }
+
+    /// Both conditions, as far as there are any.
+    pub(super) fn both(&self, a: Option<Value>, b: Option<Value>) -> Value {
+        match (a, b) {
+            (Some(a), Some(b)) => self.b.and(a, b),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => self.b.const_int(self.int(1), 1),
+        }
+    }
+
     /// Branches to the exit unless everything fits.
     fn check(&mut self, groups: &[Group], exact: Option<Value>, exit: &Exit) {
         let mask = self.scalar(exit.mask);
@@ -301,6 +323,11 @@ impl Emit<'_> {
         let fits = all(self);
         if fits.number() == Some(1) {
             return;
+        }
+        if let Some(prefix) = self.prefix {
+            let on = self.b.append_block(self.function, "fits");
+            self.b.cond_br(fits, on, prefix.other, Likely::Yes);
+            return self.b.position_at_end(on);
         }
         let renewable = groups.iter().any(|group| !matches!(group.reach.space, Space::Shared | Space::Local));
         let on = self.b.append_block(self.function, "fits");

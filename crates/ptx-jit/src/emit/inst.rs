@@ -41,6 +41,11 @@ impl Emit<'_> {
         if !done && !self.lowered(site, inst, op) {
             self.fallback(site, inst, op);
         }
+        for def in &op.defs {
+            if let Some(determined) = self.determined(*def) {
+                self.reps[def.0 as usize] = Some(determined);
+            }
+        }
         self.note_origin(inst, op);
         self.note_spread(inst, op);
         self.note_halves(inst, op);
@@ -134,6 +139,19 @@ impl Emit<'_> {
         for lanes in &shape {
             if let Lanes::Chunk(c) = lanes {
                 self.at_chunk(*c);
+            }
+            if let Lanes::Chunk(chunk) = lanes
+                && self.is_beyond(*chunk)
+                && carry_in.is_none()
+                && carry_out.is_none()
+            {
+                // No lane runs, so nobody looks at it.
+                let kept = inst.dsts.iter().filter(|dst| !matches!(dst, Dst::Sink));
+                for (result, (_, def)) in results.iter_mut().zip(kept.zip(&op.defs)) {
+                    let ty = self.b.vec(self.scalar_type(self.kind(*def)), self.width);
+                    result.push(self.b.zero(ty));
+                }
+                continue;
             }
             let Some(operands) = self.free_operands(inst, op, *lanes, free) else { return false };
             let count = if scalar { 1 } else { self.width };

@@ -492,11 +492,6 @@ impl Emit<'_> {
         Some(self.both(Some(inside), self.is_even(odd)))
     }
 
-    /// Whether nothing is odd, if there is anything that may be.
-    pub(super) fn is_even(&self, odd: Option<Value>) -> Option<Value> {
-        odd.map(|odd| self.b.icmp(IntPred::Eq, odd, self.b.zero(odd.ty())))
-    }
-
     /// The same, but for whether the addresses are multiples of what they must be; and a number that is zero if they are, or `None` if it is
     /// known, or part of the first answer.
     pub(super) fn is_inside_and_odd(
@@ -508,6 +503,9 @@ impl Emit<'_> {
     ) -> Option<(Value, Option<Value>)> {
         if self.is_inside(reach, addresses) {
             return Some((self.b.const_int(self.int(1), 1), None));
+        }
+        if let Some(fits) = self.first_fit(reach, addresses) {
+            return Some((fits, None));
         }
         let regular = |pattern: &Pattern| whole && self.is_together(reach.space, reach.align, pattern);
         if let Addresses::Rows(rows, pattern) = addresses
@@ -636,23 +634,6 @@ impl Emit<'_> {
         Some(self.b.not(bad))
     }
 
-    /// The bits of both, as far as there are any.
-    pub(super) fn either(&self, a: Option<Value>, b: Option<Value>) -> Option<Value> {
-        match (a, b) {
-            (Some(a), Some(b)) => Some(self.b.or(a, b)),
-            (one, None) | (None, one) => one,
-        }
-    }
-
-    /// Both conditions, as far as there are any.
-    pub(super) fn both(&self, a: Option<Value>, b: Option<Value>) -> Value {
-        match (a, b) {
-            (Some(a), Some(b)) => self.b.and(a, b),
-            (Some(one), None) | (None, Some(one)) => one,
-            (None, None) => self.b.const_int(self.int(1), 1),
-        }
-    }
-
     /// The lanes of a mask (or of its chunk, from bit 0 on), the lowest and the highest of them, which is a lane too if there are none.
     pub(super) fn running(&self, mask: Value, chunk: Option<u32>) -> (Value, Value, Value) {
         let lanes = match chunk {
@@ -736,7 +717,7 @@ impl Emit<'_> {
     }
 
     /// Where an access of that many bytes may begin: the first address, and how many there are.
-    fn bounds(&mut self, reach: Reach, span: u32) -> Option<(Value, Value)> {
+    pub(super) fn bounds(&mut self, reach: Reach, span: u32) -> Option<(Value, Value)> {
         let room = |emit: &Self, bytes: Value, least: u64| {
             // What is there in any case needs no saturation.
             if u64::from(span) <= least {

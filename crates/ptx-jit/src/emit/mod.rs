@@ -12,8 +12,10 @@ pub(crate) mod atomic;
 mod bounds;
 mod cluster;
 mod cta;
+mod ends;
 mod exit;
 mod fallback;
+mod fixed;
 mod halves;
 pub(crate) mod hand;
 mod inst;
@@ -22,6 +24,7 @@ mod masked;
 pub(crate) mod memory;
 mod nan;
 mod packed;
+mod prefix;
 mod record;
 mod row;
 mod rows;
@@ -208,6 +211,17 @@ struct Emit<'a> {
     known: hand::Known,
     homes: kept::Homes,
     strips: strip::Strips,
+    /// By name: where it comes from, unchanged.
+    roots: Vec<Name>,
+    /// By name: the nodes that read it.
+    readers: ends::Readers,
+    /// By name: the operation that makes it.
+    makers: HashMap<Name, (NodeId, usize)>,
+    /// The lanes that a copy of a node is emitted for.
+    prefix: Option<prefix::Prefix>,
+    /// The node that is emitted several times, and how many there have been.
+    copying: Option<NodeId>,
+    copied: u32,
     /// Where nothing was to be run.
     unknown: Option<Block>,
     apart: apart::Apart,
@@ -281,6 +295,12 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         known: hand::Known::default(),
         homes: kept::Homes::default(),
         strips: strip::Strips::default(),
+        roots: fixed::roots(job.plan),
+        readers: ends::readers(job.plan),
+        makers: prefix::makers(job.plan),
+        prefix: None,
+        copying: None,
+        copied: 0,
         unknown: None,
         apart: apart::Apart::new(rooms),
         out: Emitted::default(),
@@ -406,7 +426,8 @@ impl Emit<'_> {
         self.out.unfit |= self.left_out.iter().any(|node| reached.contains(node));
     }
 
-    /// Nodes that can be reached, in reverse postorder.
+    /// Nodes that can be reached, in reverse postorder; behind each other those that entries lead to, and what comes back from barriers last,
+    /// when what was kept is known.
     fn order(&self) -> Vec<NodeId> {
         let nodes = &self.job.plan.nodes;
         let mut seen = vec![false; nodes.len()];
@@ -417,6 +438,7 @@ impl Emit<'_> {
             if std::mem::replace(&mut seen[first.0 as usize], true) {
                 continue;
             }
+            let mut tree = Vec::new();
             let mut stack = vec![(first, nodes[first.0 as usize].term.successors(), 0)];
             while let Some((node, successors, at)) = stack.last_mut() {
                 match successors.get(*at) {
@@ -428,13 +450,13 @@ impl Emit<'_> {
                         }
                     }
                     None => {
-                        order.push(*node);
+                        tree.push(*node);
                         stack.pop();
                     }
                 }
             }
+            order.extend(tree.into_iter().rev());
         }
-        order.reverse();
         order
     }
 
@@ -466,9 +488,11 @@ impl Emit<'_> {
         self.around = self.loops.get(node.block as usize).copied().unwrap_or(stream::Around::Loop);
         self.fetched.clear();
         for (index, phi) in node.phis.iter().enumerate().filter(|_| !fused) {
-            let rep = self.phi(phi.def);
-            self.reps[phi.def.0 as usize] = Some(rep.clone());
-            self.phis.insert((id.0, index), rep);
+            // What is known needs no phi: nothing is wanted from where the node is entered.
+            let fixed = self.settled(phi.def);
+            let wanted = if fixed.is_some() { Rep::Chunks(Vec::new()) } else { self.phi(phi.def) };
+            self.reps[phi.def.0 as usize] = Some(fixed.unwrap_or_else(|| wanted.clone()));
+            self.phis.insert((id.0, index), wanted);
         }
         // What came in from nodes that were emitted before this one.
         if let Some(pending) = self.pending.remove(&id.0) {
@@ -476,10 +500,24 @@ impl Emit<'_> {
                 self.arrive(id, block, &values);
             }
         }
-        self.begin_section(node);
+        self.prefixes(id);
+        self.content(id);
+    }
+
+    /// What a node does, and how it ends.
+    fn content(&mut self, id: NodeId) {
+        let plan = self.job.plan;
+        let node = &plan.nodes[id.0 as usize];
+        if self.copying != Some(id) {
+            self.begin_section(node);
+        }
         let mut foreseen = self.ahead(node);
         let mut pieces =
             if self.in_section() { record::Pieces::default() } else { self.find_pieces(node, &mut foreseen) };
+        let mut test = self
+            .test_of(id)
+            .filter(|test| !(0..node.ops.len()).any(|at| test.has(at) && foreseen.is_done(at)))
+            .filter(|_| !self.in_section());
         let mut piece = 0;
         self.heavy.set(0);
         // Up to where operations were looked at together, and up to where they are emitted.
@@ -488,10 +526,14 @@ impl Emit<'_> {
             if at < emitted {
                 continue;
             }
-            if at >= seen && matches!(op.kind, OpKind::Inst(_)) {
+            if at >= seen && matches!(op.kind, OpKind::Inst(_)) && self.copying != Some(id) {
                 let run = self.find_run(node, at, &foreseen, &pieces);
                 seen = run.end.max(at + 1);
                 if run.apart {
+                    // What a test would be made of is needed before it.
+                    let made =
+                        test.take().into_iter().flat_map(|test| (0..at).filter(move |at| test.has(*at)));
+                    made.for_each(|at| self.op(&node.ops[at]));
                     self.run_apart(node, &run, &foreseen, &mut pieces);
                     emitted = run.end;
                     piece = 0;
@@ -500,7 +542,7 @@ impl Emit<'_> {
                 }
             }
             self.pieces_at(node, &mut pieces, at);
-            if !foreseen.is_done(at) {
+            if !foreseen.is_done(at) && !test.is_some_and(|test| test.has(at)) {
                 self.foreseen = foreseen.fits(at);
                 self.op(op);
                 piece += self.chunks();
@@ -512,6 +554,9 @@ impl Emit<'_> {
             }
         }
         self.foreseen = false;
+        if let (Some(test), Term::If { then, .. }) = (test, &node.term) {
+            self.test(id, *then, test);
+        }
         self.end(id, &node.term);
     }
 
@@ -552,6 +597,7 @@ impl Emit<'_> {
         for (index, value) in values.iter().enumerate() {
             let Some(phi) = self.phis.get(&(node.0, index)) else { continue };
             let pairs: Vec<(Value, Value)> = match (phi, value) {
+                (Rep::Chunks(phi), _) if phi.is_empty() => continue,
                 (Rep::Scalar(phi), Rep::Scalar(value)) => vec![(*phi, *value)],
                 // It lies there whichever way it came.
                 (Rep::Kept(_), _) => Vec::new(),
@@ -598,7 +644,9 @@ impl Emit<'_> {
     }
 
     fn end(&mut self, id: NodeId, term: &Term) {
-        if let Some(to) = self.fuses(id, term) {
+        if self.copying != Some(id)
+            && let Some(to) = self.fuses(id, term)
+        {
             return self.fuse(id, to);
         }
         self.close_section();
@@ -721,7 +769,8 @@ impl Emit<'_> {
                 return;
             }
             OpKind::Restore(resume, reg) => {
-                let rep = self.restore(*resume, *reg, op.defs[0]);
+                let fixed = self.settled(op.defs[0]);
+                let rep = fixed.unwrap_or_else(|| self.restore(*resume, *reg, op.defs[0]));
                 self.reps[op.defs[0].0 as usize] = Some(rep);
                 return;
             }

@@ -8,6 +8,7 @@ use crate::plan::{Class, Name, Op, Site};
 use ptx::ir::{Dst, Inst, Src};
 use ptx::isa::{ShflMode, VoteMode};
 use ptx_sem::shfl_source;
+use std::collections::BTreeMap;
 
 impl Emit<'_> {
     /// Whether the running lanes are all the live members of a warp-synchronous instruction.
@@ -295,6 +296,7 @@ impl Emit<'_> {
             whole = level[0];
         }
         let (mut taken, mut valid) = (Vec::new(), Vec::new());
+        let runs = if self.full { mask } else { self.givers(mask, table) };
         for (at, own) in own.iter().enumerate() {
             let start = at * self.width as usize;
             let part = &table[start..start + self.width as usize];
@@ -304,15 +306,33 @@ impl Emit<'_> {
                 from
             } else {
                 // A lane that does not run has nothing to give.
-                let all = self.b.bitcast(mask, self.b.vec(self.int(1), LANES));
-                let runs = self.b.permute(all, &indices);
-                self.b.select(runs, from, *own)
+                let word = self.b.lshr(runs, self.c32(start as u32));
+                let word = self.b.trunc(word, self.int(self.width));
+                self.b.select(self.b.bitcast(word, self.bits_type()), from, *own)
             };
             taken.push(value);
             let bits: Vec<u64> = part.iter().map(|(_, valid)| u64::from(*valid)).collect();
             valid.push(self.b.const_ints(self.int(1), &bits));
         }
         (taken, valid)
+    }
+
+    /// Of a warp's lanes, those that take from a lane of the mask; of lanes that take from themselves or are not in it, it says nothing.
+    fn givers(&self, mask: Value, table: &[(u32, bool)]) -> Value {
+        // Lanes that take from the same distance do so together: a shift of the mask for each distance.
+        let mut distances: BTreeMap<i64, u32> = BTreeMap::new();
+        for (lane, (from, _)) in (0..).zip(table) {
+            if *from != lane {
+                *distances.entry(i64::from(*from) - i64::from(lane)).or_default() |= 1 << lane;
+            }
+        }
+        let mut givers = self.c32(0);
+        for (distance, lanes) in distances {
+            let by = self.c32(distance.unsigned_abs() as u32);
+            let shifted = if distance < 0 { self.b.shl(mask, by) } else { self.b.lshr(mask, by) };
+            givers = self.b.or(givers, self.b.and(shifted, self.c32(lanes)));
+        }
+        givers
     }
 
     /// Each lane takes from a lane that is computed.

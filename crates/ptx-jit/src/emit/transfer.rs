@@ -5,6 +5,9 @@ use super::{Emit, Rep};
 use crate::llvm::{Cpu, Value};
 use crate::plan::{Name, Op};
 
+/// So many lanes of a chunk, which are known, are stored one by one. Chosen: a scatter costs as much as an access of each.
+const FEW: u32 = 2;
+
 impl Emit<'_> {
     /// A register's value as an element of memory.
     pub(super) fn narrow(&self, value: Value, access: Access) -> Value {
@@ -286,7 +289,16 @@ impl Emit<'_> {
                     let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
                     let base = self.b.add(base, self.c64(i64::from(first) as u64));
                     let step = access.bytes() as i32;
-                    if lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * step) {
+                    if let Some(few) = self.few(&lanes, c, op) {
+                        for lane in few {
+                            let more = self.c64(i64::from(lanes[lane as usize]) as u64);
+                            let pointer = self.b.int_to_ptr(self.b.add(base, more));
+                            for (at, value) in (0..).zip(&values[c as usize]) {
+                                let value = self.b.extract(*value, lane);
+                                self.b.store(value, self.b.offset(pointer, at * u64::from(bytes)), bytes);
+                            }
+                        }
+                    } else if lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * step) {
                         self.fetch(base, c, access);
                         let pointer = self.b.int_to_ptr(base);
                         let all = self.interleave(&values[c as usize]);
@@ -318,6 +330,17 @@ impl Emit<'_> {
                 }
             }
         }
+    }
+
+    /// The lanes of a chunk whose elements are stored one by one, if they are known and few: the last of those that store to one place.
+    fn few(&self, lanes: &[i32], c: u32, op: &Op) -> Option<Vec<u32>> {
+        let all = u64::MAX >> (64 - self.width);
+        let on = if self.is_on(c, op) { all } else { self.mask_chunk(self.scalar(op.uses[0]), c).bits()? };
+        let last = (0..self.width).rev().find(|lane| on >> lane & 1 != 0)?;
+        if lanes.iter().all(|lane| *lane == lanes[0]) {
+            return Some(vec![last]);
+        }
+        (on.count_ones() <= FEW).then(|| (0..=last).filter(|lane| on >> lane & 1 != 0).collect())
     }
 
     /// Elements of several vectors in turn.

@@ -443,7 +443,11 @@ impl Emit<'_> {
                 self.at_chunk(c);
                 let bits = self.mask_chunk(mask, c);
                 let (a, b) = (self.chunk_for(def, op.uses[1], c), self.chunk_for(def, op.uses[2], c));
-                self.b.select(bits, a, b)
+                match bits.bits() {
+                    Some(0) => b,
+                    Some(all) if all == u64::MAX >> (64 - self.width) => a,
+                    _ => self.b.select(bits, a, b),
+                }
             });
             Rep::Chunks(chunks.collect())
         };

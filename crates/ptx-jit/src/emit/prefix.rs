@@ -1,0 +1,231 @@
+//! Code for the first lanes alone, where a condition leaves a number of them that only the launch, or the turn of a loop, knows.
+//!
+//! In the turns of a tree, `t < half`, fewer and fewer lanes run, from the first on. Under masks of all lanes each turn would cost as much
+//! as the first. So such a piece is emitted several times: for exactly one chunk of lanes, two, four, and so on, with masks that are
+//! constant; for less than a chunk; and for what is none of these. Comparisons of scalars choose.
+//!
+//! Invariant: each copy runs the very lanes of the mask. What a copy cannot do is left to the one for all, before anything has happened.
+
+use super::memory::{Addresses, Reach};
+use super::{Emit, Rep};
+use crate::llvm::{Block, IntPred, Likely, Value};
+use crate::plan::{Class, Name, NodeId, Op, OpKind, Plan, Term};
+use ptx::ir::{Inst, Src};
+use ptx::isa::{Cmp, Op as O, Space, Ty};
+use std::collections::HashMap;
+
+/// The most pieces of a function that are emitted several times. Chosen: trees have one, or one for each turn.
+const MOST: u32 = 6;
+
+/// The lanes that a copy is for.
+#[derive(Clone, Copy)]
+pub(super) struct Prefix {
+    /// Chunks from the first on; in those behind, no lane runs.
+    pub(super) chunks: u32,
+    /// Where to go if the copy cannot do it.
+    pub(super) other: Block,
+}
+
+/// Which lanes of a mask run: those from the first up to a scalar.
+struct Run {
+    /// Ascending, by lane.
+    lanes: Vec<u64>,
+    /// What they are compared with.
+    end: Value,
+    /// Whether the one that is equal runs too.
+    closed: bool,
+    signed: bool,
+}
+
+/// By name: the operation that makes it.
+pub(super) fn makers(plan: &Plan) -> HashMap<Name, (NodeId, usize)> {
+    let mut makers = HashMap::new();
+    for (id, node) in (0..).map(NodeId).zip(&plan.nodes) {
+        for (at, op) in node.ops.iter().enumerate() {
+            makers.extend(op.defs.iter().map(|def| (*def, (id, at))));
+        }
+    }
+    makers
+}
+
+impl Emit<'_> {
+    /// Emits copies of a node for its first lanes, if it is a piece under a mask of such. What follows is for all others.
+    pub(super) fn prefixes(&mut self, id: NodeId) {
+        let plan = self.job.plan;
+        let node = &plan.nodes[id.0 as usize];
+        let Term::Goto(next) = node.term else { return };
+        // What it makes must reach the others by phis alone.
+        let several = plan.nodes[next.0 as usize].preds.iter().any(|from| *from != id);
+        let free = !node.full && self.job.shape.team > 1 && several && !self.homes.is_entered(id, next);
+        if !free || self.copied == MOST || self.in_section() {
+            return;
+        }
+        let mask = node.ops.iter().find_map(|op| match op.kind {
+            OpKind::AddLanes(_) => Some(op.uses[1]),
+            _ => None,
+        });
+        let Some(mask) = mask.filter(|mask| self.makers.get(mask).is_some_and(|(at, _)| *at != id)) else {
+            return;
+        };
+        if self.reps[mask.0 as usize].is_none() || self.scalar(mask).is_constant() {
+            return;
+        }
+        let Some(run) = self.run_of(mask) else { return };
+        self.copied += 1;
+        self.copying = Some(id);
+        let all = self.scalar(mask);
+        let parts: Vec<Value> = (0..self.chunks()).map(|c| self.mask_chunk(all, c)).collect();
+        // For lanes of less than a chunk the mask is as it was made.
+        let mut copies: Vec<(u32, bool)> = vec![(1, false)];
+        let mut chunks = 1;
+        while chunks < self.chunks() {
+            copies.push((chunks, true));
+            chunks *= 2;
+        }
+        for (chunks, exact) in copies {
+            let (last, first) = ((chunks * self.width) as usize - 1, (chunks * self.width) as usize);
+            let end = |at: usize| self.b.const_int(run.end.ty(), run.lanes[at]);
+            let (below, above) = match (run.closed, run.signed) {
+                (false, true) => (IntPred::Slt, IntPred::Sle),
+                (false, false) => (IntPred::Ult, IntPred::Ule),
+                (true, true) => (IntPred::Sle, IntPred::Slt),
+                (true, false) => (IntPred::Ule, IntPred::Ult),
+            };
+            // The first lane behind does not run; and the last one of them does.
+            let ends = self.b.icmp(above, run.end, end(first));
+            let fits = match exact {
+                true => self.b.and(ends, self.b.icmp(below, end(last), run.end)),
+                false => ends,
+            };
+            let (here, other) =
+                (self.b.append_block(self.function, "first"), self.b.append_block(self.function, "more"));
+            self.b.cond_br(fits, here, other, Likely::Unknown);
+            self.b.position_at_end(here);
+            let (none, every) = (self.b.zero(self.bits_type()), self.b.ones(self.bits_type()));
+            let own: Vec<Value> = (0..)
+                .zip(&parts)
+                .map(|(c, part)| match (c < chunks, exact) {
+                    (true, true) => every,
+                    (true, false) => *part,
+                    (false, _) => none,
+                })
+                .collect();
+            let own = self.mask_of(&own);
+            let before = self.reps[mask.0 as usize].replace(Rep::Scalar(own));
+            self.prefix = Some(Prefix { chunks, other });
+            self.fetched.clear();
+            self.content(id);
+            self.prefix = None;
+            self.reps[mask.0 as usize] = before;
+            self.b.position_at_end(other);
+        }
+        self.fetched.clear();
+    }
+
+    /// Whether the copy that is emitted leaves a chunk out.
+    pub(super) fn is_beyond(&self, chunk: u32) -> bool {
+        self.prefix.is_some_and(|prefix| chunk >= prefix.chunks)
+    }
+
+    /// Whether what the lanes of a copy reach in shared memory fits its bounds, running or not; `None`: that is to be asked of each.
+    pub(super) fn first_fit(&mut self, reach: Reach, addresses: &Addresses) -> Option<Value> {
+        let (prefix, Addresses::Pattern(bases, pattern)) = (self.prefix?, addresses) else { return None };
+        if reach.space != Space::Shared
+            || pattern.by_chunk
+            || !self.is_together(reach.space, reach.align, pattern)
+        {
+            return None;
+        }
+        let lanes = &pattern.lanes[..(prefix.chunks * self.width) as usize];
+        let (low, high) = (i64::from(*lanes.iter().min()?), i64::from(*lanes.iter().max()?));
+        let (start, limit) = self.bounds(reach, (high - low + reach.hi - reach.lo) as u32)?;
+        let first = self.b.sub(self.b.add(bases[0], self.c64((low + reach.lo) as u64)), start);
+        let fits = self.b.icmp(IntPred::Ult, first, limit);
+        let odd = self.b.and(bases[0], self.c64(u64::from(reach.align) - 1));
+        let even = self.b.icmp(IntPred::Eq, odd, self.c64(0));
+        Some(self.b.and(fits, even))
+    }
+
+    /// The lanes of a mask, if they are those from the first up to a scalar.
+    fn run_of(&mut self, mask: Name) -> Option<Run> {
+        let plan = self.job.plan;
+        let op = |emit: &Self, name: Name| -> Option<&Op> {
+            let (id, at) = emit.makers.get(&name)?;
+            Some(&plan.nodes[id.0 as usize].ops[*at])
+        };
+        let is_all = |emit: &Self, name: Name| {
+            op(emit, name).is_some_and(|op| matches!(op.kind, OpKind::Mask(u32::MAX)))
+        };
+        let mut made = op(self, mask)?;
+        let mut turned = false;
+        if let OpKind::AndNot = made.kind {
+            if !is_all(self, made.uses[0]) {
+                return None;
+            }
+            (turned, made) = (true, op(self, made.uses[1])?);
+        }
+        let OpKind::And = made.kind else { return None };
+        if !is_all(self, made.uses[0]) {
+            return None;
+        }
+        let truths = op(self, made.uses[1])?;
+        let OpKind::Truths { negated } = truths.kind else { return None };
+        let compare = op(self, truths.uses[0])?;
+        let OpKind::Inst(site) = compare.kind else { return None };
+        let inst = site.inst(self.job.function)?;
+        let plain = inst.op == O::Setp && inst.srcs.len() == 2 && compare.defs.len() == 1;
+        if !plain || !matches!(inst.mods.ty(), Ty::S32 | Ty::U32) {
+            return None;
+        }
+        let signed = inst.mods.ty() == Ty::S32;
+        let mut next = 1;
+        let sides = [self.scalars(inst, compare, 0, &mut next)?, self.scalars(inst, compare, 1, &mut next)?];
+        let (lanes, end, swapped) = match sides {
+            [(Some(lanes), _), (None, Some(end))] => (lanes, end, false),
+            [(None, Some(end)), (Some(lanes), _)] => (lanes, end, true),
+            _ => return None,
+        };
+        // Whether lanes that are less run, and whether one that is equal does.
+        let (less, equal) = match inst.mods.cmp()? {
+            Cmp::Lt | Cmp::Lo => (true, false),
+            Cmp::Le | Cmp::Ls => (true, true),
+            Cmp::Gt | Cmp::Hi => (false, false),
+            Cmp::Ge | Cmp::Hs => (false, true),
+            _ => return None,
+        };
+        let other_way = negated != turned;
+        let ascending = lanes.windows(2).all(|pair| pair[0] < pair[1]);
+        let near = lanes.last().is_some_and(|last| *last < 1 << 31);
+        (ascending && near && (less != swapped) != other_way).then_some(Run {
+            lanes,
+            end,
+            closed: equal != other_way,
+            signed,
+        })
+    }
+
+    /// A side of a comparison: its constant lanes, or its scalar.
+    fn scalars(
+        &mut self,
+        inst: &Inst,
+        op: &Op,
+        at: usize,
+        next: &mut usize,
+    ) -> Option<(Option<Vec<u64>>, Option<Value>)> {
+        let name = match inst.srcs.get(at)? {
+            Src::Imm(bits) => return Some((None, Some(self.c32(*bits as u32)))),
+            Src::Reg(_) => *op.uses.get(*next)?,
+            Src::Absent | Src::Not(_) | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => return None,
+        };
+        *next += 1;
+        match self.class(name).clone() {
+            Class::Uniform(_) => Some((None, Some(self.scalar(name)))),
+            Class::Pattern(pattern) if pattern.rows.is_empty() && !pattern.by_chunk => {
+                let base = self.base(name, 0)?.number()?;
+                let lane = |lane: &i32| base.wrapping_add(i64::from(*lane) as u64) & u64::from(u32::MAX);
+                Some((Some(pattern.lanes.iter().map(lane).collect()), None))
+            }
+            Class::Pattern(_) | Class::Varying | Class::Bottom => None,
+        }
+    }
+}
