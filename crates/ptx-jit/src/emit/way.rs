@@ -1,0 +1,170 @@
+//! How a node ends, and what the next ones get from it.
+//!
+//! Invariant: a phi has one value for each LLVM block that its node is entered from, also where one node ends in several blocks.
+
+use super::{Emit, Rep};
+use crate::llvm::{Block, Likely, Value};
+use crate::plan::{Class, Cond, Name, NodeId, Phi, Term};
+
+impl Emit<'_> {
+    pub(super) fn phi(&mut self, name: Name) -> Rep {
+        if let Some(place) = self.homes.lies(name) {
+            return Rep::Kept(place);
+        }
+        let scalar = self.scalar_type(self.kind(name));
+        match self.class(name) {
+            Class::Uniform(_) | Class::Bottom => Rep::Scalar(self.b.phi(scalar)),
+            Class::Pattern(pattern) => {
+                let count = pattern.scalars(self.chunks());
+                Rep::Bases((0..count).map(|_| self.b.phi(scalar)).collect())
+            }
+            Class::Varying => {
+                let ty = self.b.vec(scalar, self.width);
+                Rep::Chunks((0..self.chunks()).map(|_| self.b.phi(ty)).collect())
+            }
+        }
+    }
+
+    /// Gives the phis of a node what comes from a block.
+    pub(super) fn arrive(&mut self, node: NodeId, from: Block, values: &[Rep]) {
+        for (index, value) in values.iter().enumerate() {
+            let Some(phi) = self.phis.get(&(node.0, index)) else { continue };
+            let pairs: Vec<(Value, Value)> = match (phi, value) {
+                (Rep::Chunks(phi), _) if phi.is_empty() => continue,
+                (Rep::Scalar(phi), Rep::Scalar(value)) => vec![(*phi, *value)],
+                // It lies there whichever way it came.
+                (Rep::Kept(_), _) => Vec::new(),
+                (Rep::Bases(phi), Rep::Bases(value)) | (Rep::Chunks(phi), Rep::Chunks(value)) => {
+                    phi.iter().copied().zip(value.iter().copied()).collect()
+                }
+                _ => unreachable!("ptxvm bug: a phi of two shapes"),
+            };
+            for (phi, value) in pairs {
+                self.b.add_incoming(phi, value, from);
+            }
+        }
+    }
+
+    /// Hands the values that a successor's phis want over, before the terminator is emitted.
+    pub(super) fn hand_over(&mut self, from: NodeId, to: NodeId) {
+        let values = self.handed_over(from, to);
+        self.hand_values(to, values);
+    }
+
+    /// What the phis of a node want from one of its predecessors.
+    pub(super) fn handed_over(&mut self, from: NodeId, to: NodeId) -> Vec<Rep> {
+        let plan = self.job.plan;
+        let target = &plan.nodes[to.0 as usize];
+        let Some(place) = target.preds.iter().position(|p| *p == from) else { return Vec::new() };
+        let value = |phi: &Phi| match self.homes.lies(phi.def) {
+            Some(place) => Rep::Kept(place),
+            None => self.coerce(phi.from[place], phi.def),
+        };
+        target.phis.iter().map(value).collect()
+    }
+
+    /// Gives a node's phis what comes from the block that stands here.
+    pub(super) fn hand_values(&mut self, to: NodeId, values: Vec<Rep>) {
+        if values.is_empty() {
+            return;
+        }
+        let block = self.b.current_block();
+        if self.phis.contains_key(&(to.0, 0)) {
+            self.arrive(to, block, &values);
+        } else {
+            self.pending.entry(to.0).or_default().push((block, values));
+        }
+    }
+
+    pub(super) fn end(&mut self, id: NodeId, term: &Term) {
+        if self.copying != Some(id)
+            && let Some(to) = self.fuses(id, term)
+        {
+            return self.fuse(id, to);
+        }
+        self.close_section();
+        if let Term::Exit(exit) = term {
+            self.exit(exit);
+            return;
+        }
+        let condition = match term {
+            Term::If { cond, .. } => Some(self.condition(cond)),
+            _ => None,
+        };
+        // A condition that is known leaves one way. Constant masks are those of teams.
+        if self.job.shape.team > 1
+            && let (Some(known), Term::If { then, els, .. }) = (condition.and_then(Value::number), term)
+        {
+            let to = if known != 0 { *then } else { *els };
+            self.hand_over(id, to);
+            return self.b.br(self.at(to));
+        }
+        // The same successor twice has two edges of one block.
+        let mut detours: Vec<(NodeId, Block)> = Vec::new();
+        for to in term.successors() {
+            if self.homes.is_entered(id, to) {
+                detours.push((to, self.b.append_block(self.function, "way")));
+            } else {
+                self.hand_over(id, to);
+            }
+        }
+        let at = |emit: &Self, to: NodeId| {
+            let detour = detours.iter().find(|(node, _)| *node == to);
+            detour.map_or_else(|| emit.at(to), |(_, block)| *block)
+        };
+        match term {
+            Term::Goto(to) => self.b.br(at(self, *to)),
+            Term::If { then, els, likely, .. } => {
+                let likely = match likely {
+                    Some(true) => Likely::Yes,
+                    Some(false) => Likely::No,
+                    None => Likely::Unknown,
+                };
+                let condition = condition.expect("an If has a condition");
+                self.b.cond_br(condition, at(self, *then), at(self, *els), likely);
+            }
+            Term::Switch { value, targets, beyond } => {
+                let value = self.scalar(*value);
+                let cases: Vec<(u64, Block)> =
+                    targets.iter().enumerate().map(|(i, to)| (i as u64, at(self, *to))).collect();
+                self.b.switch(value, at(self, *beyond), &cases);
+            }
+            Term::Exit(_) => {}
+        }
+        for (to, block) in detours {
+            self.b.position_at_end(block);
+            // What lies in a place that is stored to is read before.
+            let values = self.handed_over(id, to);
+            self.enter_homes(id, to);
+            self.hand_values(to, values);
+            self.b.br(self.at(to));
+        }
+    }
+
+    pub(super) fn condition(&mut self, cond: &Cond) -> Value {
+        use crate::llvm::IntPred;
+        match cond {
+            Cond::Pred { value, negated } => {
+                let value = self.scalar(*value);
+                if *negated { self.b.not(value) } else { value }
+            }
+            Cond::Empty(mask) => {
+                let mask = self.scalar(*mask);
+                self.b.icmp(IntPred::Eq, mask, self.b.zero(mask.ty()))
+            }
+            Cond::Equal(a, b) => {
+                let (a, b) = (self.scalar(*a), self.scalar(*b));
+                self.b.icmp(IntPred::Eq, a, b)
+            }
+            Cond::Full(mask) => {
+                let mask = self.scalar(*mask);
+                self.b.icmp(IntPred::Eq, mask, self.all_lanes())
+            }
+            Cond::Negative(number) => {
+                let number = self.scalar(*number);
+                self.b.icmp(IntPred::Slt, number, self.c64(0))
+            }
+            Cond::Together { site, members, mask, live } => self.together(*site, *members, *mask, *live),
+        }
+    }
+}
