@@ -85,8 +85,7 @@ impl Emit<'_> {
         let OpKind::Inst(site) = op.kind else { return None };
         let inst = site.inst(self.job.function)?;
         let plain = inst.op == O::Setp && inst.srcs.len() == 2 && op.defs.len() == 1 && inst.guard.is_none();
-        let word = matches!(inst.mods.ty(), Ty::S32 | Ty::U32);
-        if !plain || !word || *self.class(pred) != Class::Varying {
+        if !plain || !matches!(inst.mods.ty(), Ty::S32 | Ty::U32) || *self.class(pred) != Class::Varying {
             return None;
         }
         let ops = [compare, truth, and];
