@@ -253,7 +253,7 @@ impl Emit<'_> {
                     && !moved
                     && op.defs.iter().all(narrow)
                     && inst.srcs.iter().all(plain)
-                    && crate::lower::choose(inst, &self.env).is_some()
+                    && crate::lower::choose(inst, &self.env).is_some_and(|lowering| !lowering.branches)
             }
             OpKind::Load(_)
             | OpKind::Restore(..)

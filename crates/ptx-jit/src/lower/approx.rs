@@ -74,12 +74,18 @@ pub(super) fn lg2(q: &Query<'_>) -> Option<Lowering> {
     single(q, |l, a| l.logarithm(a))
 }
 
+/// A sine so many quarters of a circle ahead.
+fn circular(q: &Query<'_>, ahead: u64) -> Option<Lowering> {
+    let lowering = single(q, move |l, a| l.circle(a, ahead))?;
+    Some(Lowering { branches: true, ..lowering })
+}
+
 pub(super) fn sin(q: &Query<'_>) -> Option<Lowering> {
-    single(q, |l, a| l.circle(a, 0))
+    circular(q, 0)
 }
 
 pub(super) fn cos(q: &Query<'_>) -> Option<Lowering> {
-    single(q, |l, a| l.circle(a, 1))
+    circular(q, 1)
 }
 
 /// 1.5 * 2^23: adding it rounds to an integer, which the low bits then hold.

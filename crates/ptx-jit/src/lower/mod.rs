@@ -88,11 +88,20 @@ pub(crate) struct Lowering {
     pub(crate) loose_nan: bool,
     /// The carry flag is read.
     pub(crate) reads_carry: bool,
+    /// It branches: code goes on in another block.
+    pub(crate) branches: bool,
 }
 
 impl Lowering {
     fn new(emit: Emit) -> Lowering {
-        Lowering { emit, number_srcs: 0, copied_srcs: 0, loose_nan: false, reads_carry: false }
+        Lowering {
+            emit,
+            number_srcs: 0,
+            copied_srcs: 0,
+            loose_nan: false,
+            reads_carry: false,
+            branches: false,
+        }
     }
 
     /// Emits it for the chunk that `cx` is set to.
@@ -373,7 +382,7 @@ impl Lower<'_, '_> {
     }
 
     /// The values `plain`, or in lanes where `wanted` holds what `f` gives, which is computed only if there is such a lane (running or
-    /// not).
+    /// not). The lowering [branches](Lowering::branches).
     fn rarely(&self, wanted: Value, plain: &[Value], f: impl FnOnce(&Self) -> Vec<Value>) -> Vec<Value> {
         let b = self.b;
         let some = if self.lanes == 1 {
