@@ -178,11 +178,17 @@ impl Search<'_> {
         }
     }
 
-    /// The bounds of the sources, as numbers of so many bits; `None`: one is not known yet.
-    fn sources(&self, inst: &Inst, op: &Op, bits: u32) -> Option<Vec<Bound>> {
+    /// The bounds of the sources, as numbers of `bits` bits, where the result has `to`; `None`: one is not known yet.
+    fn sources(&self, inst: &Inst, op: &Op, bits: u32, to: u32) -> Option<Vec<Bound>> {
         let mut names = op.uses[1..].iter();
         let mut found = Vec::new();
-        for src in &inst.srcs {
+        for (at, src) in inst.srcs.iter().enumerate() {
+            // What is added to a product is as wide as the result, and how far is shifted has 32 bits.
+            let bits = match (inst.op, at) {
+                (O::Mad, 2) => to,
+                (O::Shl | O::Shr, 1) => 32,
+                _ => bits,
+            };
             let bound = match src {
                 Src::Reg(_) | Src::Not(_) => self.all[names.next()?.0 as usize]?,
                 Src::Imm(value) => Bound::exactly(*value & mask(bits)),
@@ -235,7 +241,7 @@ impl Search<'_> {
         if !whole || inst.mods.has(Word::Sat) {
             return None;
         }
-        let found = self.sources(inst, op, ty.bits())?;
+        let found = self.sources(inst, op, ty.bits(), to)?;
         let of = |at: usize| found.get(at).copied().filter(|bound| bound.high <= mask(ty.bits()));
         // Numbers that mean the same with a sign and without.
         let plain = |bound: &Bound| !ty.is_signed() || bound.high < 1 << (ty.bits() - 1);
