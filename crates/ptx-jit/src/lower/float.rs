@@ -22,7 +22,7 @@ struct Arithmetic {
 const ADD: Arithmetic = Arithmetic { plain: |l, v| l.b.fadd(v[0], v[1]), embedded: "add" };
 const SUB: Arithmetic = Arithmetic { plain: |l, v| l.b.fsub(v[0], v[1]), embedded: "sub" };
 const MUL: Arithmetic = Arithmetic { plain: |l, v| l.b.fmul(v[0], v[1]), embedded: "mul" };
-const DIV: Arithmetic = Arithmetic { plain: |l, v| l.b.fdiv(v[0], v[1]), embedded: "div" };
+const DIV: Arithmetic = Arithmetic { plain: |l, v| l.quotient(v[0], v[1]), embedded: "div" };
 const FMA: Arithmetic = Arithmetic { plain: |l, v| l.fused(v), embedded: "vfmadd" };
 const SQRT: Arithmetic =
     Arithmetic { plain: |l, v| l.b.intrinsic("llvm.sqrt", &[v[0].ty()], v), embedded: "sqrt" };
@@ -247,6 +247,14 @@ impl Lower<'_, '_> {
     pub(super) fn one(&self, like: Value) -> Value {
         let bits = if like.ty().element_bits() == 32 { u64::from(1f32.to_bits()) } else { 1f64.to_bits() };
         self.constant(like, bits)
+    }
+
+    /// `a / b`. LLVM's code generator takes a quotient of two vectors that it knows to be zero for zero, if it learns that from bits (a small
+    /// integer, flushed), and then drops tests for NaN; so a fence, which costs nothing, keeps it from looking through.
+    fn quotient(&self, a: Value, b: Value) -> Value {
+        let quotient = self.b.fdiv(a, b);
+        let ty = quotient.ty();
+        if ty.is_vector() { self.b.intrinsic("llvm.arithmetic.fence", &[ty], &[quotient]) } else { quotient }
     }
 
     /// `.sat`: within 0 and 1; NaN is 0. Zeros are +0.
