@@ -271,6 +271,16 @@ impl Generator<'_> {
         self.counters > 0 || self.function
     }
 
+    /// An integer for a sum: one that changes what it is added to, where that matters, and how to get it.
+    fn addend(&mut self, bits: u32) -> (String, String) {
+        let value = register(&mut self.random, bits);
+        if !self.may_spin() {
+            return (value, String::new());
+        }
+        let odd = if bits == 32 { "%tb" } else { "%db" };
+        (odd.to_owned(), format!("or.b{bits} {odd}, {value}, 1;\n"))
+    }
+
     /// A multiple of the size, with room for the access.
     fn at(&mut self, room: u32, bytes: u32) -> u32 {
         self.random.below((room / bytes) as usize) as u32 * bytes
@@ -285,7 +295,7 @@ impl Generator<'_> {
         let index = self.random.pick(&fit);
         let (op, ty) = all[index];
         let bits: u32 = ty[1..].parse().unwrap_or(32);
-        let value = register(&mut self.random, bits);
+        let (value, odd) = self.addend(bits);
         let guard = self.guard();
         let region = 64 * index as u32;
         let shared = self.random.chance(50);
@@ -295,10 +305,12 @@ impl Generator<'_> {
         let lane = register(&mut self.random, 32);
         let spread = if self.random.chance(40) { 0 } else { mask(64, bits / 8) };
         let (space, before) = match shared {
-            true => ("shared", format!("and.b32 %ta, {lane}, {spread};\nadd.u32 %ta, %ta, %sh;\n")),
+            true => ("shared", format!("{odd}and.b32 %ta, {lane}, {spread};\nadd.u32 %ta, %ta, %sh;\n")),
             false => (
                 "global",
-                format!("and.b32 %ta, {lane}, {spread};\ncvt.u64.u32 %da, %ta;\nadd.s64 %da, %da, %com;\n"),
+                format!(
+                    "{odd}and.b32 %ta, {lane}, {spread};\ncvt.u64.u32 %da, %ta;\nadd.s64 %da, %da, %com;\n"
+                ),
             ),
         };
         let address = if shared { format!("%ta+{}", 12288 + region) } else { format!("%da+{region}") };
@@ -341,16 +353,24 @@ impl Generator<'_> {
             if mods.space().name() != space || ty.bits() / 8 > most || ty.bits() < 16 {
                 continue;
             }
-            let counts = matches!(mods.atom_op(), Some(AtomOp::Add | AtomOp::Inc | AtomOp::Dec));
+            // A number may stay as it is when one is added to it.
+            let counts =
+                matches!(mods.atom_op(), Some(AtomOp::Add | AtomOp::Inc | AtomOp::Dec)) && !ty.is_float();
             if self.may_spin() && !counts {
                 continue;
             }
             let bits = ty.bits();
+            let mut before = before;
             let guard = if self.taste == Taste::Team { self.some() } else { self.guard() };
             let mut operands: Vec<String> = Vec::new();
             for operand in &spelled.row.form().operands {
                 operands.push(match (operand.dir, operand.name) {
                     (_, "a") if matches!(operand.kind, ptx::isa::Kind::Address(_)) => format!("[{address}]"),
+                    (Dir::In, _) if counts => {
+                        let (value, odd) = self.addend(bits);
+                        before.push_str(&odd);
+                        value
+                    }
                     _ => {
                         debug_assert!(letter(bits) != 'h' || bits == 16);
                         register(&mut self.random, bits)

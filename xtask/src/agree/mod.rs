@@ -9,7 +9,7 @@
 //! A program that differs is made smaller ([`reduce`]) and written to `target/agree`; what was found so is kept in `tests/agree`, and every
 //! test run compares it again.
 //!
-//! Not generated: loops, and functions, that look at what others write (ordered loads, atomics other than sums): when their lanes give way is each
+//! Not generated: loops, and functions, that look at what others write (ordered loads, atomics other than sums of integers, sums with zero): when their lanes give way is each
 //! engine's own; textures and surfaces, asynchronous copies, clusters, matrices beyond one form, programs that trap.
 //!
 //! Invariant: a program does not depend on the schedule, so any difference is a mistake of an engine (or of the generator).
