@@ -579,3 +579,77 @@ fn lanes_whose_place_decides_store_one_by_one() {
             .fold(0u32, |word, next| word.wrapping_mul(31).wrapping_add(*next))
     });
 }
+
+#[test]
+fn joined_tests_of_places_hold_in_each_lane() {
+    // Numbers of threads, also where they wrap around, against limits within warps and at their ends, joined with what is the same in all lanes.
+    type Holds = fn(u32, u32) -> bool;
+    let comparisons: [(&str, Holds); 6] = [
+        ("lt.s32", |a, b| (a as i32) < b as i32),
+        ("ge.s32", |a, b| a as i32 >= b as i32),
+        ("gt.u32", |a, b| a > b),
+        ("le.u32", |a, b| a <= b),
+        ("eq.b32", |a, b| a == b),
+        ("ne.s32", |a, b| a != b),
+    ];
+    for start in [0u32, 0x7fff_ffe0, 0xffff_ff41] {
+        for (at, (name, holds)) in comparisons.into_iter().enumerate() {
+            let other = comparisons[(at + 5) % 6];
+            let (a, b) = (start.wrapping_add(95), start.wrapping_add([64, 31, 100][at % 3]));
+            let (first, second) = [("and", "and"), ("or", "and"), ("and", "or"), ("or", "or")][at % 4];
+            let guard = if at % 2 == 0 { "@%p5" } else { "@!%p5" };
+            let body = format!(
+                "add.u32 %r1, %g, {start}; mov.u32 %r8, {a}; setp.{name} %p1, %r1, %r8; setp.{} %p2, %r8, %r1; setp.ne.b32 %p3, %r1, {b};
+                setp.lt.u32 %p6, %c, 13; {first}.pred %p4, %p1, %p3; {second}.pred %p5, %p4, %p6; or.pred %p7, %p2, %p3;
+                {first}.pred %p5, %p5, %p7; mov.u32 %r2, 7;
+                {guard} bra X; mul.lo.u32 %r2, %r1, 3; X: st.global.u32 [%out], %r2; ret;",
+                other.0
+            );
+            for block in [32, 96] {
+                let test = test("", &body);
+                let done = test.everywhere(block);
+                assert_eq!(done.trap, None);
+                for (g, word) in done.words.iter().enumerate() {
+                    let g = g as u32;
+                    let x = start.wrapping_add(g);
+                    let join = |how: &str, a: bool, b: bool| if how == "and" { a && b } else { a || b };
+                    let near = join(first, holds(x, a), x != b);
+                    let near = join(second, near, g / block < 13);
+                    let near = join(first, near, (other.1)(a, x) || x != b);
+                    let want = if near == (at % 2 == 0) { 7 } else { x.wrapping_mul(3) };
+                    assert_eq!(*word, want, "thread {g} of {block}: {}", test.text);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lanes_beside_a_border_load_only_what_is_theirs() {
+    // The ones copy, the others add up their neighbours; those of the first and the last thread are not there.
+    let count = 17 * 96;
+    let values: Vec<u32> = (0..count).map(|at| at * at % 1009).collect();
+    let list: Vec<String> = values.iter().map(u32::to_string).collect();
+    let array = format!(".global .align 4 .u32 a[{count}] = {{{}}};", list.join(", "));
+    for (low, high) in [(0, count - 1), (1, count - 2), (40, 900), (33, 95)] {
+        let body = format!(
+            "mov.u64 %rd2, a; mul.wide.u32 %rd3, %g, 4; add.u64 %rd4, %rd2, %rd3; setp.gt.u32 %p1, %g, {low}; setp.lt.u32 %p2, %g, {high};
+            and.pred %p3, %p1, %p2; @%p3 bra I; ld.global.u32 %r1, [%rd4]; bra.uni D;
+            I: ld.global.u32 %r1, [%rd4+-4]; ld.global.u32 %r2, [%rd4+4]; ld.global.u32 %r3, [%out+-4]; ld.global.u32 %r4, [%out+4];
+            and.b32 %r3, %r3, 0; and.b32 %r4, %r4, 0; add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r4;
+            D: st.global.u32 [%out], %r1; ret;"
+        );
+        let test = test(&array, &body);
+        let done = test.everywhere(96);
+        assert_eq!(done.trap, None);
+        for (g, word) in done.words.iter().enumerate() {
+            let inner = g > low as usize && g < high as usize;
+            let want = if inner { values[g - 1] + values[g + 1] } else { values[g] };
+            assert_eq!(*word, want, "thread {g}: {}", test.text);
+        }
+    }
+    // Where a lane's own neighbour is not there, that is a trap.
+    let body = "setp.ge.u32 %p1, %g, 16; mov.u32 %r1, 0; @%p1 bra D; ld.global.u32 %r1, [%out+-4]; D: st.global.u32 [%out], %r1; ret;";
+    let trap = test("", body).trap(64);
+    assert!(trap.contains("thread (0,0,0)") || trap.contains("ld.global"), "{trap}");
+}

@@ -142,7 +142,7 @@ impl Emit<'_> {
     }
 
     /// Whether an instruction may be executed before others.
-    fn is_early(&mut self, site: Site, inst: &Inst) -> bool {
+    pub(super) fn is_early(&mut self, site: Site, inst: &Inst) -> bool {
         match inst.op {
             O::Ld => {
                 inst.guard.is_none()

@@ -1,19 +1,23 @@
 //! Whether all lanes pass a test, found out from the lanes at the ends.
 //!
-//! `i < n` with a number that grows with the lane holds in every lane if it does in the last one. So before a branch that asks for all
-//! lanes, two scalars are compared; only where that fails is each lane, which may still find that all pass.
+//! `i < n` with a number that grows with the lane holds in every lane if it does in the last one, and `i != n` if `n` is none of the numbers
+//! from the first lane's to the last one's. So before a branch that asks for all lanes, scalars are compared, also where several such tests
+//! are joined; only where that fails is each lane, which may still find that all pass.
 //!
 //! Invariant: what the scalars find holds in every lane, and what is made of each lane is read only behind the comparison that failed.
 
 use super::Emit;
 use crate::llvm::{IntPred, Likely, Value};
-use crate::plan::{Class, Cond, Name, NodeId, Op, OpKind, Plan, Term};
-use ptx::ir::{Inst, Src};
+use crate::plan::{Class, Cond, Name, Node, NodeId, Op, OpKind, Plan, Term};
+use ptx::ir::{Function, Inst, Src};
 use ptx::isa::{Cmp, Op as O, Ty};
 use std::collections::{HashMap, HashSet};
 
 /// Of larger plans nothing is asked: each test looks at all nodes. Chosen: ordinary kernels have a tenth.
 const NODES: usize = 2_000;
+
+/// The most comparisons, and operations that join them, of a test. Chosen: a point within a grid of three dimensions and not on its border has half.
+const JOINED: usize = 24;
 
 /// By name: the nodes that read it, where a phi reads where it is entered from.
 pub(super) type Readers = HashMap<Name, HashSet<NodeId>>;
@@ -40,12 +44,15 @@ pub(super) fn readers(plan: &Plan) -> Readers {
 }
 
 /// A test of all lanes where a node ends.
-#[derive(Clone, Copy)]
 pub(super) struct Test {
-    /// Where the comparison stands, and what makes a mask of it.
-    ops: [usize; 3],
-    /// What passes is what the comparison is not true of.
+    /// Where the comparisons stand, what joins them, and what makes a mask of it, in their order.
+    ops: Vec<usize>,
+    /// What the mask is made of.
+    pred: Name,
+    /// What passes is what that is not true of.
     negated: bool,
+    /// Where that leads no lane passes, from the node that asks for it.
+    none: Option<(NodeId, NodeId)>,
 }
 
 impl Test {
@@ -54,12 +61,37 @@ impl Test {
     }
 }
 
+/// How a predicate is made.
+enum Made<'a> {
+    /// By a comparison of numbers.
+    Compared(&'a Inst),
+    /// Where both of two are true, or else one of them.
+    Joined(bool, [Name; 2]),
+}
+
 /// A side of a comparison.
 enum Side {
     /// The same in all lanes.
     Same(Value),
     /// The first lane's, and by how much the last is more; none is less than the first.
     Lanes(Value, u64),
+}
+
+/// How an operation makes a predicate, as far as scalars may find out about it.
+fn made<'f>(function: &'f Function, op: &Op) -> Option<Made<'f>> {
+    let OpKind::Inst(site) = op.kind else { return None };
+    let inst = site.inst(function)?;
+    let plain = inst.srcs.len() == 2 && op.defs.len() == 1 && inst.guard.is_none();
+    if !plain || !matches!(inst.op, O::Setp | O::And | O::Or) {
+        return None;
+    }
+    match (inst.op, inst.mods.ty(), &op.uses[..]) {
+        (O::Setp, Ty::S32 | Ty::U32 | Ty::B32, _) => Some(Made::Compared(inst)),
+        (O::And | O::Or, Ty::Pred, [_, a, b]) if inst.srcs.iter().all(|src| matches!(src, Src::Reg(_))) => {
+            Some(Made::Joined(inst.op == O::And, [*a, *b]))
+        }
+        _ => None,
+    }
 }
 
 impl Emit<'_> {
@@ -71,40 +103,78 @@ impl Emit<'_> {
         if plan.nodes.len() > NODES || !node.full || then == els || self.homes.is_entered(id, then) {
             return None;
         }
-        let made = |name: Name| node.ops.iter().position(|op| op.defs.contains(&name));
-        let and = made(lower)?;
+        let maker = |name: Name| node.ops.iter().position(|op| op.defs.contains(&name));
+        let and = maker(lower)?;
         let truth = match (&node.ops[and].kind, &node.ops[and].uses[..]) {
-            (OpKind::And, [all, truths]) if *all == mask => made(*truths)?,
+            (OpKind::And, [all, truths]) if *all == mask => maker(*truths)?,
             _ => return None,
         };
-        let OpKind::Mask(u32::MAX) = node.ops[made(mask)?].kind else { return None };
+        let OpKind::Mask(u32::MAX) = node.ops[maker(mask)?].kind else { return None };
         let OpKind::Truths { negated } = node.ops[truth].kind else { return None };
         let pred = node.ops[truth].uses[0];
-        let compare = made(pred)?;
-        let op = &node.ops[compare];
-        let OpKind::Inst(site) = op.kind else { return None };
-        let inst = site.inst(self.job.function)?;
-        let plain = inst.op == O::Setp && inst.srcs.len() == 2 && op.defs.len() == 1 && inst.guard.is_none();
-        if !plain || !matches!(inst.mods.ty(), Ty::S32 | Ty::U32) || *self.class(pred) != Class::Varying {
+        let mut ops = Vec::new();
+        if *self.class(pred) != Class::Varying {
             return None;
         }
-        let ops = [compare, truth, and];
-        let others = node.ops.iter().enumerate().filter(|(at, _)| !ops.contains(at));
-        let behind = self.behind(id, els);
-        let own = |name: Name| {
-            let mut read = false;
-            for (_, op) in others.clone() {
-                op.clone().for_each_use(&mut |other| read |= *other == name);
-            }
-            let elsewhere =
-                |readers: &HashSet<NodeId>| readers.iter().any(|to| *to != id && !behind.contains(to));
-            !read && !self.readers.get(&name).is_some_and(elsewhere)
+        self.gather(node, pred, &mut ops)?;
+        ops.extend([truth, and]);
+        ops.sort_unstable();
+        let mut read = HashSet::new();
+        for (_, op) in node.ops.iter().enumerate().filter(|(at, _)| !ops.contains(at)) {
+            op.clone().for_each_use(&mut |name| _ = read.insert(*name));
+        }
+        let mine: Vec<Name> = ops.iter().flat_map(|at| &node.ops[*at].defs).copied().collect();
+        // Nobody reads what each lane does but where it is asked for.
+        let own = |asks: NodeId, on: NodeId, around: &[(NodeId, NodeId)]| {
+            let behind = self.behind(asks, on);
+            let elsewhere = |readers: &HashSet<NodeId>| {
+                readers.iter().any(|to| ![id, asks].contains(to) && !behind.contains(to))
+            };
+            // A phi behind a way around reads at the end of the node that the way begins in.
+            let handed = |name: &Name| {
+                around.iter().any(|(from, to)| {
+                    let to = &plan.nodes[to.0 as usize];
+                    let at = to.preds.iter().position(|pred| pred == from);
+                    at.is_none_or(|at| to.phis.iter().any(|phi| phi.from[at] == *name))
+                })
+            };
+            mine.iter().all(|name| {
+                !read.contains(name) && !handed(name) && !self.readers.get(name).is_some_and(elsewhere)
+            })
         };
-        // A phi behind the way where all pass reads at the end of this node.
-        let passed = plan.nodes[then.0 as usize].phis.iter().flat_map(|phi| &phi.from);
-        let mine = [pred, node.ops[truth].defs[0], lower];
-        let handed = passed.clone().any(|name| mine.contains(name));
-        (mine.into_iter().all(own) && !handed).then_some(Test { ops, negated })
+        let asks = &plan.nodes[els.0 as usize];
+        let none = match asks.term {
+            Term::If { cond: Cond::Empty(empty), then: none, els: some, .. }
+                if empty == lower
+                    && asks.full
+                    && asks.ops.is_empty()
+                    && asks.phis.is_empty()
+                    && asks.preds == [id]
+                    && none != some
+                    && !self.homes.is_entered(els, none)
+                    && own(els, some, &[(id, then), (els, none)]) =>
+            {
+                Some((els, none))
+            }
+            _ => None,
+        };
+        (none.is_some() || own(id, els, &[(id, then)])).then_some(Test { ops, pred, negated, none })
+    }
+
+    /// Finds the comparisons that a predicate is made of in a node, each used once, and what joins them. `None`: it is made of something else.
+    fn gather(&self, node: &Node, pred: Name, ops: &mut Vec<usize>) -> Option<()> {
+        if self.class(pred).is_uniform() {
+            return Some(());
+        }
+        let at = node.ops.iter().position(|op| op.defs.contains(&pred))?;
+        if ops.contains(&at) || ops.len() == JOINED {
+            return None;
+        }
+        ops.push(at);
+        match made(self.job.function, &node.ops[at])? {
+            Made::Compared(_) => Some(()),
+            Made::Joined(_, parts) => parts.into_iter().try_for_each(|part| self.gather(node, part, ops)),
+        }
     }
 
     /// What is reached through one way alone, if it is the only one to where it leads.
@@ -131,22 +201,47 @@ impl Emit<'_> {
     pub(super) fn test(&mut self, id: NodeId, then: NodeId, test: Test) {
         let node = &self.job.plan.nodes[id.0 as usize];
         // Where that is known, so is what each lane does.
-        let passes = self.passes(&node.ops[test.ops[0]], test.negated);
-        if let Some(passes) = passes.filter(|passes| !passes.is_constant()) {
-            self.hand_over(id, then);
-            let lanes = self.b.append_block(self.function, "lanes");
-            self.b.cond_br(passes, self.at(then), lanes, Likely::Unknown);
-            self.b.position_at_end(lanes);
+        let ways =
+            [Some((!test.negated, id, then)), test.none.map(|(asks, none)| (test.negated, asks, none))];
+        for (wanted, from, to) in ways.into_iter().flatten() {
+            let are = self.all_are(node, test.pred, wanted);
+            if let Some(are) = are.filter(|are| !are.is_constant()) {
+                self.hand_over(from, to);
+                let lanes = self.b.append_block(self.function, "lanes");
+                self.b.cond_br(are, self.at(to), lanes, Likely::Unknown);
+                self.b.position_at_end(lanes);
+            }
         }
         for at in test.ops {
             self.op(&node.ops[at]);
         }
     }
 
-    /// Whether all lanes pass, as far as scalars say; `None`: they say nothing.
-    fn passes(&mut self, op: &Op, negated: bool) -> Option<Value> {
-        let OpKind::Inst(site) = op.kind else { return None };
-        let inst = site.inst(self.job.function)?;
+    /// Whether a predicate is that in all lanes, as far as scalars say; `None`: they say nothing.
+    fn all_are(&mut self, node: &Node, pred: Name, wanted: bool) -> Option<Value> {
+        if self.class(pred).is_uniform() {
+            let value = self.scalar(pred);
+            return Some(if wanted { value } else { self.b.not(value) });
+        }
+        let op = node.ops.iter().find(|op| op.defs.contains(&pred))?;
+        match made(self.job.function, op)? {
+            Made::Compared(inst) => self.passes(inst, op, !wanted),
+            Made::Joined(both, parts) => {
+                let [a, b] = parts.map(|part| self.all_are(node, part, wanted));
+                if both == wanted {
+                    return Some(self.b.and(a?, b?));
+                }
+                // One of them is enough.
+                match (a, b) {
+                    (Some(a), Some(b)) => Some(self.b.or(a, b)),
+                    (one, None) | (None, one) => one,
+                }
+            }
+        }
+    }
+
+    /// Whether a comparison holds in all lanes, or in none if negated, as far as scalars say; `None`: they say nothing.
+    fn passes(&mut self, inst: &Inst, op: &Op, negated: bool) -> Option<Value> {
         let signed = inst.mods.ty() == Ty::S32;
         let mut cmp = inst.mods.cmp()?;
         if negated {
@@ -155,6 +250,8 @@ impl Emit<'_> {
                 Cmp::Le | Cmp::Ls => Cmp::Gt,
                 Cmp::Gt | Cmp::Hi => Cmp::Le,
                 Cmp::Ge | Cmp::Hs => Cmp::Lt,
+                Cmp::Eq => Cmp::Ne,
+                Cmp::Ne => Cmp::Eq,
                 _ => return None,
             };
         }
@@ -168,12 +265,18 @@ impl Emit<'_> {
                     Cmp::Le | Cmp::Ls => Cmp::Ge,
                     Cmp::Gt | Cmp::Hi => Cmp::Lt,
                     Cmp::Ge | Cmp::Hs => Cmp::Le,
+                    Cmp::Eq | Cmp::Ne => cmp,
                     _ => return None,
                 };
                 (first, most, other)
             }
             _ => return None,
         };
+        // It is none of so many numbers from the first on, also where those wrap around.
+        if cmp == Cmp::Ne {
+            let apart = self.b.sub(other, first);
+            return Some(self.b.icmp(IntPred::Ugt, apart, self.c32(u32::try_from(most).ok()?)));
+        }
         let long = self.int(64);
         let wide = |value: Value| if signed { self.b.sext(value, long) } else { self.b.zext(value, long) };
         let (first, other) = (wide(first), wide(other));

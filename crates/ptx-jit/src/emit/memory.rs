@@ -220,8 +220,12 @@ impl Emit<'_> {
             return true;
         }
         let Some((fits, places)) = self.places(site, access, &addresses, op) else { return false };
-        if self.job.shape.team > 1 {
-            let Some(()) = self.or_leave(fits, site, access, &addresses, op) else { return false };
+        if self.is_unmasked() || self.job.shape.team > 1 {
+            if self.is_unmasked() {
+                self.or_masked(fits);
+            } else {
+                let Some(()) = self.or_leave(fits, site, access, &addresses, op) else { return false };
+            }
             let loaded = self.load_places(access, &places, op, uniform);
             for (def, rep) in op.defs.iter().zip(loaded) {
                 self.reps[def.0 as usize] = Some(rep);
@@ -514,7 +518,9 @@ impl Emit<'_> {
             let unrolled = self.unrolled(*rows, pattern);
             return self.is_inside_and_odd(reach, &unrolled, mask, whole);
         }
-        let span = self.window_span(reach, addresses, whole);
+        // Windows are those of the copy under the mask, which renews them.
+        let apart = whole && self.is_unmasked();
+        let span = self.window_span(reach, addresses, whole && !apart);
         let (start, limit) = self.bounds(reach, span)?;
         let align = u64::from(reach.align);
         let odd = |emit: &Self, address: Value| (align > 1).then(|| emit.b.and(address, emit.c64(align - 1)));
@@ -537,7 +543,12 @@ impl Emit<'_> {
             {
                 let (mut all, mut any) = (None, None);
                 for (c, base) in bases.iter().enumerate() {
-                    let fits = if whole {
+                    let fits = if apart {
+                        let (low, high) = (pattern.lanes.iter().min()?, pattern.lanes.iter().max()?);
+                        let low = inside(self, *base, i64::from(*low) + reach.lo);
+                        let high = inside(self, *base, i64::from(*high) + reach.hi - 1);
+                        self.b.and(low, high)
+                    } else if whole {
                         let low = pattern.lanes.iter().min().copied().unwrap_or(0);
                         inside(self, *base, i64::from(low) + reach.lo)
                     } else {

@@ -37,6 +37,7 @@ mod sync;
 mod team;
 mod tile;
 mod transfer;
+mod unmasked;
 mod value;
 mod way;
 
@@ -502,6 +503,7 @@ impl Emit<'_> {
             }
         }
         self.prefixes(id);
+        self.unmasked(id);
         self.content(id);
     }
 
@@ -512,9 +514,12 @@ impl Emit<'_> {
         if self.copying != Some(id) {
             self.begin_section(node);
         }
-        let mut foreseen = self.ahead(node);
-        let mut pieces =
-            if self.in_section() { record::Pieces::default() } else { self.find_pieces(node, &mut foreseen) };
+        let mut foreseen = self.as_all(|emit| emit.ahead(node));
+        let mut pieces = if self.in_section() || self.is_unmasked() {
+            record::Pieces::default()
+        } else {
+            self.find_pieces(node, &mut foreseen)
+        };
         let mut test = self
             .test_of(id)
             .filter(|test| !(0..node.ops.len()).any(|at| test.has(at) && foreseen.is_done(at)))
@@ -532,9 +537,9 @@ impl Emit<'_> {
                 seen = run.end.max(at + 1);
                 if run.apart {
                     // What a test would be made of is needed before it.
-                    let made =
-                        test.take().into_iter().flat_map(|test| (0..at).filter(move |at| test.has(*at)));
-                    made.for_each(|at| self.op(&node.ops[at]));
+                    if let Some(test) = test.take() {
+                        (0..at).filter(|at| test.has(*at)).for_each(|at| self.op(&node.ops[at]));
+                    }
                     self.run_apart(node, &run, &foreseen, &mut pieces);
                     emitted = run.end;
                     piece = 0;
@@ -543,7 +548,7 @@ impl Emit<'_> {
                 }
             }
             self.pieces_at(node, &mut pieces, at);
-            if !foreseen.is_done(at) && !test.is_some_and(|test| test.has(at)) {
+            if !foreseen.is_done(at) && !test.as_ref().is_some_and(|test| test.has(at)) {
                 self.foreseen = foreseen.fits(at);
                 self.op(op);
                 piece += self.chunks();
@@ -590,7 +595,7 @@ impl Emit<'_> {
     fn emit_op(&mut self, op: &Op) {
         use std::mem::offset_of;
         let scalar = match &op.kind {
-            OpKind::Inst(site) => return self.inst(*site, op),
+            OpKind::Inst(site) => return self.as_all(|emit| emit.inst(*site, op)),
             OpKind::Guard(site, exit) => return self.guard(*site, exit, &op.uses),
             // Emitted where the node begins.
             OpKind::Ahead(_) => return,

@@ -24,6 +24,8 @@ pub(super) struct Prefix {
     pub(super) chunks: u32,
     /// Where to go if the copy cannot do it.
     pub(super) other: Block,
+    /// The mask of a copy that loads for all lanes ([`unmasked`](super::unmasked)).
+    pub(super) unmasked: Option<Name>,
 }
 
 /// Which lanes of a mask run: those from the first up to a scalar.
@@ -112,7 +114,7 @@ impl Emit<'_> {
                 .collect();
             let own = self.mask_of(&own);
             let before = self.reps[mask.0 as usize].replace(Rep::Scalar(own));
-            self.prefix = Some(Prefix { chunks, other });
+            self.prefix = Some(Prefix { chunks, other, unmasked: None });
             self.fetched.clear();
             self.content(id);
             self.prefix = None;
