@@ -653,3 +653,30 @@ fn lanes_beside_a_border_load_only_what_is_theirs() {
     let trap = test("", body).trap(64);
     assert!(trap.contains("thread (0,0,0)") || trap.contains("ld.global"), "{trap}");
 }
+
+#[test]
+fn lanes_that_run_load_rows_of_clamped_places() {
+    // Indices one after another but at an edge, or but for one lane that runs, or only for lanes that do not; with sign and without.
+    let count = 17 * 96;
+    let values: Vec<u32> = (0..count).map(|at| at * 7 % 1013).collect();
+    let list: Vec<String> = values.iter().map(u32::to_string).collect();
+    let array = format!(".global .align 4 .u32 a[{count}] = {{{}}};", list.join(", "));
+    for (lanes, odd, ty) in
+        [(32, 99, "s32"), (32, 17, "u32"), (4, 99, "s32"), (4, 2, "s32"), (20, 25, "u32"), (20, 0, "s32")]
+    {
+        let body = format!(
+            "mov.u64 %rd2, a; mov.u32 %r2, 0; and.b32 %r3, %t, 31; setp.eq.u32 %p2, %r3, {odd}; selp.u32 %r4, 11, 0, %p2; add.u32 %r5, %g, %r4;
+            max.{ty} %r5, %r5, 3; min.{ty} %r5, %r5, {}; mul.wide.{ty} %rd3, %r5, 4; add.u64 %rd3, %rd2, %rd3;
+            setp.ge.u32 %p1, %r3, {lanes}; @%p1 bra D; ld.global.u32 %r2, [%rd3+-12]; D: st.global.u32 [%out], %r2; ret;",
+            count - 5
+        );
+        let test = test(&array, &body);
+        let done = test.everywhere(96);
+        assert_eq!(done.trap, None);
+        for (g, word) in done.words.iter().enumerate() {
+            let lane = g % 96 % 32;
+            let at = (g + if lane == odd { 11 } else { 0 }).clamp(3, count as usize - 5);
+            assert_eq!(*word, if lane < lanes { values[at - 3] } else { 0 }, "thread {g}: {}", test.text);
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! Loads whose addresses nobody can tell before, but often lie one behind the other all the same: indices that are clamped at an edge, wrap
 //! around, or come from a table that is sorted.
 //!
-//! A gather costs as much as a load for each lane. So where all lanes run, indices are compared with those of a row before, chunk by chunk;
-//! a row is one load.
+//! A gather costs as much as a load for each lane. So the indices of the lanes that run are compared with those of a row before, chunk by
+//! chunk; a row is one load.
 //!
 //! Invariant: a row is loaded only where each lane's address, which has been checked, is where the row has it.
 
@@ -22,9 +22,7 @@ impl Emit<'_> {
     ) -> Vec<Vec<Value>> {
         let chunks = self.chunks();
         let spread = match places {
-            Addresses::Spread(spread) if self.whole(op) && spread.scale == u64::from(access.bytes()) => {
-                spread
-            }
+            Addresses::Spread(spread) if spread.scale == u64::from(access.bytes()) => spread,
             Addresses::Spread(_)
             | Addresses::Each(_)
             | Addresses::Same(_)
@@ -39,10 +37,13 @@ impl Emit<'_> {
         let mut firsts = Vec::new();
         let mut odd: Option<Value> = None;
         let mut wraps = self.b.const_int(self.int(1), 0);
-        for index in &spread.index {
+        for (c, index) in (0..).zip(&spread.index) {
             let first = self.b.extract(*index, 0);
             let row = self.b.add(self.b.splat(first, self.width), steps);
-            let differ = self.b.icmp(IntPred::Ne, *index, row);
+            let mut differ = self.b.icmp(IntPred::Ne, *index, row);
+            if !self.is_on(c, op) {
+                differ = self.b.and(differ, self.mask_chunk(self.scalar(op.uses[0]), c));
+            }
             odd = Some(odd.map_or(differ, |odd| self.b.or(odd, differ)));
             // Equal indices of 32 bits may still wrap around within the row.
             let last = self.b.add(first, self.c32(self.width - 1));
