@@ -174,9 +174,11 @@ impl Emit<'_> {
             Class::Pattern(_) | Class::Varying => {
                 let mut chunks = Vec::new();
                 for c in 0..self.chunks() {
+                    self.at_chunk(c);
                     let chunk = self.chunk(name, c);
                     chunks.push(shift(self, chunk));
                 }
+                self.at_first();
                 Addresses::Each(chunks)
             }
         })
