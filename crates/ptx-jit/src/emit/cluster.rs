@@ -149,16 +149,14 @@ impl Emit<'_> {
 
     /// Elements of lanes that run.
     fn owned(&self, cover: &Cover, c: u32, op: &Op) -> Value {
+        let bits: Vec<u64> = cover.owners.iter().map(|lane| u64::from(lane.is_some())).collect();
+        let owned = self.b.const_ints(self.int(1), &bits);
         if self.is_on(c, op) {
-            let bits: Vec<u64> = cover.owners.iter().map(|lane| u64::from(lane.is_some())).collect();
-            return self.b.const_ints(self.int(1), &bits);
+            return owned;
         }
         let lanes = self.mask_chunk(self.scalar(op.uses[0]), c);
-        let none = self.b.zero(lanes.ty());
-        let width = self.width as i32;
-        let indices: Vec<i32> =
-            cover.owners.iter().map(|lane| lane.map_or(width, |lane| lane as i32)).collect();
-        self.b.shuffle(lanes, none, &indices)
+        let indices: Vec<i32> = cover.owners.iter().map(|lane| lane.unwrap_or(0) as i32).collect();
+        self.b.and(self.b.permute(lanes, &indices), owned)
     }
 }
 

@@ -359,17 +359,25 @@ impl Emit<'_> {
                 if word.iter().all(|chunk| chunk.is_zero()) {
                     continue;
                 }
-                let mut level = word.to_vec();
-                while level.len() > 1 {
-                    level = level.chunks(2).map(|pair| self.b.concat(pair[0], pair[1])).collect();
-                }
-                let bits = self.b.bitcast(level[0], self.int(self.width * word.len() as u32));
-                let bits = self.b.zext(bits, ty);
-                let bits = match at {
-                    0 => bits,
-                    _ => self.b.shl(bits, self.b.const_int(ty, at as u64 * 4 * u64::from(self.width))),
+                // A part of a mask beside zeros would be moved in a way that LLVM's register allocator takes for a copy of the whole.
+                let parts: Vec<(usize, Value)> = if word.iter().any(|chunk| chunk.is_constant()) {
+                    word.iter().copied().enumerate().filter(|(_, chunk)| !chunk.is_zero()).collect()
+                } else {
+                    let mut level = word.to_vec();
+                    while level.len() > 1 {
+                        level = level.chunks(2).map(|pair| self.b.concat(pair[0], pair[1])).collect();
+                    }
+                    vec![(0, level[0])]
                 };
-                mask = Some(mask.map_or(bits, |mask| self.b.or(mask, bits)));
+                for (part, vector) in parts {
+                    let bits = self.b.bitcast(vector, self.int(vector.ty().lanes()));
+                    let bits = self.b.zext(bits, ty);
+                    let bits = match 4 * at + part {
+                        0 => bits,
+                        chunk => self.b.shl(bits, self.b.const_int(ty, chunk as u64 * u64::from(self.width))),
+                    };
+                    mask = Some(mask.map_or(bits, |mask| self.b.or(mask, bits)));
+                }
             }
             return mask.expect("there are chunks");
         }

@@ -159,7 +159,7 @@ impl Value {
         is.then(|| call!(LLVMGetInstructionOpcode(self.0)))
     }
 
-    fn operand(self, number: u32) -> Value {
+    pub(super) fn operand(self, number: u32) -> Value {
         Value(call!(LLVMGetOperand(self.0, number)))
     }
 
@@ -367,6 +367,11 @@ impl Builder<'_> {
     /// `yes` where the condition is one, else `no`. A scalar condition may choose between vectors.
     pub(crate) fn select(&self, condition: Value, yes: Value, no: Value) -> Value {
         debug_assert_eq!(yes.ty(), no.ty(), "a choice of two types: {}, {}", yes.describe(), no.describe());
+        // LLVM's code generator makes a shuffle of a choice by constants, and of a shuffle that leaves the lower half of a mask a move of
+        // that half, which its register allocator takes for a copy of the whole.
+        if condition.is_constant() && condition.ty() == yes.ty() && yes.ty().is_vector() {
+            return self.or(self.and(condition, yes), self.and(self.not(condition), no));
+        }
         Value(call!(LLVMBuildSelect(self.raw, condition.0, yes.0, no.0, NAMELESS)))
     }
 
