@@ -319,6 +319,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
     emit.store_joined();
     emit.b.position_at_end(rooms);
     emit.b.br(head);
+    emit.b.part_long_sums();
     emit.out.externals = emit.b.externals();
     emit.out
 }

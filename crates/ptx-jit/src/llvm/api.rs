@@ -117,6 +117,10 @@ api! {
     core => LLVMGetFCmpPredicate(LLVMValueRef) -> LLVMRealPredicate;
     core => LLVMGetOperand(LLVMValueRef, c_uint) -> LLVMValueRef;
     core => LLVMGetFirstUse(LLVMValueRef) -> LLVMUseRef;
+    core => LLVMGetNextUse(LLVMUseRef) -> LLVMUseRef;
+    core => LLVMSetOperand(LLVMValueRef, c_uint, LLVMValueRef);
+    core => LLVMReplaceAllUsesWith(LLVMValueRef, LLVMValueRef);
+    core => LLVMGetNextInstruction(LLVMValueRef) -> LLVMValueRef;
     core => LLVMGetAggregateElement(LLVMValueRef, c_uint) -> LLVMValueRef;
     core => LLVMConstVector(*mut LLVMValueRef, c_uint) -> LLVMValueRef;
     core => LLVMConstNull(LLVMTypeRef) -> LLVMValueRef;

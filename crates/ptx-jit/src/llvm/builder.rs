@@ -19,6 +19,8 @@ pub(crate) struct Builder<'m> {
     pub(super) raw: LLVMBuilderRef,
     pub(super) profile_kind: c_uint,
     intrinsics: RefCell<HashMap<Overload, Function>>,
+    /// Dot products, each with the sum that it adds to as its first operand.
+    pub(super) dots: RefCell<Vec<Value>>,
 }
 
 /// An intrinsic's number and the types it is overloaded on.
@@ -35,7 +37,7 @@ impl<'m> Builder<'m> {
     pub(crate) fn new(module: &'m Module) -> Builder<'m> {
         let raw = call!(LLVMCreateBuilderInContext(module.context));
         let profile_kind = call!(LLVMGetMDKindIDInContext(module.context, c"prof".as_ptr(), 4));
-        Builder { module, raw, profile_kind, intrinsics: RefCell::default() }
+        Builder { module, raw, profile_kind, intrinsics: RefCell::default(), dots: RefCell::default() }
     }
 
     /// The module it builds in.

@@ -17,6 +17,7 @@ mod memory;
 mod module;
 mod place;
 mod session;
+mod sums;
 #[cfg(test)]
 mod tests;
 

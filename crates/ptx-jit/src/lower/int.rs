@@ -373,7 +373,7 @@ impl Lower<'_, '_> {
         // Unsigned bytes times signed bytes; a byte of the other kind is 128 off, which a second dot product takes back.
         let bytes = b.vec(b.int(8), 4 * self.lanes);
         let dot = |sum: Value, unsigned: Value, signed: Value| {
-            b.intrinsic(name, &[], &[sum, b.bitcast(unsigned, bytes), b.bitcast(signed, bytes)])
+            b.dot(name, sum, b.bitcast(unsigned, bytes), b.bitcast(signed, bytes))
         };
         let offset = self.constant(x, 0x8080_8080);
         match (x_signed, y_signed) {
