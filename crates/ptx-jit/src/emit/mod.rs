@@ -20,6 +20,7 @@ mod halves;
 pub(crate) mod hand;
 mod inst;
 mod kept;
+mod late;
 mod masked;
 pub(crate) mod memory;
 mod nan;
@@ -219,6 +220,8 @@ struct Emit<'a> {
     readers: ends::Readers,
     /// By name: the operation that makes it.
     makers: HashMap<Name, (NodeId, usize)>,
+    /// Masks that are made where they are read.
+    late: late::Late,
     /// The lanes that a copy of a node is emitted for.
     prefix: Option<prefix::Prefix>,
     /// The node that is emitted several times, and how many there have been.
@@ -300,6 +303,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         roots: fixed::roots(job.plan),
         readers: ends::readers(job.plan),
         makers: prefix::makers(job.plan),
+        late: late::Late::default(),
         prefix: None,
         copying: None,
         copied: 0,
@@ -504,6 +508,7 @@ impl Emit<'_> {
             }
         }
         self.prefixes(id);
+        self.make_late(id);
         self.unmasked(id);
         self.content(id);
     }
@@ -531,6 +536,12 @@ impl Emit<'_> {
         let (mut seen, mut emitted) = (0, 0);
         for (at, op) in node.ops.iter().enumerate() {
             if at < emitted {
+                continue;
+            }
+            if !foreseen.is_done(at) && !test.as_ref().is_some_and(|test| test.has(at)) {
+                self.leave_to_piece(id, at);
+            }
+            if self.late.has(id, at) {
                 continue;
             }
             if at >= seen && matches!(op.kind, OpKind::Inst(_)) && self.copying != Some(id) {

@@ -6,8 +6,8 @@
 //!
 //! Invariant: each copy runs the very lanes of the mask. What a copy cannot do is left to the one for all, before anything has happened.
 
+use super::Emit;
 use super::memory::{Addresses, Reach};
-use super::{Emit, Rep};
 use crate::llvm::{Block, IntPred, Likely, Value};
 use crate::plan::{Class, Name, NodeId, Op, OpKind, Plan, Term};
 use ptx::ir::{Inst, Src};
@@ -29,14 +29,37 @@ pub(super) struct Prefix {
 }
 
 /// Which lanes of a mask run: those from the first up to a scalar.
-struct Run {
+#[derive(Clone)]
+pub(super) struct Run {
     /// Ascending, by lane.
-    lanes: Vec<u64>,
+    pub(super) lanes: Vec<u64>,
     /// What they are compared with.
-    end: Value,
+    pub(super) end: Value,
     /// Whether the one that is equal runs too.
-    closed: bool,
-    signed: bool,
+    pub(super) closed: bool,
+    pub(super) signed: bool,
+}
+
+impl Run {
+    /// How a lane that runs compares with the end.
+    pub(super) fn runs(&self) -> IntPred {
+        match (self.closed, self.signed) {
+            (false, true) => IntPred::Slt,
+            (false, false) => IntPred::Ult,
+            (true, true) => IntPred::Sle,
+            (true, false) => IntPred::Ule,
+        }
+    }
+
+    /// How the end compares with a lane that does not run.
+    fn ends(&self) -> IntPred {
+        match (self.closed, self.signed) {
+            (false, true) => IntPred::Sle,
+            (false, false) => IntPred::Ule,
+            (true, true) => IntPred::Slt,
+            (true, false) => IntPred::Ult,
+        }
+    }
 }
 
 /// By name: the operation that makes it.
@@ -69,14 +92,19 @@ impl Emit<'_> {
         let Some(mask) = mask.filter(|mask| self.makers.get(mask).is_some_and(|(at, _)| *at != id)) else {
             return;
         };
-        if self.reps[mask.0 as usize].is_none() || self.scalar(mask).is_constant() {
-            return;
-        }
-        let Some(run) = self.run_of(mask) else { return };
+        let late = self.late.of(id).filter(|late| late.mask == mask);
+        let (run, rest) = match late.map(|late| (late.run.clone(), late.rest)) {
+            Some((run, rest)) => (run, rest),
+            None => {
+                if self.reps[mask.0 as usize].is_none() || self.scalar(mask).is_constant() {
+                    return;
+                }
+                let Some(run) = self.run_of(mask) else { return };
+                (run, None)
+            }
+        };
         self.copied += 1;
         self.copying = Some(id);
-        let all = self.scalar(mask);
-        let parts: Vec<Value> = (0..self.chunks()).map(|c| self.mask_chunk(all, c)).collect();
         // For lanes of less than a chunk the mask is as it was made.
         let mut copies: Vec<(u32, bool)> = vec![(1, false)];
         let mut chunks = 1;
@@ -87,16 +115,10 @@ impl Emit<'_> {
         for (chunks, exact) in copies {
             let (last, first) = ((chunks * self.width) as usize - 1, (chunks * self.width) as usize);
             let end = |at: usize| self.b.const_int(run.end.ty(), run.lanes[at]);
-            let (below, above) = match (run.closed, run.signed) {
-                (false, true) => (IntPred::Slt, IntPred::Sle),
-                (false, false) => (IntPred::Ult, IntPred::Ule),
-                (true, true) => (IntPred::Sle, IntPred::Slt),
-                (true, false) => (IntPred::Ule, IntPred::Ult),
-            };
             // The first lane behind does not run; and the last one of them does.
-            let ends = self.b.icmp(above, run.end, end(first));
+            let ends = self.b.icmp(run.ends(), run.end, end(first));
             let fits = match exact {
-                true => self.b.and(ends, self.b.icmp(below, end(last), run.end)),
+                true => self.b.and(ends, self.b.icmp(run.runs(), end(last), run.end)),
                 false => ends,
             };
             let (here, other) =
@@ -104,21 +126,27 @@ impl Emit<'_> {
             self.b.cond_br(fits, here, other, Likely::Unknown);
             self.b.position_at_end(here);
             let (none, every) = (self.b.zero(self.bits_type()), self.b.ones(self.bits_type()));
-            let own: Vec<Value> = (0..)
-                .zip(&parts)
-                .map(|(c, part)| match (c < chunks, exact) {
+            let part = |emit: &Self, c: u32| {
+                let lanes = &run.lanes[(c * emit.width) as usize..][..emit.width as usize];
+                let lanes = emit.b.const_ints(run.end.ty(), lanes);
+                emit.b.icmp(run.runs(), lanes, emit.b.splat(run.end, emit.width))
+            };
+            let own: Vec<Value> = (0..self.chunks())
+                .map(|c| match (c < chunks, exact) {
                     (true, true) => every,
-                    (true, false) => *part,
+                    (true, false) => part(self, c),
                     (false, _) => none,
                 })
                 .collect();
             let own = self.mask_of(&own);
-            let before = self.reps[mask.0 as usize].replace(Rep::Scalar(own));
+            let before = self.stand_in(mask, rest, own);
             self.prefix = Some(Prefix { chunks, other, unmasked: None });
             self.fetched.clear();
             self.content(id);
             self.prefix = None;
-            self.reps[mask.0 as usize] = before;
+            for (name, rep) in before {
+                self.reps[name.0 as usize] = rep;
+            }
             self.b.position_at_end(other);
         }
         self.fetched.clear();
@@ -149,7 +177,7 @@ impl Emit<'_> {
     }
 
     /// The lanes of a mask, if they are those from the first up to a scalar.
-    fn run_of(&mut self, mask: Name) -> Option<Run> {
+    pub(super) fn run_of(&mut self, mask: Name) -> Option<Run> {
         let plan = self.job.plan;
         let op = |emit: &Self, name: Name| -> Option<&Op> {
             let (id, at) = emit.makers.get(&name)?;

@@ -27,6 +27,9 @@ const PAGE: u64 = 4096;
 /// out of the nearest before they are read or written.
 pub(super) const NEAREST: u32 = 3;
 
+/// LLVM's number of what is read once: it goes into the nearest cache alone.
+pub(super) const ONCE: u32 = 0;
+
 /// What is to be fetched.
 pub(super) struct Hint {
     /// How far from the access.

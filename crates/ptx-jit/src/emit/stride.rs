@@ -1,19 +1,27 @@
 //! Loops that take long strides: each turn steps on by a distance that only the launch knows, such as the whole grid.
 //!
-//! Such a loop reads a few bytes of many pages, which no prefetcher of a processor follows. So such a load also asks for what the next turn
-//! reads. And what the CTA reads of a page the next CTA's threads continue, and the same OS thread runs it next: it asks for what lies where
-//! the CTA's own part ends, too.
+//! Such a loop reads a few bytes of many pages, which no prefetcher of a processor follows. But what the CTA reads of a page the next CTA's
+//! threads continue, and the same OS thread runs it next: the load also asks for what lies where the CTA's own part ends. Where strides
+//! are the grid's, nobody else reads what is asked for, so it need not go into farther caches, only to be put out of them by what comes
+//! after: measured on a Zen 5, a sum of 64 MiB takes a tenth less time than with hints for all caches, and as long where it fits them.
+//! Other loops, and those whose parts are so short that what a turn does with them takes longer than to run ahead, ask for the next turn's
+//! part as well, in all caches.
 //!
 //! Invariant: nothing but time depends on it; asking for an address that does not exist does nothing.
 
 use super::Emit;
 use super::memory::{Access, Addresses};
-use super::stream::{Around, NEAREST};
+use super::slope::Fact;
+use super::stream::{Around, NEAREST, ONCE};
 use crate::plan::Op;
 use ptx::isa::Space;
 
+/// The least bytes of a CTA's part that are asked for in the nearest cache alone. Chosen: sums of words read as much, histograms of bytes a
+/// quarter, and those take a twentieth longer so.
+const LONG: u32 = 1024;
+
 impl Emit<'_> {
-    /// Asks for what the next turn reads and for what follows the part of memory that the CTA reads, if the load is one of a long stride.
+    /// Asks for what follows the part of memory that the CTA reads, if the load is one of a long stride.
     pub(super) fn ask_early(&self, access: Access, places: &Addresses, op: &Op) {
         // Turns that meet at a barrier ask as all loads there do.
         let (Addresses::Pattern(bases, pattern), Around::Loop) = (places, self.around) else { return };
@@ -25,7 +33,12 @@ impl Emit<'_> {
             return;
         }
         let part = self.job.shape.threads() * bytes;
-        self.ask_for(self.b.add(bases[0], self.c64(part.into())), self.lanes * bytes, false, NEAREST);
+        let next = self.b.add(bases[0], self.c64(part.into()));
+        let grid = stride.facts.iter().flatten().any(|fact| matches!(fact, Fact::Ctas(_)));
+        if grid && part >= LONG {
+            return self.ask_for(next, self.lanes * bytes, false, ONCE);
+        }
+        self.ask_for(next, self.lanes * bytes, false, NEAREST);
         if let Some(turn) = self.product(stride) {
             self.ask_for(self.b.add(bases[0], turn), self.lanes * bytes, false, NEAREST);
         }

@@ -679,6 +679,8 @@ impl Emit<'_> {
         }
         let to = match term {
             Term::Goto(to) => *to,
+            // A piece that makes its own mask begins where it is entered.
+            Term::If { cond: Cond::Empty(mask), .. } if self.late.some(*mask).is_some() => return None,
             Term::If { cond, then, els, .. } => match self.known_way(cond) {
                 Some(true) => *then,
                 Some(false) => *els,

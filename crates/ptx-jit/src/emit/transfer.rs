@@ -268,8 +268,15 @@ impl Emit<'_> {
                         self.b.extract(last[at as usize], self.width - 1)
                     } else {
                         let chunks: Vec<Value> = values.iter().map(|chunk| chunk[at as usize]).collect();
-                        let (_, _, highest) = self.running(mask, None);
-                        self.lane_of(&chunks, highest)
+                        match self.last_of(mask) {
+                            Some(lane) => {
+                                self.b.extract(chunks[(lane / self.width) as usize], lane % self.width)
+                            }
+                            None => {
+                                let (_, _, highest) = self.running(mask, None);
+                                self.lane_of(&chunks, highest)
+                            }
+                        }
                     };
                     self.b.store(value, self.b.offset(pointer, u64::from(at * bytes)), bytes);
                 }
@@ -385,6 +392,12 @@ impl Emit<'_> {
             self.b.store(*chunk, self.b.offset(place, at), bytes);
         }
         self.lane_at(chunks, lane)
+    }
+
+    /// The last lane of a mask that is known and has any.
+    fn last_of(&self, mask: Value) -> Option<u32> {
+        let lane = |lane: &u32| self.word(mask, *lane, 1) == Some(1);
+        mask.is_constant().then(|| (0..self.lanes).rev().find(lane)).flatten()
     }
 
     /// The value of a lane, after [`Emit::lane_of`] of these chunks.

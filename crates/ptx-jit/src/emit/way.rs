@@ -148,6 +148,7 @@ impl Emit<'_> {
                 let value = self.scalar(*value);
                 if *negated { self.b.not(value) } else { value }
             }
+            Cond::Empty(mask) if let Some(some) = self.late.some(*mask) => self.b.not(some),
             Cond::Empty(mask) => {
                 let mask = self.scalar(*mask);
                 self.b.icmp(IntPred::Eq, mask, self.b.zero(mask.ty()))
