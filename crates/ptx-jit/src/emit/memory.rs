@@ -537,7 +537,7 @@ impl Emit<'_> {
                 let near = self.is_near(*stride);
                 let (low, high) = self.row_ends([*base, *stride], pattern);
                 let (low, high) = (inside(self, low, reach.lo), inside(self, high, reach.lo));
-                let fits = self.b.and(self.b.and(low, high), near);
+                let fits = self.both(Some(self.b.and(low, high)), near);
                 Some((fits, odd(self, self.b.or(*base, *stride))))
             }
             Addresses::Pattern(bases, pattern)

@@ -214,6 +214,7 @@ struct Emit<'a> {
     known: hand::Known,
     homes: kept::Homes,
     strips: strip::Strips,
+    strides: rows::Strides,
     /// By name: where it comes from, unchanged.
     roots: Vec<Name>,
     /// By name: the nodes that read it.
@@ -300,6 +301,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         known: hand::Known::default(),
         homes: kept::Homes::default(),
         strips: strip::Strips::default(),
+        strides: rows::Strides::default(),
         roots: fixed::roots(job.plan),
         readers: ends::readers(job.plan),
         makers: prefix::makers(job.plan),
@@ -314,6 +316,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
     };
     emit.find_loose();
     emit.find_bounds();
+    emit.find_strides();
     emit.rare = emit.find_rare();
     emit.start();
     emit.b.position_at_end(rooms);

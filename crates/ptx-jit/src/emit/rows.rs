@@ -5,36 +5,222 @@
 //!
 //! Invariant: `base + lanes[l] + rows[l] * stride` is the value in every lane, modulo its width; where it is widened, the guard has found
 //! that no lane wraps around, with the stride taken as a signed number.
+//!
+//! Where a stride is a parameter of the kernel times a constant on every way, as a pitch is, it is read where it is wanted. So all values
+//! with that stride share one, with what checks compute of it, and none is carried from barrier to barrier.
 
 use super::memory::Addresses;
+use super::slope::{self, Fact};
 use super::{Emit, Rep};
-use crate::llvm::{IntPred, Value};
-use crate::plan::{Class, Name, Op, Pattern};
-use ptx::ir::{Inst, Src};
+use crate::llvm::{Block, IntPred, Type, Value};
+use crate::plan::{Class, Kind, Name, Op, OpKind, Pattern, Plan};
+use ptx::ir::{Inst, Reg, RegClass, Src};
 use ptx::isa::Op as O;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 
 /// Strides stay below this, so that no sum of a few thousand wraps around.
 const NEAR: u64 = 1 << 40;
+
+/// A stride of 32 bits, a parameter times a constant; or as a signed number the same of 64 bits, times another constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Stride {
+    /// Where the parameter lies.
+    offset: u32,
+    times: u32,
+    wide: Option<u64>,
+}
+
+impl Stride {
+    /// With so many bits.
+    fn resized(self, bits: u32) -> Option<Self> {
+        match (self.wide, bits) {
+            (None, 64) => Some(Self { wide: Some(1), ..self }),
+            (None, 32) | (Some(_), 64) => Some(self),
+            _ => None,
+        }
+    }
+
+    fn by(self, times: u64) -> Self {
+        match self.wide {
+            Some(wide) => Self { wide: Some(wide.wrapping_mul(times)), ..self },
+            None => Self { times: self.times.wrapping_mul(times as u32), ..self },
+        }
+    }
+
+    /// Whether it is so small, whatever the parameter is, that rows lie between the first and the last.
+    fn is_near(self) -> bool {
+        self.wide.is_some_and(|wide| (wide as i64).unsigned_abs() < NEAR >> 31)
+    }
+}
+
+/// Strides that are made of parameters.
+#[derive(Default)]
+pub(super) struct Strides {
+    /// By name.
+    known: HashMap<Name, Stride>,
+    /// With so many bits: the block in which they were read last, and what they are.
+    read: RefCell<HashMap<(Stride, u32), (Block, Value)>>,
+    /// Those which are known to be small.
+    near: RefCell<HashSet<Value>>,
+}
 
 impl Emit<'_> {
     /// The second scalar of a pattern of rows.
     pub(super) fn stride_of(&self, name: Name) -> Option<Value> {
         match (self.class(name), self.reps[name.0 as usize].as_ref()) {
             (Class::Pattern(pattern), Some(Rep::Bases(bases))) if !pattern.rows.is_empty() => {
-                bases.get(1).copied()
+                match self.strides.known.get(&name) {
+                    Some(stride) => Some(self.read_stride(*stride, self.scalar_type(self.kind(name)))),
+                    None => bases.get(1).copied(),
+                }
             }
             _ => None,
         }
     }
 
+    /// A stride, of its parameter.
+    fn read_stride(&self, stride: Stride, ty: Type) -> Value {
+        let here = self.b.current_block();
+        let key = (stride, ty.element_bits());
+        let known = self.strides.read.borrow().get(&key).copied();
+        if let Some((_, value)) = known.filter(|(block, _)| *block == here) {
+            return value;
+        }
+        let place = self.b.int_to_ptr(self.b.add(self.params, self.c64(stride.offset.into())));
+        let mut value = self.b.load(self.int(32), place, 1);
+        if stride.times != 1 {
+            value = self.b.mul(value, self.c32(stride.times));
+        }
+        if let Some(wide) = stride.wide {
+            value = self.b.sext(value, self.int(64));
+            if wide != 1 {
+                value = self.b.mul(value, self.c64(wide));
+            }
+        }
+        if stride.is_near() {
+            self.strides.near.borrow_mut().insert(value);
+        }
+        self.strides.read.borrow_mut().insert(key, (here, value));
+        value
+    }
+
+    /// Finds the strides that are made of parameters.
+    pub(super) fn find_strides(&mut self) {
+        let plan = self.job.plan;
+        // By name: nothing known yet, or whether it is one.
+        let mut found: Vec<Option<Option<Stride>>> = vec![None; plan.kinds.len()];
+        let mut changed = self.job.shape.team > 1;
+        while std::mem::take(&mut changed) {
+            for node in &plan.nodes {
+                for phi in node.phis.iter().filter(|phi| has_rows(plan, phi.def)) {
+                    for from in &phi.from {
+                        let new = if has_rows(plan, *from) { found[from.0 as usize] } else { Some(None) };
+                        changed |= meet(&mut found[phi.def.0 as usize], new);
+                    }
+                }
+                for op in &node.ops {
+                    for def in op.defs.iter().filter(|def| has_rows(plan, **def)) {
+                        let new = self.stride_by(op, *def, &found);
+                        changed |= meet(&mut found[def.0 as usize], new);
+                    }
+                }
+            }
+        }
+        let all = (0..).map(Name).zip(found);
+        self.strides.known = all.filter_map(|(name, found)| Some((name, found??))).collect();
+    }
+
+    /// The stride of what an operation defines, as far as those of its sources are known.
+    fn stride_by(&self, op: &Op, def: Name, found: &[Option<Option<Stride>>]) -> Option<Option<Stride>> {
+        let plan = self.job.plan;
+        match &op.kind {
+            OpKind::Restore(resume, reg) => match kept(plan, *resume, *reg) {
+                Some(name) if has_rows(plan, name) => found[name.0 as usize],
+                _ => Some(None),
+            },
+            OpKind::Inst(site) => match site.inst(self.job.function) {
+                Some(inst) => self.stride_by_inst(inst, op, def, found),
+                None => Some(None),
+            },
+            _ => Some(None),
+        }
+    }
+
+    /// The same of an instruction: what [`Emit::stride_made`] will make.
+    fn stride_by_inst(
+        &self,
+        inst: &Inst,
+        op: &Op,
+        def: Name,
+        found: &[Option<Option<Stride>>],
+    ) -> Option<Option<Stride>> {
+        let plan = self.job.plan;
+        let bits = match plan.kinds[def.0 as usize] {
+            Kind::Reg(RegClass::R32) => 32,
+            Kind::Reg(RegClass::R64) => 64,
+            _ => return Some(None),
+        };
+        let names = source_names(inst, op);
+        let name = |at: usize| names.get(at).copied().flatten();
+        let of = |at: usize| name(at).filter(|name| has_rows(plan, *name));
+        let known = |name: Name| found[name.0 as usize].map(|found| found?.resized(bits));
+        let constant = |at: usize| constant_of(plan, inst, at, name(at));
+        match inst.op {
+            O::Mov | O::Cvt | O::Cvta | O::CvtaTo => of(0).map_or(Some(None), known),
+            O::Add | O::Or | O::Xor => of(0).or_else(|| of(1)).map_or(Some(None), known),
+            O::Sub => of(0).map_or(Some(None), known),
+            O::Shl => match (of(0), constant(1).filter(|by| *by < bits.into())) {
+                (Some(name), Some(by)) => known(name).map(|found| Some(found?.by(1 << by))),
+                _ => Some(None),
+            },
+            O::Mul | O::Mad => {
+                for (at, other) in [(0, 1), (1, 0)] {
+                    if let (Some(name), Some(k)) = (of(at), constant(other)) {
+                        return known(name).map(|found| Some(found?.by(factor(inst, k))));
+                    }
+                }
+                for (at, other) in [(0, 1), (1, 0)] {
+                    let (Some(rows), Some(stride)) = (name(at), name(other)) else { continue };
+                    let class = |name: Name| &plan.classes[name.0 as usize];
+                    let counts = matches!(class(rows), Class::Pattern(p) if p.rows.is_empty());
+                    if counts && matches!(class(stride), Class::Uniform(_) | Class::Bottom) {
+                        let signed = bits == 32 || inst.mods.ty().is_signed();
+                        let stride = self.param_of(stride).filter(|_| signed);
+                        return Some(stride.and_then(|stride| stride.resized(bits)));
+                    }
+                }
+                of(2).map_or(Some(None), known)
+            }
+            _ => Some(None),
+        }
+    }
+
+    /// The parameter of 32 bits that a value is.
+    fn param_of(&self, name: Name) -> Option<Stride> {
+        let plan = self.job.plan;
+        let root = self.roots[name.0 as usize];
+        let (node, at) = self.makers.get(&root)?;
+        let OpKind::Inst(site) = plan.nodes[node.0 as usize].ops[*at].kind else { return None };
+        let inst = site.inst(self.job.function)?;
+        let words = [name, root].iter().all(|name| plan.kinds[name.0 as usize] == Kind::Reg(RegClass::R32));
+        if !words || inst.op != O::Ld || inst.guard.is_some() {
+            return None;
+        }
+        match slope::param(self.job.function, inst)? {
+            Fact::Param { offset, bits: 32 } => Some(Stride { offset, times: 1, wide: None }),
+            Fact::Param { .. } | Fact::Ctas(_) => None,
+        }
+    }
+
     /// The base of a chunk's row.
-    pub(super) fn row_base(&self, bases: &[Value], pattern: &Pattern, chunk: u32) -> Value {
+    pub(super) fn row_base(&self, base: Value, stride: Value, pattern: &Pattern, chunk: u32) -> Value {
         let times = pattern.rows.get((chunk * self.width) as usize).copied().unwrap_or(0);
         match times {
-            0 => bases[0],
+            0 => base,
             times => {
-                let more = self.b.mul(bases[1], self.b.const_int(bases[1].ty(), i64::from(times) as u64));
-                self.b.add(bases[0], more)
+                let more = self.b.mul(stride, self.b.const_int(stride.ty(), i64::from(times) as u64));
+                self.b.add(base, more)
             }
         }
     }
@@ -42,25 +228,11 @@ impl Emit<'_> {
     /// The stride of what an instruction makes of patterns of which one has a stride, or of rows and the stride itself.
     pub(super) fn stride_made(&mut self, inst: &Inst, op: &Op, def: Name) -> Option<Value> {
         let to = self.scalar_type(self.kind(def));
-        let mut next = 1;
-        let mut names: Vec<Option<Name>> = Vec::new();
-        for src in &inst.srcs {
-            let mut count = 0;
-            src.for_each_reg(&mut |_| count += 1);
-            names.push(if count == 1 { op.uses.get(next).copied() } else { None });
-            next += count;
-        }
+        let names = source_names(inst, op);
         let signed = |value: Value| self.resized(value, to, true);
         let of =
             |at: usize| names.get(at).copied().flatten().and_then(|name| self.stride_of(name)).map(signed);
-        let constant = |at: usize| match (inst.srcs.get(at), names.get(at).copied().flatten()) {
-            (Some(Src::Imm(bits)), _) => Some(*bits),
-            (_, Some(name)) => match self.class(name) {
-                Class::Uniform(value) => *value,
-                Class::Bottom | Class::Pattern(_) | Class::Varying => None,
-            },
-            _ => None,
-        };
+        let constant = |at: usize| constant_of(self.job.plan, inst, at, names.get(at).copied().flatten());
         match inst.op {
             O::Mov | O::Cvt | O::Cvta | O::CvtaTo => of(0),
             O::Add | O::Or | O::Xor => of(0).or_else(|| of(1)),
@@ -70,9 +242,7 @@ impl Emit<'_> {
                 let ty = inst.mods.ty();
                 for (at, other) in [(0, 1), (1, 0)] {
                     if let (Some(stride), Some(k)) = (of(at), constant(other)) {
-                        let shift = 64 - ty.bits();
-                        let k = (((k << shift) as i64) >> shift) as u64;
-                        return Some(self.b.mul(stride, self.b.const_int(to, k)));
+                        return Some(self.b.mul(stride, self.b.const_int(to, factor(inst, k))));
                     }
                 }
                 for (at, other) in [(0, 1), (1, 0)] {
@@ -112,10 +282,13 @@ impl Emit<'_> {
         (at(pick("llvm.smin")), at(pick("llvm.smax")))
     }
 
-    /// Whether a stride of 64 bits is so small that rows lie between the first and the last.
-    pub(super) fn is_near(&self, stride: Value) -> Value {
+    /// Whether a stride of 64 bits is so small that rows lie between the first and the last, if that is not known.
+    pub(super) fn is_near(&self, stride: Value) -> Option<Value> {
+        if self.strides.near.borrow().contains(&stride) {
+            return None;
+        }
         let from = self.b.add(stride, self.c64(NEAR));
-        self.b.icmp(IntPred::Ult, from, self.c64(2 * NEAR))
+        Some(self.b.icmp(IntPred::Ult, from, self.c64(2 * NEAR)))
     }
 
     /// Whether a lane of a 32-bit value wraps around where it is widened.
@@ -155,4 +328,56 @@ impl Emit<'_> {
         }
         Addresses::Pattern(bases, pattern.by_chunks(self.width as usize))
     }
+}
+
+/// Whether a value is a pattern of rows.
+fn has_rows(plan: &Plan, name: Name) -> bool {
+    matches!(&plan.classes[name.0 as usize], Class::Pattern(pattern) if !pattern.rows.is_empty())
+}
+
+/// What a barrier's register holds that is kept there.
+fn kept(plan: &Plan, resume: u32, reg: Reg) -> Option<Name> {
+    let kept = &plan.resumes.get(resume as usize)?.kept;
+    kept.iter().find(|(have, _)| *have == reg).map(|(_, name)| *name)
+}
+
+/// Puts together what was known and what is; says whether that is new.
+fn meet(known: &mut Option<Option<Stride>>, new: Option<Option<Stride>>) -> bool {
+    let both = match (*known, new) {
+        (have, None) => have,
+        (None, new) => new,
+        (Some(have), Some(new)) => Some(if have == new { have } else { None }),
+    };
+    std::mem::replace(known, both) != both
+}
+
+/// By source: its name, if it is one register.
+fn source_names(inst: &Inst, op: &Op) -> Vec<Option<Name>> {
+    let mut next = 1;
+    let mut names: Vec<Option<Name>> = Vec::new();
+    for src in &inst.srcs {
+        let mut count = 0;
+        src.for_each_reg(&mut |_| count += 1);
+        names.push(if count == 1 { op.uses.get(next).copied() } else { None });
+        next += count;
+    }
+    names
+}
+
+/// The constant that a source is.
+fn constant_of(plan: &Plan, inst: &Inst, at: usize, name: Option<Name>) -> Option<u64> {
+    match (inst.srcs.get(at), name) {
+        (Some(Src::Imm(bits)), _) => Some(*bits),
+        (_, Some(name)) => match &plan.classes[name.0 as usize] {
+            Class::Uniform(value) => *value,
+            Class::Bottom | Class::Pattern(_) | Class::Varying => None,
+        },
+        _ => None,
+    }
+}
+
+/// A constant as the factor that an instruction takes it for.
+fn factor(inst: &Inst, k: u64) -> u64 {
+    let shift = 64 - inst.mods.ty().bits();
+    (((k << shift) as i64) >> shift) as u64
 }

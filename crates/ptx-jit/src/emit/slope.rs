@@ -195,7 +195,7 @@ impl Find<'_> {
 
     fn of_inst(&self, of: Of, inst: &Inst, op: &Op, all: &[Option<Product>]) -> Option<Product> {
         if of == Of::Value && inst.op == O::Ld {
-            return self.param(inst);
+            return param(self.function, inst).map(Product::fact);
         }
         let mut next = op.uses.get(1..)?.iter();
         let mut slopes = Vec::new();
@@ -274,17 +274,6 @@ impl Find<'_> {
     }
 
     /// What a load of a parameter gives.
-    fn param(&self, inst: &Inst) -> Option<Product> {
-        let Some(Src::Addr(Addr { base: Base::KernelParam, index: None, offset })) = inst.srcs.first() else {
-            return None;
-        };
-        let bits = inst.mods.ty().bits();
-        let offset = u32::try_from(*offset).ok()?;
-        let fits = offset.checked_add(bits / 8)? <= self.function.param_bytes;
-        let one = inst.mods.vec() == 1 && matches!(bits, 32 | 64) && fits;
-        one.then_some(Product::fact(Fact::Param { offset, bits }))
-    }
-
     /// By how much phis grow from turn to turn of loops whose turns meet at barriers or that step on as the launch says, from the outermost
     /// loop to the innermost.
     fn steps(&self) -> Vec<HashMap<Name, Product>> {
@@ -383,6 +372,18 @@ impl Find<'_> {
             },
         }
     }
+}
+
+/// The parameter of the kernel that an instruction loads, if it loads one as a whole.
+pub(super) fn param(function: &Function, inst: &Inst) -> Option<Fact> {
+    let Some(Src::Addr(Addr { base: Base::KernelParam, index: None, offset })) = inst.srcs.first() else {
+        return None;
+    };
+    let bits = inst.mods.ty().bits();
+    let offset = u32::try_from(*offset).ok()?;
+    let fits = offset.checked_add(bits / 8)? <= function.param_bytes;
+    let one = inst.mods.vec() == 1 && matches!(bits, 32 | 64) && fits;
+    one.then_some(Fact::Param { offset, bits })
 }
 
 /// Whether an instruction has one type, which is that of its constants too.

@@ -58,7 +58,10 @@ impl Emit<'_> {
                     return Some(bases[chunk as usize]);
                 }
                 let offset = pattern.lanes[(chunk * self.width) as usize];
-                let base = self.row_base(&bases, &pattern, chunk);
+                let base = match self.stride_of(name) {
+                    Some(stride) => self.row_base(bases[0], stride, &pattern, chunk),
+                    None => bases[0],
+                };
                 Some(if offset == 0 { base } else { self.b.add(base, self.offset_of(base, offset)) })
             }
             Rep::Chunks(_) | Rep::Kept(_) => None,
