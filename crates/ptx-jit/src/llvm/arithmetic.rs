@@ -154,7 +154,7 @@ const FLOAT_PREDS: [FloatPred; 14] = [
 
 impl Value {
     /// What instruction it is, if it is one.
-    fn opcode(self) -> Option<LLVMOpcode> {
+    pub(super) fn opcode(self) -> Option<LLVMOpcode> {
         let is = !call!(LLVMIsAInstruction(self.0)).is_null();
         is.then(|| call!(LLVMGetInstructionOpcode(self.0)))
     }
@@ -362,17 +362,6 @@ impl Builder<'_> {
     pub(crate) fn fcmp(&self, pred: FloatPred, a: Value, b: Value) -> Value {
         debug_assert_eq!(a.ty(), b.ty(), "a comparison of two types: {}, {}", a.describe(), b.describe());
         Value(call!(LLVMBuildFCmp(self.raw, pred.raw(), a.0, b.0, NAMELESS)))
-    }
-
-    /// `yes` where the condition is one, else `no`. A scalar condition may choose between vectors.
-    pub(crate) fn select(&self, condition: Value, yes: Value, no: Value) -> Value {
-        debug_assert_eq!(yes.ty(), no.ty(), "a choice of two types: {}, {}", yes.describe(), no.describe());
-        // LLVM's code generator makes a shuffle of a choice by constants, and of a shuffle that leaves the lower half of a mask a move of
-        // that half, which its register allocator takes for a copy of the whole.
-        if condition.is_constant() && condition.ty() == yes.ty() && yes.ty().is_vector() {
-            return self.or(self.and(condition, yes), self.and(self.not(condition), no));
-        }
-        Value(call!(LLVMBuildSelect(self.raw, condition.0, yes.0, no.0, NAMELESS)))
     }
 
     /// A number that is not poison.

@@ -9,6 +9,7 @@
 mod api;
 mod arithmetic;
 mod builder;
+mod choice;
 mod code;
 mod control;
 mod cpu;

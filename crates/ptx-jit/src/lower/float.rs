@@ -252,9 +252,7 @@ impl Lower<'_, '_> {
     /// `a / b`. LLVM's code generator takes a quotient of two vectors that it knows to be zero for zero, if it learns that from bits (a small
     /// integer, flushed), and then drops tests for NaN; so a fence, which costs nothing, keeps it from looking through.
     fn quotient(&self, a: Value, b: Value) -> Value {
-        let quotient = self.b.fdiv(a, b);
-        let ty = quotient.ty();
-        if ty.is_vector() { self.b.intrinsic("llvm.arithmetic.fence", &[ty], &[quotient]) } else { quotient }
+        self.b.opaque(self.b.fdiv(a, b))
     }
 
     /// `.sat`: within 0 and 1; NaN is 0. Zeros are +0.

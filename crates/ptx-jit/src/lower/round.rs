@@ -125,7 +125,8 @@ impl Lower<'_, '_> {
         let (digits, one) = (b.const_splat(ty, digits), b.const_splat(ty, one));
         let size = b.intrinsic("llvm.fabs", &[ty], &[number]);
         let nearest = b.fsub(b.fadd(size, digits), digits);
-        let signed = |v| b.intrinsic("llvm.copysign", &[ty], &[v, number]);
+        // It chooses by bits too (see `Builder::select`).
+        let signed = |v| b.opaque(b.intrinsic("llvm.copysign", &[ty], &[v, number]));
         let rounded = match rnd {
             Rnd::Rni => signed(nearest),
             Rnd::Rmi => {
