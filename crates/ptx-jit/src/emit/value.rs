@@ -480,7 +480,11 @@ impl Emit<'_> {
                     Rep::Bases(a.iter().zip(&b).map(|x| pick(self, x)).collect())
                 }
                 (Rep::Chunks(a), Rep::Chunks(b)) => {
-                    Rep::Chunks(a.iter().zip(&b).map(|x| pick(self, x)).collect())
+                    let chunks = (0..).zip(a.iter().zip(&b)).map(|(c, x)| {
+                        self.at_chunk(c);
+                        pick(self, x)
+                    });
+                    Rep::Chunks(chunks.collect())
                 }
                 _ => unreachable!("ptxvm bug: one class, two shapes"),
             }
