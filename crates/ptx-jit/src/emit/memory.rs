@@ -393,6 +393,13 @@ impl Emit<'_> {
                 let (low, _) = self.row_ends(*rows, pattern);
                 self.b.add(low, self.c64(reach.lo as u64))
             }
+            Addresses::Pattern(bases, pattern) if self.step_of(pattern).is_some() && !pattern.by_chunk => {
+                let step = self.step_of(pattern).unwrap_or(0);
+                let lane = self.b.zext(self.lowest(mask), self.int(64));
+                let more = self.b.mul(lane, self.c64(step as u64));
+                let address = self.b.add(bases[0], more);
+                self.b.add(address, self.c64(reach.lo as u64))
+            }
             Addresses::Pattern(..) | Addresses::Rows(..) | Addresses::Spread(_) | Addresses::Each(_) => {
                 let chunks = self.each(addresses);
                 let lane = self.lowest(mask);

@@ -325,7 +325,13 @@ impl Builder<'_> {
 
     fn binary(&self, opcode: LLVMOpcode, a: Value, b: Value) -> Value {
         debug_assert_eq!(a.ty(), b.ty(), "an operation on two types: {}, {}", a.describe(), b.describe());
-        Value(call!(LLVMBuildBinOp(self.raw, opcode, a.0, b.0, NAMELESS)))
+        use LLVMOpcode::{LLVMAdd, LLVMLShr, LLVMMul, LLVMShl, LLVMSub};
+        // What changes nothing costs time later on.
+        match opcode {
+            LLVMAdd | LLVMSub | LLVMShl | LLVMLShr if b.number() == Some(0) => a,
+            LLVMMul if b.number() == Some(1) => a,
+            _ => Value(call!(LLVMBuildBinOp(self.raw, opcode, a.0, b.0, NAMELESS))),
+        }
     }
 
     fn convert(&self, opcode: LLVMOpcode, value: Value, to: Type) -> Value {
