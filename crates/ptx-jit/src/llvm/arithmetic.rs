@@ -338,6 +338,9 @@ impl Builder<'_> {
         if value.ty() == to {
             return value;
         }
+        if let (LLVMOpcode::LLVMBitCast, Some(LLVMOpcode::LLVMBitCast)) = (opcode, value.opcode()) {
+            return self.convert(opcode, value.operand(0), to);
+        }
         Value(call!(LLVMBuildCast(self.raw, opcode, value.0, to.0, NAMELESS)))
     }
 
