@@ -223,7 +223,7 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
             size = sizes.smaller(size);
             continue;
         }
-        if sizes.apart && emitted.runs == 0 {
+        if sizes.apart && size <= sizes.within && emitted.runs == 0 {
             module = session.module(&function.name);
             break;
         }

@@ -132,6 +132,12 @@ pub(crate) fn waiting_blocks(function: &Function) -> Vec<bool> {
     all
 }
 
+/// Whether there is a barrier in a loop.
+pub(crate) fn meets_in_loops(function: &Function) -> bool {
+    let barrier = |block: &ptx::ir::Block| matches!(block.term, ptx::ir::Terminator::Barrier { .. });
+    back_edges(function).iter().any(|(header, end)| function.blocks[*header..=*end].iter().any(barrier))
+}
+
 /// Loops as ranges of blocks.
 fn back_edges(function: &Function) -> Vec<(usize, usize)> {
     let mut edges = Vec::new();

@@ -35,6 +35,8 @@ const ALONE: u32 = 32;
 const NEAR: u64 = 1 << 16;
 /// The most that LLVM is given for a team, about, in its instructions. Chosen: kernels that gain much need less than half of it.
 const CODE: usize = 8_000;
+/// The same where 16 lanes are a vector, so that a warp is two. Chosen: rows that a CTA sums up across a few barriers need nearly as much.
+const WIDE: usize = 18_000;
 
 /// How many warps of a CTA may run as one; 1: each by itself.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +45,7 @@ pub(crate) struct Sizes {
     pub(crate) first: u32,
     /// As many as it pays for where they are not all of a CTA.
     pub(crate) within: u32,
-    /// Whether it pays only if there are pieces that go through the chunks in a loop.
+    /// Whether as many as `within` pay only if there are pieces that go through the chunks in a loop.
     pub(crate) apart: bool,
 }
 
@@ -96,8 +98,16 @@ pub(crate) fn sizes(
             let apart = by_registers < 2 && is_apart(plan, function, chunks, cpu);
             let by_registers = if apart { warps / 2 } else { by_registers };
             let within = largest(MOST.min(by_registers).max(1));
-            // Nothing has to be kept in registers, and all that threads are told apart by is constant.
-            let first = if pressure == 0 && warps <= ALONE { warps } else { within };
+            // Nothing has to be kept in registers, and all that threads are told apart by is constant. Or what lives across barriers is
+            // written once, since none is in a loop, and in the whole CTA not even that is more than registers do not hold.
+            let whole = if pressure == 0 {
+                ALONE
+            } else if machine::meets_in_loops(function) {
+                0
+            } else {
+                MOST
+            };
+            let first = if warps <= whole { warps } else { within };
             Sizes { first, within, apart }
         }
     }
@@ -117,6 +127,7 @@ pub(crate) fn is_small(teams: Teams, plan: &Plan, function: &Function, shape: Sh
         {
             weight <= 10 * CODE
         }
+        Teams::Auto if shape.chunk == 16 => weight <= WIDE,
         Teams::Auto => weight <= CODE,
         Teams::Never | Teams::Of(_) => weight <= 8 * CODE,
     }
