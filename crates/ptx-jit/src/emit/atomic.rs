@@ -519,7 +519,14 @@ impl Emit<'_> {
             AtomOp::Xor => self.b.xor(old, b),
             AtomOp::Exch => b,
             AtomOp::Add if matches!(update.ty, Ty::F32 | Ty::F64) => {
-                let l = Lower { b: &self.b, env: self.env, lanes: 1, carry_in: None, carry_out: None };
+                let l = Lower {
+                    b: &self.b,
+                    env: self.env,
+                    lanes: 1,
+                    carry_in: None,
+                    carry_out: None,
+                    any_nan: false,
+                };
                 l.atomic_sum(old, b, update.ftz)
             }
             AtomOp::Add => self.b.add(old, b),

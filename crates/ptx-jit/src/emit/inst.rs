@@ -3,13 +3,16 @@
 use super::nan::bit;
 use super::{Emit, LANES, Rep};
 use crate::frame::Frame;
-use crate::llvm::Value;
-use crate::lower::{Lower, Operand};
+use crate::llvm::{FloatPred, IntPred, Likely, Value};
+use crate::lower::{Lower, Lowering, Operand};
 use crate::plan::{Class, Kind, Name, Op, Site};
 use ptx::check::module::{FuncId, VarId};
 use ptx::ir::{Addr, Base, Dst, Inst, RegClass, Src};
 use ptx::isa::{Space, Sreg, TyKind};
 use std::mem::offset_of;
+
+/// Of how many chunks one branch asks whether there is a NaN. Chosen: their operands stay in registers until then.
+const TESTED: usize = 2;
 
 /// Which lanes an operand is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +138,9 @@ impl Emit<'_> {
             Class::Varying => (0..self.chunks()).map(Lanes::Chunk).collect(),
         };
         let scalar = matches!(shape[0], Lanes::First(_));
+        // The chunks of which NaN may have any bits yet, and their operands.
+        let rare = lowering.rare_nan && !scalar && op.defs.len() == 1 && carry_out.is_none();
+        let mut again = Vec::new();
         let mut results: Vec<Vec<Value>> = vec![Vec::new(); op.defs.len()];
         for lanes in &shape {
             if let Lanes::Chunk(c) = lanes {
@@ -160,8 +166,18 @@ impl Emit<'_> {
                 (Some(_), Lanes::First(_)) => return false,
                 (None, _) => None,
             };
-            let mut cx = Lower { b: &self.b, env: self.env, lanes: count, carry_in: flags, carry_out: None };
+            let mut cx = Lower {
+                b: &self.b,
+                env: self.env,
+                lanes: count,
+                carry_in: flags,
+                carry_out: None,
+                any_nan: rare,
+            };
             let values = lowering.emit(&mut cx, &operands);
+            if rare {
+                again.push((results[0].len(), operands));
+            }
             if carry_out.is_some() {
                 match (cx.carry_out, lanes) {
                     (Some(flags), Lanes::Chunk(_)) => carries.push(flags),
@@ -172,6 +188,13 @@ impl Emit<'_> {
             for (result, (_, value)) in results.iter_mut().zip(kept) {
                 result.push(value);
             }
+        }
+        let mask = match self.reps[op.uses[0].0 as usize] {
+            Some(Rep::Scalar(mask)) if self.lanes == self.job.shape.lanes() && !self.whole(op) => Some(mask),
+            _ => None,
+        };
+        for some in again.chunks(TESTED) {
+            self.exact_nan(&lowering, mask, &mut results[0], some);
         }
         if let Some(def) = carry_out {
             let mask = self.mask_of(&carries);
@@ -193,6 +216,56 @@ impl Emit<'_> {
             self.reps[def.0 as usize] = Some(rep);
         }
         true
+    }
+
+    /// Gives what is a NaN among some chunks of a result the bits that the meaning says: a NaN is rare, so one branch asks for all of them, and
+    /// only behind it the instruction is emitted as a whole. `mask`: who runs, if not all; `some`: which chunks, and their operands.
+    fn exact_nan(
+        &self,
+        lowering: &Lowering,
+        mask: Option<Value>,
+        results: &mut [Value],
+        some: &[(usize, Vec<Operand>)],
+    ) {
+        let number = |value: Value| self.b.bitcast(value, self.b.like(value.ty(), self.b.f64()));
+        let numbers: Vec<Value> = some.iter().map(|(at, _)| number(results[*at])).collect();
+        let odd: Vec<Value> = match mask {
+            // Lanes that are off may have gone on to numbers that are none; nobody looks at theirs.
+            Some(mask) => {
+                let odd = some.iter().zip(&numbers).map(|((at, _), number)| {
+                    let runs = self.mask_chunk(mask, *at as u32);
+                    self.b.and(self.b.fcmp(FloatPred::Uno, *number, *number), runs)
+                });
+                odd.collect()
+            }
+            None => {
+                let pairs = numbers.chunks(2);
+                pairs.map(|pair| self.b.fcmp(FloatPred::Uno, pair[0], pair[pair.len() - 1])).collect()
+            }
+        };
+        let Some(odd) = odd.into_iter().reduce(|a, b| self.b.or(a, b)) else { return };
+        let bits = self.b.bitcast(odd, self.int(self.width));
+        let odd = self.b.icmp(IntPred::Ne, bits, self.b.zero(bits.ty()));
+        let before = self.b.current_block();
+        let exact = self.b.append_block(self.function, "exact");
+        let on = self.b.append_block(self.function, "numbers");
+        self.b.cond_br(odd, exact, on, Likely::No);
+        self.b.position_at_end(exact);
+        let mut values = Vec::new();
+        for (_, operands) in some {
+            let (b, env, lanes) = (&self.b, self.env, self.width);
+            let mut cx = Lower { b, env, lanes, carry_in: None, carry_out: None, any_nan: false };
+            values.extend(lowering.emit(&mut cx, operands));
+        }
+        let end = self.b.current_block();
+        self.b.br(on);
+        self.b.position_at_end(on);
+        for ((at, _), value) in some.iter().zip(values) {
+            let phi = self.b.phi(value.ty());
+            self.b.add_incoming(phi, results[*at], before);
+            self.b.add_incoming(phi, value, end);
+            results[*at] = phi;
+        }
     }
 
     /// The operands of an instruction, in those lanes.

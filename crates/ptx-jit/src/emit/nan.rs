@@ -206,7 +206,7 @@ impl Emit<'_> {
     /// The exact bits of a loose value.
     pub(super) fn exact(&self, value: Value) -> Value {
         let lanes = value.ty().lanes();
-        let cx = Lower { b: &self.b, env: self.env, lanes, carry_in: None, carry_out: None };
+        let cx = Lower { b: &self.b, env: self.env, lanes, carry_in: None, carry_out: None, any_nan: false };
         cx.canonical_f32(value)
     }
 }

@@ -47,10 +47,11 @@ fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -
     let types = vec![ty; operands];
     if ty == Ty::F64 {
         q.keeps_subnormals()?;
-        return q.map(&types, ty, move |l, v| {
+        let lowering = q.map(&types, ty, move |l, v| {
             let result = op.emit(l, round, v);
-            l.number_or_nan_f64(result, v)
-        });
+            if l.any_nan { result } else { l.number_or_nan_f64(result, v) }
+        })?;
+        return Some(Lowering { rare_nan: true, ..lowering });
     }
     if ty != Ty::F32 {
         return None;

@@ -72,6 +72,8 @@ pub(crate) struct Lower<'b, 'm> {
     pub(crate) carry_in: Option<Value>,
     /// The new carry flag, where the instruction writes one.
     pub(crate) carry_out: Option<Value>,
+    /// Whether a NaN of double precision may have any bits where [`Lowering::rare_nan`] is set.
+    pub(crate) any_nan: bool,
 }
 
 /// Emits an instruction: one value per destination, typed as its register.
@@ -90,6 +92,8 @@ pub(crate) struct Lowering {
     pub(crate) reads_carry: bool,
     /// It branches: code goes on in another block.
     pub(crate) branches: bool,
+    /// A number of double precision, of which all that takes longer is for the bits of a NaN; [`Lower::any_nan`] leaves that out.
+    pub(crate) rare_nan: bool,
 }
 
 impl Lowering {
@@ -101,6 +105,7 @@ impl Lowering {
             loose_nan: false,
             reads_carry: false,
             branches: false,
+            rare_nan: false,
         }
     }
 

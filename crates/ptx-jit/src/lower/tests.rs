@@ -329,7 +329,14 @@ fn add_function(b: &Builder<'_>, session: &Session, name: &str, inst: &Inst, lan
         let loaded = b.load(b.vec(b.int(stored), lanes), place(slot, bytes(class)), 1);
         if class == RegClass::Pred { b.trunc(loaded, flags) } else { loaded }
     };
-    let mut cx = Lower { b, env, lanes, carry_in: Some(load(CARRY_IN, RegClass::Pred)), carry_out: None };
+    let mut cx = Lower {
+        b,
+        env,
+        lanes,
+        carry_in: Some(load(CARRY_IN, RegClass::Pred)),
+        carry_out: None,
+        any_nan: false,
+    };
     let operands: Vec<Operand> = inst
         .srcs
         .iter()
