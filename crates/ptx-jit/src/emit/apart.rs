@@ -288,6 +288,7 @@ impl Emit<'_> {
                 self.apart.classes.insert(name, class);
             }
         }
+        self.ask_in_turn(index, count);
         for at in &run.own {
             self.pieces_at(node, pieces, *at);
             if !foreseen.is_done(*at) {

@@ -9,6 +9,7 @@
 mod ahead;
 pub(crate) mod apart;
 pub(crate) mod atomic;
+mod behind;
 mod bounds;
 mod cluster;
 mod cta;
@@ -191,6 +192,8 @@ struct Emit<'a> {
     loops: Vec<stream::Around>,
     /// What loops the node that is emitted belongs to.
     around: stream::Around,
+    /// What the pieces behind barriers fetch.
+    behind: behind::Behind,
     /// What is to be fetched beside the access that is emitted.
     fetches: Option<stream::Hint>,
     /// How far the next CTA's addresses last were, of such as grow so with the CTA's number, in a block.
@@ -287,6 +290,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         slopes: slope::Slopes::new(job.plan, job.function, job.shape),
         loops: stream::loops(job.function),
         around: stream::Around::Nothing,
+        behind: behind::Behind::default(),
         fetches: None,
         far: None,
         fetched: HashSet::new(),
@@ -497,6 +501,7 @@ impl Emit<'_> {
         self.full = node.full;
         self.around = self.loops.get(node.block as usize).copied().unwrap_or(stream::Around::Loop);
         self.fetched.clear();
+        self.begin_behind(id);
         for (index, phi) in node.phis.iter().enumerate().filter(|_| !fused) {
             // What is known needs no phi: nothing is wanted from where the node is entered.
             let fixed = self.settled(phi.def);
@@ -514,6 +519,7 @@ impl Emit<'_> {
         self.make_late(id);
         self.unmasked(id);
         self.content(id);
+        self.end_behind();
     }
 
     /// What a node does, and how it ends.
@@ -524,6 +530,7 @@ impl Emit<'_> {
             self.begin_section(node);
         }
         let mut foreseen = self.as_all(|emit| emit.ahead(node));
+        self.begin_asking(id);
         let mut pieces = if self.in_section() || self.is_unmasked() {
             record::Pieces::default()
         } else {
@@ -561,6 +568,9 @@ impl Emit<'_> {
                     self.heavy.set(0);
                     continue;
                 }
+                if run.end - at >= behind::LEAST {
+                    self.ask_behind();
+                }
             }
             self.pieces_at(node, &mut pieces, at);
             if !foreseen.is_done(at) && !test.as_ref().is_some_and(|test| test.has(at)) {
@@ -574,6 +584,7 @@ impl Emit<'_> {
                 }
             }
         }
+        self.ask_behind();
         self.foreseen = false;
         if let (Some(test), Term::If { then, .. }) = (test, &node.term) {
             self.test(id, *then, test);

@@ -36,6 +36,8 @@ pub(super) struct Hint {
     far: Value,
     /// Into which cache.
     level: u32,
+    /// Into which a piece behind a barrier may fetch it.
+    behind: Option<u32>,
 }
 
 /// A block, how addresses grow with `%ctaid.x` and `%ctaid.y`, and how far from them those of the next CTA are, as far as that is known.
@@ -81,11 +83,14 @@ impl Emit<'_> {
         // A line that was asked for once in a node need not be asked for again.
         let line = offset.checked_add(i64::from(LINE / 2))?.div_euclid(LINE.into());
         let nearest = if self.lanes > LANES { NEAREST - 1 } else { NEAREST };
+        let mut behind = None;
         let (far, level) = match self.around {
             Around::Nothing => (self.next_cta(name)?, nearest),
             Around::Loop if self.fills(op) => (self.next_cta(name)?, nearest),
             Around::Barrier if self.full && !access.write => {
                 let turn = self.slopes.turn[name.0 as usize]?;
+                let near = turn.is_constant() && turn.times.unsigned_abs() < PAGE;
+                behind = self.may_leave().then_some(if near { NEAREST } else { NEAREST - 1 });
                 (self.product(turn)?, NEAREST - 1)
             }
             Around::Loop | Around::Barrier => return None,
@@ -94,7 +99,7 @@ impl Emit<'_> {
             return None;
         }
         let more = line.wrapping_mul(LINE.into()).wrapping_sub(offset);
-        Some(Hint { far: self.b.add(far, self.c64(more as u64)), level })
+        Some(Hint { far: self.b.add(far, self.c64(more as u64)), level, behind })
     }
 
     /// From an address of this CTA to that of the next one.
@@ -156,13 +161,21 @@ impl Emit<'_> {
 
     /// Fetches what lies that far from what lanes of a chunk that lie one after another access.
     pub(super) fn fetch(&self, base: Value, c: u32, access: Access) {
-        let Some(Hint { far, level }) = &self.fetches else { return };
+        let Some(Hint { far, level, behind }) = &self.fetches else { return };
         let bytes = self.width * access.bytes();
         if !(c * bytes).is_multiple_of(LINE) {
             return;
         }
+        let start = self.b.add(base, *far);
+        let lines = (0..bytes).step_by(LINE as usize);
+        let mut left = lines.filter(|line| {
+            let line = self.b.add(start, self.c64((*line).into()));
+            !behind.is_some_and(|level| self.leave_line(line, level))
+        });
+        let Some(first) = left.next() else { return };
         // What is fetched to be written goes into the nearest cache in any case.
-        self.ask_for(self.b.add(base, *far), bytes, access.write && *level == NEAREST, *level);
+        let start = self.b.add(start, self.c64(first.into()));
+        self.ask_for(start, bytes - first, access.write && *level == NEAREST, *level);
     }
 
     /// Fetches the lines of so many bytes from there on, to read or to write, into a cache.

@@ -760,6 +760,11 @@ impl Emit<'_> {
         self.strips.fused.take_if(|fused| *fused == id).is_some()
     }
 
+    /// Whether a node's turn has come already.
+    pub(super) fn is_emitted(&self, id: NodeId) -> bool {
+        self.strips.emitted[id.0 as usize]
+    }
+
     pub(super) fn set_order(&mut self, order: &[NodeId]) {
         self.strips.order = order.to_vec();
     }

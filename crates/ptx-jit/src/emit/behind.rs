@@ -1,0 +1,162 @@
+//! Hints for a loop's next turn that wait for the piece behind the barrier.
+//!
+//! Where a tile is read, the processor waits for memory already, and whatever is asked for there as well waits too. Behind the barrier a
+//! long piece computes, and memory is idle. So a node that reads a tile leaves the addresses of the next one's lines beside what its team
+//! keeps, and the piece behind the barrier asks for them: where it begins, or a few in each turn if it goes through the chunks in a loop.
+//! What follows in the same rows goes into the nearest cache, what lies rows ahead into the one behind.
+//!
+//! Invariant: the addresses are mere hints, so nobody asks whether what lies there is of this turn. They lie behind all that is kept at
+//! barriers, in the team's own memory; exits may write over them.
+//! What it does not do: one warp by itself fetches beside its loads, and so does a team of which nothing long is behind the barrier.
+
+use super::stream::{Around, NEAREST};
+use super::team::KEPT;
+use super::{Emit, LANES};
+use crate::llvm::{IntPred, Value};
+use crate::plan::{NodeId, Term};
+use std::cell::Cell;
+use std::collections::HashMap;
+
+/// The fewest operations of a piece that asks for lines.
+pub(super) const LEAST: usize = 32;
+/// The most lines that go into one cache. Chosen: they are stored and loaded.
+const MOST: u32 = 32;
+/// How many vectors a piece must compute for each line.
+const EACH: usize = 16;
+/// Caches that lines go into.
+const LEVELS: [u32; 2] = [NEAREST, NEAREST - 1];
+
+/// Lines that a node leaves, and where.
+#[derive(Clone, Copy)]
+struct Left {
+    /// How far behind the first place of what is kept.
+    offset: u32,
+    /// How many there are, and how many there is room for, for each cache.
+    counts: [u32; 2],
+    most: [u32; 2],
+    /// How many places lines for the first cache have.
+    first: u32,
+    /// Who asks for them.
+    by: NodeId,
+}
+
+impl Left {
+    /// How far behind the first place of what is kept lines for a cache are.
+    fn place(&self, cache: usize) -> u32 {
+        self.offset + if cache == 0 { 0 } else { 8 * self.first }
+    }
+}
+
+/// What is asked for by whom.
+#[derive(Default)]
+pub(super) struct Behind {
+    /// By node: what others have left for it.
+    left: HashMap<NodeId, Left>,
+    /// What the node that is emitted leaves.
+    leaves: Cell<Option<Left>>,
+    /// What it asks for, and has not asked for yet.
+    asks: Option<Left>,
+}
+
+impl Emit<'_> {
+    /// Begins a node: whether it leaves lines.
+    pub(super) fn begin_behind(&mut self, id: NodeId) {
+        let leaves = self.piece_behind(id).map(|(by, most)| {
+            let offset = self.out.cta.bytes.next_multiple_of(8);
+            let new = Left { offset, counts: [0; 2], most: [most; 2], first: most, by };
+            self.behind.left.get(&by).map_or(new, |left| Left { counts: [0; 2], ..*left })
+        });
+        self.behind.leaves.set(leaves);
+        self.behind.asks = None;
+    }
+
+    /// Begins a node's content: it asks for what others have left.
+    pub(super) fn begin_asking(&mut self, id: NodeId) {
+        self.behind.asks = self.behind.left.get(&id).copied();
+    }
+
+    /// Ends a node.
+    pub(super) fn end_behind(&mut self) {
+        let Some(left) = self.behind.leaves.take().filter(|left| left.counts != [0; 2]) else { return };
+        let end = left.place(1) + 8 * left.most[1];
+        self.out.cta.bytes = self.out.cta.bytes.max(end.next_multiple_of(64));
+        // Another node that ends at the same barrier has as many at most.
+        self.behind.left.entry(left.by).or_insert(Left { most: left.counts, ..left });
+    }
+
+    /// The long piece behind the barrier that a node ends at, if it is emitted later, and how many lines it may ask for.
+    fn piece_behind(&self, id: NodeId) -> Option<(NodeId, u32)> {
+        let plan = self.job.plan;
+        let Term::Exit(exit) = &plan.nodes[id.0 as usize].term else { return None };
+        let resume = &plan.resumes[exit.resume? as usize];
+        let mut by = resume.node;
+        let mut node = &plan.nodes[by.0 as usize];
+        // Registers are restored in a node of their own.
+        if let Term::Goto(next) = node.term {
+            by = next;
+            node = &plan.nodes[by.0 as usize];
+        }
+        let inside = self.loops.get(node.block as usize) == Some(&Around::Barrier);
+        let team = self.lanes > LANES && self.full && self.around == Around::Barrier;
+        let room = self.out.cta.bytes + 2 * 8 * MOST + 64 <= KEPT;
+        let long = node.full && node.ops.len() >= LEAST && resume.id.is_some();
+        let most = (node.ops.len() * self.chunks() as usize / EACH).min(MOST as usize) as u32;
+        (team && inside && room && long && !self.is_emitted(by)).then_some((by, most))
+    }
+
+    /// Whether lines can be left in what is emitted.
+    pub(super) fn may_leave(&self) -> bool {
+        self.behind.leaves.get().is_some() && self.copying != self.node && !self.in_section()
+    }
+
+    /// Leaves a line for a cache to the piece behind the barrier, if that asks for more.
+    pub(super) fn leave_line(&self, address: Value, level: u32) -> bool {
+        let Some(mut left) = self.behind.leaves.get() else { return false };
+        let cache = usize::from(level != NEAREST);
+        let count = left.counts[cache];
+        if count >= left.most[cache] {
+            return false;
+        }
+        let place = self.b.offset(self.kept_place(), u64::from(left.place(cache) + 8 * count));
+        self.b.store(address, place, 8);
+        left.counts[cache] += 1;
+        self.behind.leaves.set(Some(left));
+        true
+    }
+
+    /// Asks for all lines where a straight piece begins. Loads wait for what stands before them: in the midst of one, LLVM would begin with
+    /// all of its loads.
+    pub(super) fn ask_behind(&mut self) {
+        let Some(left) = self.behind.asks.filter(|_| !self.in_section()) else { return };
+        self.behind.asks = None;
+        for (cache, count) in left.counts.into_iter().enumerate() {
+            (0..count).for_each(|line| self.ask_line(left, cache, self.c64(line.into())));
+        }
+    }
+
+    /// Asks for the lines that are due in a turn of a loop, where it begins.
+    pub(super) fn ask_in_turn(&mut self, turn: Value, turns: u32) {
+        let Some(left) = self.behind.asks.take() else { return };
+        for (cache, count) in left.counts.into_iter().enumerate().filter(|(_, count)| *count > 0) {
+            let each = count.div_ceil(turns);
+            let first = self.b.mul(turn, self.c64(each.into()));
+            for line in 0..each {
+                let line = self.b.add(first, self.c64(line.into()));
+                // The last turns may have less to do.
+                let last = self.c64(u64::from(count - 1));
+                let line = if each * turns == count {
+                    line
+                } else {
+                    self.b.select(self.b.icmp(IntPred::Ult, line, last), line, last)
+                };
+                self.ask_line(left, cache, line);
+            }
+        }
+    }
+
+    fn ask_line(&self, left: Left, cache: usize, line: Value) {
+        let first = self.b.offset(self.kept_place(), left.place(cache).into());
+        let place = self.b.gep(first, self.b.mul(line, self.c64(8)));
+        self.ask_for(self.b.load(self.int(64), place, 8), 1, false, LEVELS[cache]);
+    }
+}
