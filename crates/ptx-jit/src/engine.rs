@@ -598,7 +598,7 @@ extern "C" fn reach(user: *mut c_void, window: u32, how: u32, address: u64, span
     if let Some((start, bytes)) = found
         && bytes >= u64::from(span)
     {
-        *slot = [start, bytes - u64::from(span) + 1];
+        *slot = [start.wrapping_neg(), bytes - u64::from(span) + 1];
     }
 }
 

@@ -10,8 +10,8 @@ use std::ffi::c_void;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Window {
-    /// The first address that may be accessed.
-    pub(crate) start: u64,
+    /// What makes the first address that may be accessed zero, wrapping: a sum is shorter code than a difference from what lies in memory.
+    pub(crate) bias: u64,
     /// How many addresses an access of the site may begin at: none, if nothing is known.
     pub(crate) limit: u64,
 }

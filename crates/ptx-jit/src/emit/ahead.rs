@@ -8,7 +8,7 @@
 
 use super::memory::{Access, Reach};
 use super::{Addresses, Emit};
-use crate::llvm::{IntPred, Likely, Value};
+use crate::llvm::{Bitwise, IntPred, Likely, Value};
 use crate::plan::{Class, Exit, Kind, Name, Node, Op, OpKind, Pattern, Site};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Space};
@@ -287,10 +287,17 @@ impl Emit<'_> {
         odd.map(|odd| self.b.icmp(IntPred::Eq, odd, self.b.zero(odd.ty())))
     }
 
-    /// The bits of both, as far as there are any.
+    /// The bits of both, as far as there are any. Where both are what one constant leaves, it leaves that of all at once.
     pub(super) fn either(&self, a: Option<Value>, b: Option<Value>) -> Option<Value> {
         match (a, b) {
-            (Some(a), Some(b)) => Some(self.b.or(a, b)),
+            (Some(a), Some(b)) => Some(match (a.joined(), b.joined()) {
+                (Some((Bitwise::And, some, all)), Some((Bitwise::And, others, same)))
+                    if all == same && all.is_constant() =>
+                {
+                    self.b.and(self.b.or(some, others), all)
+                }
+                _ => self.b.or(a, b),
+            }),
             (one, None) | (None, one) => one,
         }
     }

@@ -530,12 +530,12 @@ impl Emit<'_> {
         // Windows are those of the copy under the mask, which renews them.
         let apart = whole && self.is_unmasked();
         let span = self.window_span(reach, addresses, whole && !apart);
-        let (start, limit) = self.bounds(reach, span)?;
+        let (bias, limit) = self.bounds(reach, span)?;
         let align = u64::from(reach.align);
         let odd = |emit: &Self, address: Value| (align > 1).then(|| emit.b.and(address, emit.c64(align - 1)));
         let inside = |emit: &Self, address: Value, more: i64| {
             let first = emit.b.add(address, emit.c64(more as u64));
-            let from = emit.b.sub(first, start);
+            let from = emit.b.add(first, bias);
             emit.b.icmp(IntPred::Ult, from, limit)
         };
         match addresses {
@@ -581,7 +581,7 @@ impl Emit<'_> {
                 Some((all?, any))
             }
             Addresses::Spread(spread) if spread.scale.is_multiple_of(align) => {
-                Some((self.spread_fits(reach, spread, (start, limit), (!whole).then_some(mask)), None))
+                Some((self.spread_fits(reach, spread, (bias, limit), (!whole).then_some(mask)), None))
             }
             // Mostly all lanes would fit, whether they run or not.
             Addresses::Pattern(bases, pattern) if self.is_together(reach.space, reach.align, pattern) => {
@@ -599,7 +599,7 @@ impl Emit<'_> {
                 self.b.cond_br(all?, known, each, Likely::Yes);
                 self.b.position_at_end(each);
                 let chunks = self.each(addresses);
-                let fits = self.each_fits(reach, &chunks, (start, limit), Some(mask))?;
+                let fits = self.each_fits(reach, &chunks, (bias, limit), Some(mask))?;
                 let there = self.b.current_block();
                 self.b.br(known);
                 self.b.position_at_end(known);
@@ -610,18 +610,18 @@ impl Emit<'_> {
             }
             Addresses::Pattern(..) | Addresses::Spread(_) | Addresses::Each(_) => {
                 let chunks = self.each(addresses);
-                let fits = self.each_fits(reach, &chunks, (start, limit), (!whole).then_some(mask))?;
+                let fits = self.each_fits(reach, &chunks, (bias, limit), (!whole).then_some(mask))?;
                 Some((fits, None))
             }
         }
     }
 
-    /// Whether what each lane of the mask reaches from its address on lies between bounds, of which there are `limit` from `start`.
+    /// Whether what each lane of the mask reaches from its address on lies between bounds, of which there are `limit` from where `bias` makes zero on.
     fn each_fits(
         &self,
         reach: Reach,
         addresses: &[Value],
-        (start, limit): (Value, Value),
+        (bias, limit): (Value, Value),
         mask: Option<Value>,
     ) -> Option<Value> {
         let align = u64::from(reach.align);
@@ -633,7 +633,7 @@ impl Emit<'_> {
             let from = if matches!(reach.space, Space::Shared | Space::Local) {
                 first
             } else {
-                self.b.sub(first, splat(start))
+                self.b.add(first, splat(bias))
             };
             let mut wrong = self.b.icmp(IntPred::Uge, from, splat(limit));
             if align > 1 {
@@ -736,7 +736,7 @@ impl Emit<'_> {
         self.full && self.scalar(op.uses[0]) == self.all_lanes()
     }
 
-    /// Where an access of that many bytes may begin: the first address, and how many there are.
+    /// Where an access of that many bytes may begin: what makes the first address zero, and how many there are.
     pub(super) fn bounds(&mut self, reach: Reach, span: u32) -> Option<(Value, Value)> {
         let room = |emit: &Self, bytes: Value, least: u64| {
             // What is there in any case needs no saturation.
@@ -763,7 +763,7 @@ impl Emit<'_> {
                 let window = self.b.offset(windows, number * size_of::<Window>() as u64);
                 let field =
                     |offset: usize| self.b.load(self.int(64), self.b.offset(window, offset as u64), 8);
-                (field(offset_of!(Window, start)), field(offset_of!(Window, limit)))
+                (field(offset_of!(Window, bias)), field(offset_of!(Window, limit)))
             }
             Space::Param | Space::Reg | Space::Sreg | Space::Tex => return None,
         })

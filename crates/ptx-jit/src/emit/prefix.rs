@@ -168,8 +168,8 @@ impl Emit<'_> {
         }
         let lanes = &pattern.lanes[..(prefix.chunks * self.width) as usize];
         let (low, high) = (i64::from(*lanes.iter().min()?), i64::from(*lanes.iter().max()?));
-        let (start, limit) = self.bounds(reach, (high - low + reach.hi - reach.lo) as u32)?;
-        let first = self.b.sub(self.b.add(bases[0], self.c64((low + reach.lo) as u64)), start);
+        let (bias, limit) = self.bounds(reach, (high - low + reach.hi - reach.lo) as u32)?;
+        let first = self.b.add(self.b.add(bases[0], self.c64((low + reach.lo) as u64)), bias);
         let fits = self.b.icmp(IntPred::Ult, first, limit);
         let odd = self.b.and(bases[0], self.c64(u64::from(reach.align) - 1));
         let even = self.b.icmp(IntPred::Eq, odd, self.c64(0));

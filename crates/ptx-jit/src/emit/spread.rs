@@ -185,12 +185,12 @@ impl Emit<'_> {
         spread.index.iter().map(one).collect()
     }
 
-    /// Whether the running lanes' accesses lie between bounds, of which there are `limit` from `start`.
+    /// Whether the running lanes' accesses lie between bounds, of which there are `limit` from where `bias` makes zero on.
     pub(super) fn spread_fits(
         &self,
         reach: Reach,
         spread: &Spread,
-        (start, limit): (Value, Value),
+        (bias, limit): (Value, Value),
         mask: Option<Value>,
     ) -> Value {
         let long = self.int(64);
@@ -208,7 +208,7 @@ impl Emit<'_> {
         let most = (1i64 << 31) / widest.max(1) - 4;
         let least = if spread.signed { -most } else { 0 };
         let from = self.b.add(spread.base, self.c64(reach.lo as u64));
-        let from = self.b.sub(from, start);
+        let from = self.b.add(from, bias);
         let end = self.b.sub(limit, self.c64(1));
         let last = divided(self.b.sub(end, from));
         let last = pick("llvm.smin", last, self.c64(most as u64));
