@@ -132,10 +132,12 @@ pub(crate) fn waiting_blocks(function: &Function) -> Vec<bool> {
     all
 }
 
-/// Whether there is a barrier in a loop.
-pub(crate) fn meets_in_loops(function: &Function) -> bool {
+/// Whether there are loops, but no barrier in any.
+pub(crate) fn loops_between_barriers(function: &Function) -> bool {
     let barrier = |block: &ptx::ir::Block| matches!(block.term, ptx::ir::Terminator::Barrier { .. });
-    back_edges(function).iter().any(|(header, end)| function.blocks[*header..=*end].iter().any(barrier))
+    let edges = back_edges(function);
+    !edges.is_empty()
+        && !edges.iter().any(|(header, end)| function.blocks[*header..=*end].iter().any(barrier))
 }
 
 /// Loops as ranges of blocks.

@@ -35,7 +35,8 @@ const ALONE: u32 = 32;
 const NEAR: u64 = 1 << 16;
 /// The most that LLVM is given for a team, about, in its instructions. Chosen: kernels that gain much need less than half of it.
 const CODE: usize = 8_000;
-/// The same where 16 lanes are a vector, so that a warp is two. Chosen: rows that a CTA sums up across a few barriers need nearly as much.
+/// The same where 16 lanes are a vector, so that a warp is two, and loops stand between barriers. Chosen: rows that a CTA sums up across a few
+/// barriers need nearly as much; straight code gains nothing from teams so long.
 const WIDE: usize = 18_000;
 
 /// How many warps of a CTA may run as one; 1: each by itself.
@@ -99,13 +100,13 @@ pub(crate) fn sizes(
             let by_registers = if apart { warps / 2 } else { by_registers };
             let within = largest(MOST.min(by_registers).max(1));
             // Nothing has to be kept in registers, and all that threads are told apart by is constant. Or what lives across barriers is
-            // written once, since none is in a loop, and in the whole CTA not even that is more than registers do not hold.
+            // written once, since none is in a loop, and the loops between them run for the whole CTA at once.
             let whole = if pressure == 0 {
                 ALONE
-            } else if machine::meets_in_loops(function) {
-                0
-            } else {
+            } else if machine::loops_between_barriers(function) {
                 MOST
+            } else {
+                0
             };
             let first = if warps <= whole { warps } else { within };
             Sizes { first, within, apart }
@@ -127,7 +128,7 @@ pub(crate) fn is_small(teams: Teams, plan: &Plan, function: &Function, shape: Sh
         {
             weight <= 10 * CODE
         }
-        Teams::Auto if shape.chunk == 16 => weight <= WIDE,
+        Teams::Auto if shape.chunk == 16 && machine::loops_between_barriers(function) => weight <= WIDE,
         Teams::Auto => weight <= CODE,
         Teams::Never | Teams::Of(_) => weight <= 8 * CODE,
     }
