@@ -170,6 +170,29 @@ pub struct Reached {
     pub parked: Vec<[u32; 2]>,
     /// Room for registers that native code takes and leaves.
     pub room: Vec<Line>,
+    /// Where native code keeps sums back while it runs, by address; else all zeros, or nothing.
+    pub table: Vec<[u64; 2]>,
+    /// By site, where there is such a table: the bytes of its window, and whether sums that are kept back go there.
+    pub spans: Vec<(Reach, bool)>,
+    /// Whether sums that are kept back and other accesses have had windows with bytes in common.
+    pub mixed: bool,
+}
+
+impl Reached {
+    /// Notes the bytes of a site's window; whether sums and other accesses have had any in common.
+    pub fn note(&mut self, site: u32, (start, bytes): Reach, sums: bool) -> bool {
+        let site = site as usize;
+        if self.spans.len() <= site {
+            self.spans.resize(site + 1, ((0, 0), false));
+        }
+        let common = |other: &(Reach, bool)| {
+            let (from, count) = other.0;
+            other.1 != sums && from < start.saturating_add(bytes) && start < from.saturating_add(count)
+        };
+        self.mixed |= self.spans.iter().any(common);
+        self.spans[site] = ((start, bytes), sums);
+        self.mixed
+    }
 }
 
 /// A range that a warp may reach: its first address, and its bytes.

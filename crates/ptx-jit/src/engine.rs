@@ -10,6 +10,7 @@ use crate::frame::{Entry, Frame, Reason, Window};
 use crate::llvm::{Code, Error, Session, Working};
 use crate::machine;
 use crate::plan::{Plan, Shape};
+use crate::postponed;
 use crate::team::{self, Teams};
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
@@ -21,6 +22,10 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+mod settle;
+
+use settle::settle;
 
 /// A kernel compiled for one shape of CTA.
 pub struct Compiled {
@@ -70,9 +75,17 @@ pub enum Listing {
 /// The caller as native code hands it back.
 enum User<'a, 'b> {
     /// Of a warp.
-    Warp(&'a mut NativeCall<'b>),
+    Warp(&'a mut NativeCall<'b>, *mut Frame),
     /// Of a CTA, and what native code says of it.
     Cta(&'a mut CtaCall<'b>, *mut Frame),
+}
+
+impl User<'_, '_> {
+    fn frame(&self) -> *mut Frame {
+        match self {
+            User::Warp(_, frame) | User::Cta(_, frame) => *frame,
+        }
+    }
 }
 
 /// Makes code of a kernel for CTAs of that shape.
@@ -82,9 +95,9 @@ enum User<'a, 'b> {
 pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Made, Error> {
     let _working = Working::begin()?;
     let Translated { module, emitted, team } = translate(session, kernel, ntid, teams)?;
-    let Emitted { windows, fallbacks, externals, cta, handed, .. } = emitted;
+    let Emitted { windows, fallbacks, externals, cta, handed, postpones, .. } = emitted;
     let object = session.object(&module)?;
-    Ok(Made { object, externals, windows, fallbacks, cta, handed, team })
+    Ok(Made { object, externals, windows, fallbacks, cta, handed, team, postpones })
 }
 
 /// The addresses of what code names.
@@ -239,10 +252,11 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
         _ => emit::emit(&module, "kernel", Job { windows, ..job }),
     };
     let mut team = TeamCode::default();
-    if let Some(Emitted { windows, cta, leaves, .. }) = together {
+    if let Some(Emitted { windows, cta, leaves, postpones, .. }) = together {
         team = TeamCode { warps: size, cta, leaves };
         // What the host is named for stands with the module.
         emitted.windows = emitted.windows.max(windows);
+        emitted.postpones |= postpones;
     }
     if cfg!(debug_assertions) {
         module.verify().map_err(Error::new)?;
@@ -323,12 +337,13 @@ impl Native for Compiled {
         frame.warp[0] = call.warp.warpid;
         frame.warp[2] = call.warp.smid;
         frame.ctaid = call.warp.ctaid;
-        let mut user = User::Warp(call);
+        let mut user = User::Warp(call, &raw mut frame);
         frame.user = (&raw mut user).cast::<c_void>();
         // SAFETY: `entry` is code made for this kernel; every pointer in the frame is valid for the call and as large as the code was told:
         // registers as the function counts them, a window for each site, room for all that is handed over.
         let code = unsafe { entry(&raw mut frame) };
-        let User::Warp(call) = user else { return NativeStop::Declined };
+        settle(&mut frame);
+        let User::Warp(call, _) = user else { return NativeStop::Declined };
         (call.mask, call.warp.live, call.turns) = (frame.mask, frame.live, frame.turns);
         (call.steps, call.lane_steps) = counted(&frame);
         self.leave(frame.left, call.regs, frame.mask, call.reached);
@@ -374,6 +389,7 @@ impl Native for Compiled {
         frame.user = (&raw mut user).cast::<c_void>();
         // SAFETY: as in `run`; there are a slot, thread numbers and room for what is kept for each of the teams that the code counts.
         let code = unsafe { entry(&raw mut frame) };
+        settle(&mut frame);
         let User::Cta(call, _) = user else { return CtaStop::Apart };
         call.turns = frame.turns;
         let (steps, lane_steps) = counted(&frame);
@@ -433,6 +449,7 @@ impl Native for Compiled {
         frame.user = (&raw mut user).cast::<c_void>();
         // SAFETY: as in `run`; there are a slot, thread numbers and room for what is kept for each of the warps that the code counts.
         let code = unsafe { entry(&raw mut frame) };
+        settle(&mut frame);
         let User::Cta(call, _) = user else { return CtaStop::Apart };
         (call.mask, call.live, call.turns) = (frame.mask, frame.live, frame.turns);
         let (steps, lane_steps) = counted(&frame);
@@ -460,6 +477,11 @@ impl Compiled {
             reached.windows.clear();
             reached.windows.resize(sites, [0, 0]);
             reached.frees = frees;
+            reached.spans.clear();
+            reached.mixed = false;
+        }
+        if self.made.postpones && reached.table.is_empty() {
+            reached.table.resize(postponed::ENTRIES as usize, [0, 0]);
         }
         reached.parked.clear();
         let lines = self.made.handed.lines as usize;
@@ -509,6 +531,13 @@ fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, reached: &mut
         local: [windows.local.0, windows.local.1, windows.local.2],
         offset: 0,
         gridid: grid.gridid,
+        table: match reached.table.as_mut_slice() {
+            [] => null_mut(),
+            _ if reached.mixed => null_mut(),
+            table => table.as_mut_ptr(),
+        },
+        credit: postponed::CREDIT,
+        held: 0,
         turns: 0,
         slots: null_mut(),
         slot: null_mut(),
@@ -556,13 +585,12 @@ fn stop(code: u64) -> NativeStop {
 extern "C" fn step(user: *mut c_void, block: u32, index: u32, mask: u32) -> u32 {
     // SAFETY: `user` is the `User` that was put into the frame of the call that is running; nothing else uses it meanwhile.
     let user = unsafe { &mut *user.cast::<User<'_, '_>>() };
+    // SAFETY: it is the frame of the call that is running, which native code does not use while it calls.
+    let frame = unsafe { &mut *user.frame() };
+    settle(frame);
     u32::from(match user {
-        User::Warp(call) => call.step(block, index, mask),
-        User::Cta(call, frame) => {
-            // SAFETY: it is the frame of the call that is running, which native code does not write while it calls.
-            let warp = unsafe { (**frame).warp[0] };
-            call.step(warp, block, index, mask)
-        }
+        User::Warp(call, _) => call.step(block, index, mask),
+        User::Cta(call, _) => call.step(frame.warp[0], block, index, mask),
     })
 }
 
@@ -585,20 +613,27 @@ extern "C" fn follow(user: *mut c_void) -> u32 {
     1
 }
 
-/// Renews the window of a site from the allocation around an address.
+/// Renews the window of a site from the allocation around an address. `how`: the space; whether to write; whether what is kept back is added
+/// there.
 extern "C" fn reach(user: *mut c_void, window: u32, how: u32, address: u64, span: u32) {
     // SAFETY: as in `step`.
     let user = unsafe { &mut *user.cast::<User<'_, '_>>() };
+    // SAFETY: as in `step`.
+    let frame = unsafe { &mut *user.frame() };
+    settle(frame);
     let (view, reached) = match user {
-        User::Warp(call) => (&mut *call.mem, &mut *call.reached),
+        User::Warp(call, _) => (&mut *call.mem, &mut *call.reached),
         User::Cta(call, _) => call.memory(),
     };
-    let found = view.reach(space_of(how & 0xff), address, how >> 8 != 0);
+    let found = view.reach(space_of(how & 0xff), address, how >> 8 & 1 != 0);
     let Some(slot) = reached.windows.get_mut(window as usize) else { return };
     if let Some((start, bytes)) = found
         && bytes >= u64::from(span)
     {
         *slot = [start.wrapping_neg(), bytes - u64::from(span) + 1];
+        if !reached.table.is_empty() && reached.note(window, (start, bytes), how >> 9 & 1 != 0) {
+            frame.table = std::ptr::null_mut();
+        }
     }
 }
 

@@ -48,6 +48,10 @@ pub(crate) struct Frame {
     pub(crate) offset: u64,
     /// `%gridid`
     pub(crate) gridid: u64,
+    /// Where sums are kept back by address ([`postponed`](crate::postponed)); null: nowhere.
+    pub(crate) table: *mut [u64; 2],
+    /// How many of them may still take another one's place.
+    pub(crate) credit: i64,
     /// In: how many turns of loops may be taken. Out: how many are left.
     pub(crate) turns: i64,
     /// A CTA: where each warp is. Null where one warp runs.
@@ -76,6 +80,8 @@ pub(crate) struct Frame {
     pub(crate) masked_steps: u64,
     /// Added to: the same, counted for each lane.
     pub(crate) lane_steps: u64,
+    /// What is kept back, as a [`Kind`](crate::postponed::Kind)'s number; zero: nothing.
+    pub(crate) held: u32,
     /// In and out: running lanes.
     pub(crate) mask: u32,
     /// In and out: lanes that have not exited.

@@ -15,6 +15,7 @@ mod llvm;
 mod lower;
 mod machine;
 pub mod plan;
+mod postponed;
 mod team;
 
 pub use cache::{Compiler, Found, Source};

@@ -28,6 +28,8 @@ pub(crate) struct Made {
     pub(crate) handed: Handed,
     /// How a CTA is handed over in teams, if there is code for them: no warps, if there is none.
     pub(crate) team: TeamCode,
+    /// Whether it keeps sums back.
+    pub(crate) postpones: bool,
 }
 
 impl Made {
@@ -47,7 +49,7 @@ impl Made {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let bytes = Vec::with_capacity(self.object.len() + 1024);
         let mut to = Writer { bytes, patterns: HashMap::new() };
-        let Made { object, externals, windows, fallbacks, cta, handed, team } = self;
+        let Made { object, externals, windows, fallbacks, cta, handed, team, postpones } = self;
         to.bytes(object);
         to.count(externals.len());
         externals.iter().for_each(|name| to.bytes(name.as_bytes()));
@@ -67,6 +69,7 @@ impl Made {
         to.cta(&team.cta);
         to.count(team.leaves.len());
         team.leaves.iter().for_each(|leave| to.leave(leave));
+        to.number(u32::from(*postpones));
         to.bytes
     }
 
@@ -85,6 +88,11 @@ impl Made {
                 exits: from.list(Reader::leaving)?,
             },
             team: TeamCode { warps: from.number()?, cta: from.cta()?, leaves: from.list(Reader::leave)? },
+            postpones: match from.number()? {
+                0 => false,
+                1 => true,
+                _ => return None,
+            },
         };
         from.rest.is_empty().then_some(made)
     }
@@ -356,6 +364,7 @@ mod tests {
                     },
                 }],
             },
+            postpones: true,
         }
     }
 

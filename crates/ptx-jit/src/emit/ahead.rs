@@ -271,7 +271,7 @@ impl Emit<'_> {
             group.reach = reach;
             return Some(());
         }
-        let reach = Reach { site, space: access.space, write, lo: offset, hi: end, align: bytes };
+        let reach = Reach { site, space: access.space, write, sum: false, lo: offset, hi: end, align: bytes };
         groups.push(Group { anchor, access, reach, addresses });
         Some(())
     }

@@ -9,11 +9,13 @@
 
 use super::inst::Lanes;
 use super::memory::{Access, Addresses};
+use super::postpone::Table;
 use super::spread::Spread;
 use super::{Emit, LANES, Rep};
 use crate::llvm::{AtomicOp, IntPred, Likely, Ordering, Value};
 use crate::lower::{Lower, Operand};
 use crate::plan::{Name, Op, Site};
+use crate::postponed::Kind;
 use ptx::ir::{Inst, Src};
 use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty, Word};
 
@@ -35,6 +37,10 @@ struct Update {
     own: bool,
     /// Whether subnormals are flushed.
     ftz: bool,
+    /// What it may be kept back as.
+    back: Option<Kind>,
+    /// Where it is kept back.
+    table: Option<Table>,
 }
 
 /// An operand by lane: the same for all, or in the scratch area.
@@ -75,7 +81,11 @@ impl Emit<'_> {
             return false;
         }
         let own = access.space == Space::Shared;
-        let update = Update { op: kind, ty, own, ftz: !own };
+        let wanted = op.defs.iter().any(|def| self.job.plan.needed[def.0 as usize]);
+        let lanes_apart = matches!(addresses, Addresses::Spread(_) | Addresses::Each(_)) && !self.foreseen;
+        let back = self.kept_back(inst, access, wanted).filter(|_| lanes_apart);
+        access.sum = back.is_some();
+        let update = Update { op: kind, ty, own, ftz: !own, back, table: None };
         let mut operands = Vec::new();
         for src in inst.srcs.iter().skip(1).filter(|src| **src != Src::Absent) {
             let Some(values) = self.operand_of(src, op, &mut next, inst, access) else { return false };
@@ -200,6 +210,19 @@ impl Emit<'_> {
                 self.summed(update, place, &operands[0], mask, whole);
                 self.b.br(done);
                 self.b.position_at_end(several);
+                if let Some(kind) = update.back {
+                    let (back, now) = (
+                        self.b.append_block(self.function, "back"),
+                        self.b.append_block(self.function, "now"),
+                    );
+                    let (some, table) = self.table(kind);
+                    self.b.cond_br(some, back, now, Likely::Yes);
+                    self.b.position_at_end(back);
+                    let kept = Update { table: Some(table), ..update };
+                    self.each_lane(kept, places, operands, mask, whole, false);
+                    self.b.br(done);
+                    self.b.position_at_end(now);
+                }
                 self.each_lane(update, places, operands, mask, whole, false);
                 self.b.br(done);
                 self.b.position_at_end(done);
@@ -346,8 +369,15 @@ impl Emit<'_> {
                     emit.take(address, emit.int(64), lane)
                 }
             };
-            let place = emit.b.int_to_ptr(place);
             let second = emit.take(second, ty, lane);
+            if let (Some(table), Some((_, idle))) = (update.table, sum(update)) {
+                let now = |emit: &mut Self, to: Value, sum: Value| {
+                    emit.update(update, to, sum, None);
+                };
+                let both = |emit: &Self, a: Value, b: Value| emit.combined(update, a, b, None);
+                return emit.keep_back(table, place, second, idle, now, both);
+            }
+            let place = emit.b.int_to_ptr(place);
             let third = third.map(|third| emit.take(third, ty, lane));
             let old = emit.update(update, place, second, third);
             if wanted {

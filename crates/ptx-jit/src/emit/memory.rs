@@ -26,6 +26,8 @@ pub(super) struct Access {
     /// Whether elements are extended with their sign.
     pub(super) signed: bool,
     pub(super) write: bool,
+    /// Whether it adds what is kept back.
+    pub(super) sum: bool,
 }
 
 impl Access {
@@ -41,6 +43,8 @@ pub(super) struct Reach {
     pub(super) site: Site,
     pub(super) space: Space,
     pub(super) write: bool,
+    /// Whether it is of sums that are kept back, which have windows of their own.
+    pub(super) sum: bool,
     /// The first byte, relative to the address.
     pub(super) lo: i64,
     /// Behind the last byte.
@@ -89,7 +93,7 @@ impl Emit<'_> {
         };
         let count = u32::from(inst.mods.vec());
         let signed = ty.is_signed();
-        Some(Access { space, bits: ty.bits(), count, signed, write })
+        Some(Access { space, bits: ty.bits(), count, signed, write, sum: false })
     }
 
     /// The addresses of the first source; `next` counts registers. A generic access becomes one of the space that its address was made
@@ -369,6 +373,7 @@ impl Emit<'_> {
             site,
             space: access.space,
             write: access.write,
+            sum: access.sum,
             lo: 0,
             hi: access.bytes().into(),
             align: 1,
@@ -414,11 +419,11 @@ impl Emit<'_> {
                 self.b.add(address, self.c64(reach.lo as u64))
             }
         };
-        let window = self.window(reach.site, span);
+        let window = self.window(reach, span);
         let user = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, user)), 8);
         let (word, long) = (self.int(32), self.int(64));
         let void = self.b.fn_type(None, &[self.b.ptr(), word, word, long, word]);
-        let how = space_number(reach.space) | u32::from(reach.write) << 8;
+        let how = space_number(reach.space) | u32::from(reach.write) << 8 | u32::from(reach.sum) << 9;
         let args = [user, self.c32(window), self.c32(how), address, self.c32(span)];
         self.b.call_host(void, "reach", &args);
     }
@@ -440,9 +445,9 @@ impl Emit<'_> {
     }
 
     /// The number of a site's window for accesses that span so many bytes.
-    pub(super) fn window(&mut self, site: Site, span: u32) -> u32 {
+    pub(super) fn window(&mut self, reach: Reach, span: u32) -> u32 {
         let count = self.job.windows + self.windows.len() as u32;
-        let number = *self.windows.entry((site, span)).or_insert(count);
+        let number = *self.windows.entry((reach.site, span, reach.sum)).or_insert(count);
         self.out.windows = self.job.windows + self.windows.len() as u32;
         number
     }
@@ -680,8 +685,8 @@ impl Emit<'_> {
         op: &Op,
     ) -> Option<(Value, Addresses)> {
         let bytes = access.bytes();
-        let reach =
-            Reach { site, space: access.space, write: access.write, lo: 0, hi: bytes.into(), align: bytes };
+        let Access { space, write, sum, .. } = access;
+        let reach = Reach { site, space, write, sum, lo: 0, hi: bytes.into(), align: bytes };
         let (mask, whole) = (self.scalar(op.uses[0]), self.whole(op));
         let fits = self.fits(reach, addresses, mask, whole)?;
         Some((fits, self.placed(access, addresses)?))
@@ -758,7 +763,7 @@ impl Emit<'_> {
                 (zero, room(self, top, 0))
             }
             Space::Global | Space::Const | Space::Generic => {
-                let number = u64::from(self.window(reach.site, span));
+                let number = u64::from(self.window(reach, span));
                 let windows = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, windows)), 8);
                 let window = self.b.offset(windows, number * size_of::<Window>() as u64);
                 let field =

@@ -26,6 +26,7 @@ mod masked;
 pub(crate) mod memory;
 mod nan;
 mod packed;
+mod postpone;
 mod prefix;
 mod record;
 mod row;
@@ -102,6 +103,8 @@ pub(crate) struct Emitted {
     pub(crate) unfit: bool,
     /// Straight pieces that go through the chunks in a loop.
     pub(crate) runs: u32,
+    /// Whether it keeps sums back.
+    pub(crate) postpones: bool,
 }
 
 /// What is compiled.
@@ -175,7 +178,7 @@ struct Emit<'a> {
     heavy: Cell<u32>,
     /// The number of each site's window. Copies of a site whose accesses are of another size have one of their own, since a window says
     /// where an access of that many bytes may begin.
-    windows: HashMap<(Site, u32), u32>,
+    windows: HashMap<(Site, u32, bool), u32>,
     /// Generic addresses of which it is known where they were made.
     origins: HashMap<Name, Origin>,
     /// 64-bit values of which it is known how they are made up.
@@ -202,6 +205,8 @@ struct Emit<'a> {
     fetched: HashSet<(Name, i64, bool)>,
     /// By block: whether it belongs to a loop that may only be waiting.
     waits: Vec<bool>,
+    /// What is kept back, if anything is.
+    postponed: Option<crate::postponed::Kind>,
     /// How instructions are lowered.
     lowerings: HashMap<Site, Option<Rc<Lowering>>>,
     /// By name: whether it may hold any NaN.
@@ -295,6 +300,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         far: None,
         fetched: HashSet::new(),
         waits: crate::machine::waiting_blocks(job.function),
+        postponed: crate::postponed::kind(job.function),
         lowerings: HashMap::new(),
         loose: Vec::new(),
         bounds: Vec::new(),

@@ -112,8 +112,9 @@ impl Emit<'_> {
         self.b.cond_br(fits, fast, slow, Likely::Yes);
         self.b.position_at_end(slow);
         let (mask, whole) = (self.scalar(op.uses[0]), self.whole(op));
-        let (space, write, hi) = (access.space, access.write, access.bytes().into());
-        self.renew(Reach { site, space, write, lo: 0, hi, align: 1 }, addresses, mask, whole);
+        let Access { space, write, sum, .. } = access;
+        let hi = access.bytes().into();
+        self.renew(Reach { site, space, write, sum, lo: 0, hi, align: 1 }, addresses, mask, whole);
         let (fits, _) = self.places(site, access, addresses, op)?;
         self.b.cond_br(fits, fast, leave, Likely::Yes);
         self.b.position_at_end(leave);
