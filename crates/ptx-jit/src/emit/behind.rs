@@ -2,7 +2,8 @@
 //!
 //! Where a tile is read, the processor waits for memory already, and whatever is asked for there as well waits too. Behind the barrier a
 //! long piece computes, and memory is idle. So a node that reads a tile leaves the addresses of the next one's lines beside what its team
-//! keeps, and the piece behind the barrier asks for them: where it begins, or a few in each turn if it goes through the chunks in a loop.
+//! keeps, and the piece behind the barrier asks for them: one by one between what it computes, or a few in each turn if it goes through the
+//! chunks in a loop.
 //! What follows in the same rows goes into the nearest cache, what lies rows ahead into the one behind.
 //!
 //! Invariant: the addresses are mere hints, so nobody asks whether what lies there is of this turn. They lie behind all that is kept at
@@ -11,9 +12,10 @@
 
 use super::stream::{Around, NEAREST};
 use super::team::KEPT;
-use super::{Emit, LANES};
-use crate::llvm::{IntPred, Value};
-use crate::plan::{NodeId, Term};
+use super::{Emit, LANES, PIECE, Rep};
+use crate::llvm::{Builder, IntPred, Value};
+use crate::plan::{Class, Kind, Name, NodeId, Op, OpKind, Term};
+use ptx::ir::RegClass;
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -21,6 +23,9 @@ use std::collections::HashMap;
 pub(super) const LEAST: usize = 32;
 /// The most lines that go into one cache. Chosen: they are stored and loaded.
 const MOST: u32 = 32;
+/// The longest piece that asks for lines between what it computes, in operations of a chunk. It is one block: what LLVM moves from a block to
+/// the next one would leave the hints behind.
+const LONG: u32 = 4 * PIECE;
 /// How many vectors a piece must compute for each line.
 const EACH: usize = 16;
 /// Caches that lines go into.
@@ -55,7 +60,17 @@ pub(super) struct Behind {
     /// What the node that is emitted leaves.
     leaves: Cell<Option<Left>>,
     /// What it asks for, and has not asked for yet.
-    asks: Option<Left>,
+    asks: Option<Asks>,
+}
+
+/// What a node asks for.
+#[derive(Clone, Copy)]
+struct Asks {
+    left: Left,
+    /// Lines that it has asked for, of both caches.
+    done: u32,
+    /// Vectors that the long piece computes, and how many it has computed so far, once it has begun.
+    vectors: Option<[u32; 2]>,
 }
 
 impl Emit<'_> {
@@ -72,7 +87,7 @@ impl Emit<'_> {
 
     /// Begins a node's content: it asks for what others have left.
     pub(super) fn begin_asking(&mut self, id: NodeId) {
-        self.behind.asks = self.behind.left.get(&id).copied();
+        self.behind.asks = self.behind.left.get(&id).map(|left| Asks { left: *left, done: 0, vectors: None });
     }
 
     /// Ends a node.
@@ -124,19 +139,78 @@ impl Emit<'_> {
         true
     }
 
-    /// Asks for all lines where a straight piece begins. Loads wait for what stands before them: in the midst of one, LLVM would begin with
-    /// all of its loads.
-    pub(super) fn ask_behind(&mut self) {
-        let Some(left) = self.behind.asks.filter(|_| !self.in_section()) else { return };
-        self.behind.asks = None;
-        for (cache, count) in left.counts.into_iter().enumerate() {
-            (0..count).for_each(|line| self.ask_line(left, cache, self.c64(line.into())));
+    /// Begins a straight piece, which asks for all lines: between what it computes, if it may be one block to LLVM, or else at once. (Loads
+    /// wait for hints that stand before them: in the midst of a piece, LLVM would begin with all of its loads.)
+    pub(super) fn ask_behind(&mut self, piece: &[Op]) {
+        let chunks = self.chunks();
+        let count = piece.iter().filter(|op| self.computes(op)).count() as u32 * chunks;
+        let among = Builder::ASKS_BESIDE && piece.len() as u32 * chunks <= LONG;
+        let begun = self.behind.asks.as_mut().filter(|asks| asks.vectors.is_none());
+        match begun {
+            Some(asks) if among && count > 0 => asks.vectors = Some([count, 0]),
+            Some(_) => self.ask_rest(),
+            None => {}
         }
+    }
+
+    /// Asks for what is due behind an operation of the piece.
+    pub(super) fn ask_among(&mut self, op: &Op) {
+        if self.behind.asks.is_none_or(|asks| asks.vectors.is_none()) || !self.computes(op) {
+            return;
+        }
+        let name = op.defs[0].0 as usize;
+        let Some(Rep::Chunks(chunks)) = &self.reps[name] else { return };
+        let mut chunks = chunks.clone();
+        for chunk in &mut chunks {
+            let Some(Asks { left, done, vectors: Some([all, so_far]) }) = &mut self.behind.asks else {
+                break;
+            };
+            *so_far += 1;
+            let lines: u32 = left.counts.iter().sum();
+            if *done < lines && *done * *all < *so_far * lines {
+                let (left, line) = (*left, *done);
+                *done += 1;
+                let (cache, place) = self.line(left, line);
+                *chunk = self.b.ask_beside(*chunk, self.b.load(self.int(64), place, 8), LEVELS[cache]);
+            }
+        }
+        self.reps[name] = Some(Rep::Chunks(chunks));
+    }
+
+    /// Whether an operation computes a vector of words for each chunk.
+    fn computes(&self, op: &Op) -> bool {
+        let OpKind::Inst(site) = op.kind else { return false };
+        let pure = site.inst(self.job.function).is_some_and(crate::machine::is_pure);
+        let vector =
+            |def: &Name| *self.class(*def) == Class::Varying && self.kind(*def) == Kind::Reg(RegClass::R32);
+        pure && op.defs.len() == 1 && op.defs.iter().all(vector)
+    }
+
+    /// Asks for what has not been asked for.
+    pub(super) fn ask_rest(&mut self) {
+        let Some(Asks { left, done, .. }) = self.behind.asks.filter(|_| !self.in_section()) else { return };
+        self.behind.asks = None;
+        for line in done..left.counts.iter().sum() {
+            let (cache, place) = self.line(left, line);
+            self.ask_for(self.b.load(self.int(64), place, 8), 1, false, LEVELS[cache]);
+        }
+    }
+
+    /// Which cache a line is for, of all that were left, and where its address is.
+    fn line(&self, left: Left, line: u32) -> (usize, Value) {
+        let first = left.counts[0];
+        let (cache, line) = if line < first { (0, line) } else { (1, line - first) };
+        (cache, self.b.offset(self.kept_place(), u64::from(left.place(cache) + 8 * line)))
+    }
+
+    /// After how much of a piece an LLVM block ends.
+    pub(super) fn block_end(&self) -> u32 {
+        if self.behind.asks.is_some_and(|asks| asks.vectors.is_some()) { LONG } else { PIECE }
     }
 
     /// Asks for the lines that are due in a turn of a loop, where it begins.
     pub(super) fn ask_in_turn(&mut self, turn: Value, turns: u32) {
-        let Some(left) = self.behind.asks.take() else { return };
+        let Some(Asks { left, .. }) = self.behind.asks.take_if(|asks| asks.vectors.is_none()) else { return };
         for (cache, count) in left.counts.into_iter().enumerate().filter(|(_, count)| *count > 0) {
             let each = count.div_ceil(turns);
             let first = self.b.mul(turn, self.c64(each.into()));

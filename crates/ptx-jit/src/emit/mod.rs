@@ -575,22 +575,23 @@ impl Emit<'_> {
                     continue;
                 }
                 if run.end - at >= behind::LEAST {
-                    self.ask_behind();
+                    self.ask_behind(&node.ops[at..run.end]);
                 }
             }
             self.pieces_at(node, &mut pieces, at);
             if !foreseen.is_done(at) && !test.as_ref().is_some_and(|test| test.has(at)) {
                 self.foreseen = foreseen.fits(at);
                 self.op(op);
+                self.ask_among(op);
                 piece += self.chunks();
-                if piece + self.heavy.get() >= PIECE && !self.in_section() {
+                if piece + self.heavy.get() >= self.block_end() && !self.in_section() {
                     self.divide();
                     piece = 0;
                     self.heavy.set(0);
                 }
             }
         }
-        self.ask_behind();
+        self.ask_rest();
         self.foreseen = false;
         if let (Some(test), Term::If { then, .. }) = (test, &node.term) {
             self.test(id, *then, test);

@@ -27,8 +27,8 @@ use llvm_sys::target_machine::{
     LLVMTargetMachineRef, LLVMTargetRef,
 };
 use llvm_sys::{
-    LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMAttributeIndex, LLVMIntPredicate, LLVMOpcode,
-    LLVMRealPredicate, LLVMTypeKind,
+    LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMAttributeIndex, LLVMInlineAsmDialect, LLVMIntPredicate,
+    LLVMOpcode, LLVMRealPredicate, LLVMTypeKind,
 };
 
 /// Why there is no compiled code: no usable LLVM, or LLVM refused.
@@ -165,6 +165,9 @@ api! {
     core => LLVMGetIntrinsicDeclaration(LLVMModuleRef, c_uint, *mut LLVMTypeRef, usize) -> LLVMValueRef;
     core => LLVMIntrinsicGetType(LLVMContextRef, c_uint, *mut LLVMTypeRef, usize) -> LLVMTypeRef;
     core => LLVMBuildCall2(LLVMBuilderRef, LLVMTypeRef, LLVMValueRef, *mut LLVMValueRef, c_uint, Name) -> LLVMValueRef;
+    core => LLVMGetInlineAsm(
+        LLVMTypeRef, Name, usize, Name, usize, LLVMBool, LLVMBool, LLVMInlineAsmDialect, LLVMBool
+    ) -> LLVMValueRef;
     core => LLVMBuildBr(LLVMBuilderRef, LLVMBasicBlockRef) -> LLVMValueRef;
     core => LLVMBuildCondBr(LLVMBuilderRef, LLVMValueRef, LLVMBasicBlockRef, LLVMBasicBlockRef) -> LLVMValueRef;
     core => LLVMBuildSwitch(LLVMBuilderRef, LLVMValueRef, LLVMBasicBlockRef, c_uint) -> LLVMValueRef;
@@ -222,11 +225,13 @@ api! {
 
 /// The functions of the architecture that this program runs on, which make its target known.
 #[cfg(target_arch = "x86_64")]
-const INITIALISE: [&str; 4] = [
+const INITIALISE: [&str; 5] = [
     "LLVMInitializeX86TargetInfo",
     "LLVMInitializeX86Target",
     "LLVMInitializeX86TargetMC",
     "LLVMInitializeX86AsmPrinter",
+    // For hints, which are in assembly.
+    "LLVMInitializeX86AsmParser",
 ];
 #[cfg(target_arch = "aarch64")]
 const INITIALISE: [&str; 4] = [

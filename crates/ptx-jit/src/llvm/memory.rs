@@ -1,6 +1,6 @@
 //! Loads, stores, atomics and addresses. Every access says its alignment; nothing is assumed of aliasing.
 
-use llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp};
+use llvm_sys::{LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMInlineAsmDialect};
 
 use super::api::{call, llvm_bool};
 use super::builder::{Builder, NAMELESS};
@@ -168,6 +168,39 @@ impl Builder<'_> {
     pub(crate) fn member(&self, structure: Value, index: u32) -> Value {
         Value(call!(LLVMBuildExtractValue(self.raw, structure.0, index, NAMELESS)))
     }
+
+    /// Asks for the line of an address to be fetched into a cache (3: the nearest), beside whatever makes a vector: that vector again. To LLVM
+    /// this accesses no memory, so it stands in the way of nothing; it stays between what makes the vector and what uses the result.
+    ///
+    /// Only where [`Builder::ASKS_BESIDE`] says so.
+    pub(crate) fn ask_beside(&self, vector: Value, address: Value, cache: u32) -> Value {
+        let text = match cache {
+            3 => c"prefetcht0 ($1)",
+            2 => c"prefetcht1 ($1)",
+            1 => c"prefetcht2 ($1)",
+            _ => c"prefetchnta ($1)",
+        };
+        // The result is the vector, in its register.
+        let places = c"=v,r,0";
+        let ty = self.fn_type(Some(vector.ty()), &[address.ty(), vector.ty()]);
+        let (no, dialect) = (llvm_bool(false), LLVMInlineAsmDialect::LLVMInlineAsmDialectATT);
+        let [text_len, places_len] = [text, places].map(|text| text.to_bytes().len());
+        let asm = call!(LLVMGetInlineAsm(
+            ty.0,
+            text.as_ptr(),
+            text_len,
+            places.as_ptr(),
+            places_len,
+            no,
+            no,
+            dialect,
+            no
+        ));
+        self.call(ty, Value(asm), &[address, vector])
+    }
+
+    /// Whether lines can be asked for beside vectors.
+    pub(crate) const ASKS_BESIDE: bool = cfg!(target_arch = "x86_64");
 
     /// A pointer, or a vector of them, moved by bytes: `i32` (signed) or `i64` offsets.
     pub(crate) fn gep(&self, pointer: Value, offset: Value) -> Value {

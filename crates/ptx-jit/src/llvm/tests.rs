@@ -63,6 +63,44 @@ fn code_of_every_level_runs() {
 }
 
 #[test]
+fn lines_are_asked_for_beside_vectors() {
+    if !Builder::ASKS_BESIDE {
+        return;
+    }
+    for cpu in available() {
+        let session = Session::new(cpu).unwrap();
+        let module = session.module("beside");
+        let b = Builder::new(&module);
+        let (ptr, lanes) = (b.ptr(), session.cpu().lanes());
+        let function = module.function("beside", b.fn_type(None, &[ptr, ptr]), Flush::Never);
+        b.position_at_end(b.append_block(function, "entry"));
+        let vector = b.vec(b.int(32), lanes);
+        let mut x = b.load(vector, b.param(function, 0), 4);
+        for cache in 0..4 {
+            x = b.add(x, b.const_int(vector, 1));
+            // No address can be wrong.
+            x = b.ask_beside(x, b.const_int(b.int(64), u64::MAX << cache), cache);
+        }
+        b.store(x, b.param(function, 1), 4);
+        b.ret(None);
+        drop(b);
+        assert_eq!(module.verify(), Ok(()));
+        let text = session.emit_asm(&module).unwrap();
+        for hint in ["prefetchnta", "prefetcht2", "prefetcht1", "prefetcht0"] {
+            assert_eq!(text.matches(hint).count(), 1, "{} {hint}", cpu.name());
+        }
+        let code = Code::place(&session.object(&module).unwrap(), &[]).unwrap();
+        let address = code.lookup("beside").unwrap();
+        // SAFETY: the module's function has this signature; `code` outlives the call.
+        let beside: extern "C" fn(*const u32, *mut u32) = unsafe { std::mem::transmute(address) };
+        let (from, mut to) = ((0..16).collect::<Vec<u32>>(), vec![0; 16]);
+        beside(from.as_ptr(), to.as_mut_ptr());
+        let expected: Vec<u32> = (0..16).map(|x| if x < lanes { x + 4 } else { 0 }).collect();
+        assert_eq!(to, expected, "{}", cpu.name());
+    }
+}
+
+#[test]
 fn broken_code_is_found() {
     let session = Session::new(Cpu::Baseline).unwrap();
     let module = session.module("broken");
