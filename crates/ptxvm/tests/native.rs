@@ -168,6 +168,10 @@ fn accesses_that_are_checked_together_fault_like_single_ones() {
         "add.u32 %r6, %r2, -5; setp.lt.u32 %p1, %r2, 5; @%p1 bra X; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd8, %rd1, %rd8; \
          ld.global.u32 %r7, [%rd8]; st.global.u32 [%rd7], %r7; X: ret;",
         "add.u32 %r6, %r2, -5; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd8, %rd1, %rd8; ld.global.u32 %r7, [%rd8]; st.global.u32 [%rd7], %r7; ret;",
+        // Read and written behind one address, here in one buffer after another, there where nothing may be written.
+        "mov.u32 %r6, 0; L: ld.global.u32 %r8, [%rd5]; add.u32 %r8, %r8, %r6; st.global.u32 [%rd5+4], %r8; mov.u64 %rd8, %rd5; mov.u64 %rd5, %rd6; \
+         mov.u64 %rd6, %rd7; mov.u64 %rd7, %rd8; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 7; @%p1 bra L; ret;",
+        "cvta.const.u64 %rd8, table; ld.u32 %r6, [%rd8+4]; st.global.u32 [%rd7], %r6; st.u32 [%rd8], %r6; ret;",
         // What is loaded is the next address.
         "ld.global.u32 %r6, [%rd5]; and.b32 %r6, %r6, 255; mul.wide.u32 %rd8, %r6, 4; add.u64 %rd8, %rd2, %rd8; ld.global.u32 %r7, [%rd8]; \
          ld.const.u32 %r8, [table+8]; add.u32 %r7, %r7, %r8; st.global.u32 [%rd7], %r7; ret;",

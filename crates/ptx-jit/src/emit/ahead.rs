@@ -1,8 +1,8 @@
 //! What can be foreseen of a block's accesses is checked at once, before the block does anything.
 //!
 //! Accesses whose addresses are made of what is known when the block begins are grouped by the value that their addresses are behind,
-//! and each group is one comparison, all of them one branch. Where it fails, windows are renewed from what the host says; where it
-//! fails again, the interpreter executes the block.
+//! and each group is one comparison, all of them one branch. Where it fails, windows are renewed from what the host says, and it is asked
+//! once more; where it fails again, the interpreter executes the block.
 //!
 //! Invariant: an instruction that is emitted early has no effect, reads no memory that is checked, and depends only on such.
 
@@ -250,14 +250,11 @@ impl Emit<'_> {
                 return Some(());
             }
         }
-        // Reads of what may not be written stay apart.
-        let same = |group: &&mut Group| {
-            group.anchor == anchor
-                && group.access.space == access.space
-                && (group.access.write == write || matches!(access.space, Space::Shared | Space::Local))
-        };
+        let same = |group: &&mut Group| group.anchor == anchor && group.access.space == access.space;
         if let Some(group) = groups.iter_mut().find(same) {
+            // What may be written may be read.
             let reach = Reach {
+                write: group.reach.write || write,
                 lo: group.reach.lo.min(offset),
                 hi: group.reach.hi.max(end),
                 align: group.reach.align.max(bytes),
@@ -327,27 +324,38 @@ impl Emit<'_> {
             }
             emit.both(all, emit.is_even(any))
         };
+        let renewable = groups.iter().any(|group| !matches!(group.reach.space, Space::Shared | Space::Local));
+        // Asked once more when windows have been renewed.
+        let again = (renewable && self.prefix.is_none()).then(|| {
+            let here = self.b.current_block();
+            let ask = self.b.append_block(self.function, "ask");
+            self.b.br(ask);
+            self.b.position_at_end(ask);
+            let again = self.b.phi(self.int(1));
+            self.b.add_incoming(again, self.b.const_int(self.int(1), 0), here);
+            (ask, again)
+        });
         let fits = all(self);
         if fits.number() == Some(1) {
             return;
         }
+        let on = self.b.append_block(self.function, "fits");
         if let Some(prefix) = self.prefix {
-            let on = self.b.append_block(self.function, "fits");
             self.b.cond_br(fits, on, prefix.other, Likely::Yes);
             return self.b.position_at_end(on);
         }
-        let renewable = groups.iter().any(|group| !matches!(group.reach.space, Space::Shared | Space::Local));
-        let on = self.b.append_block(self.function, "fits");
         let leave = self.b.append_block(self.function, "leave");
-        if renewable {
-            let renew = self.b.append_block(self.function, "renew");
-            self.b.cond_br(fits, on, renew, Likely::Yes);
+        if let Some((ask, again)) = again {
+            let [unfit, renew] = ["unfit", "renew"].map(|name| self.b.append_block(self.function, name));
+            self.b.cond_br(fits, on, unfit, Likely::Yes);
+            self.b.position_at_end(unfit);
+            self.b.cond_br(again, leave, renew, Likely::Unknown);
             self.b.position_at_end(renew);
             for group in groups {
                 self.renew(group.reach, &group.addresses, mask, whole);
             }
-            let fits = all(self);
-            self.b.cond_br(fits, on, leave, Likely::Yes);
+            self.b.add_incoming(again, self.b.const_int(self.int(1), 1), self.b.current_block());
+            self.b.br(ask);
         } else {
             self.b.cond_br(fits, on, leave, Likely::Yes);
         }

@@ -444,10 +444,10 @@ impl Emit<'_> {
         }
     }
 
-    /// The number of a site's window for accesses that span so many bytes.
+    /// The number of a site's window for such accesses that span so many bytes.
     pub(super) fn window(&mut self, reach: Reach, span: u32) -> u32 {
         let count = self.job.windows + self.windows.len() as u32;
-        let number = *self.windows.entry((reach.site, span, reach.sum)).or_insert(count);
+        let number = *self.windows.entry((reach.site, span, reach.write, reach.sum)).or_insert(count);
         self.out.windows = self.job.windows + self.windows.len() as u32;
         number
     }

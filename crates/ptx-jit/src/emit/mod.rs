@@ -177,8 +177,8 @@ struct Emit<'a> {
     /// What the accesses of single lanes in the current piece weigh.
     heavy: Cell<u32>,
     /// The number of each site's window. Copies of a site whose accesses are of another size have one of their own, since a window says
-    /// where an access of that many bytes may begin.
-    windows: HashMap<(Site, u32, bool), u32>,
+    /// where an access of that many bytes may begin; and so have those that write, and those that add what is kept back.
+    windows: HashMap<(Site, u32, bool, bool), u32>,
     /// Generic addresses of which it is known where they were made.
     origins: HashMap<Name, Origin>,
     /// 64-bit values of which it is known how they are made up.
