@@ -42,7 +42,7 @@ pub(super) fn black_scholes(size: Size) -> Case {
 }
 
 pub(super) fn nbody(size: Size) -> Case {
-    let n = size.pick(8192usize, 512);
+    let n = size.pick(8192usize, 2048);
     Case {
         name: "nbody",
         what: format!("{n} bodies"),

@@ -45,7 +45,7 @@ fn sgemm(size: Size, name: &'static str, target: f64, tile: usize, block: [u32; 
 }
 
 pub(super) fn matvec(size: Size) -> Case {
-    let (rows, columns) = size.pick((4096usize, 2048usize), (128, 512));
+    let (rows, columns) = size.pick((4096usize, 2048usize), (1024, 1024));
     Case {
         name: "matvec",
         what: format!("{rows} x {columns}"),
