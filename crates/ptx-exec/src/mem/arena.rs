@@ -73,6 +73,9 @@ impl Arena {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new private mapping without MAP_FIXED replaces no mapping that exists.
         let base = unsafe { rustix::mm::mmap_anonymous(hint, length, ProtFlags::empty(), flags) }.ok()?;
+        // SAFETY: the mapping is ours, and no access sees how large its pages are. Where there are no large ones, it stays as it is.
+        #[cfg(target_os = "linux")]
+        let _ = unsafe { rustix::mm::madvise(base, length, rustix::mm::Advice::LinuxHugepage) };
         Some(Self { base: NonNull::new(base.cast())?, bytes })
     }
 
