@@ -82,7 +82,8 @@ impl Machine for Native {
 pub(crate) fn watches(inst: &Inst) -> bool {
     match inst.op {
         Op::Ld | Op::LdNc | Op::Ldu => inst.mods.sem() != Sem::Weak,
-        Op::Atom | Op::Red => !progresses(inst),
+        // Of the old value of `red` nobody learns.
+        Op::Atom => !progresses(inst),
         Op::Nanosleep | Op::MbarrierTestWait => true,
         _ => false,
     }
