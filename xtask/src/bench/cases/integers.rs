@@ -3,12 +3,12 @@
 use crate::bench::case::{Array, Case, Check, Noise, Size, Step, Value};
 
 pub(super) fn histogram_random(size: Size) -> Case {
-    let n = size.pick(1usize << 24, 1 << 20);
+    let n = size.pick(1usize << 24, 1 << 22);
     histogram(size, "histogram", 1.15, Noise::new(17).words(n / 4))
 }
 
 pub(super) fn histogram_equal(size: Size) -> Case {
-    let n = size.pick(1usize << 24, 1 << 20);
+    let n = size.pick(1usize << 24, 1 << 22);
     histogram(size, "histogram_equal", 0.8, vec![77; n])
 }
 
@@ -59,7 +59,7 @@ fn bitonic(size: Size, name: &'static str, threads: u32) -> Case {
 }
 
 pub(super) fn sha256(size: Size) -> Case {
-    let n = size.pick(1usize << 18, 1 << 10);
+    let n = size.pick(1usize << 18, 1 << 13);
     Case {
         name: "sha256",
         what: format!("{n} messages of 64 bytes"),
@@ -78,7 +78,7 @@ pub(super) fn sha256(size: Size) -> Case {
 }
 
 pub(super) fn monte_carlo(size: Size) -> Case {
-    let (threads, each) = size.pick((1u32 << 16, 512), (1 << 11, 64));
+    let (threads, each) = size.pick((1u32 << 16, 512), (1 << 13, 128));
     Case {
         name: "monte_carlo",
         what: format!("{threads} threads of {each} points"),

@@ -15,7 +15,7 @@ pub(super) fn sgemm_4x4(size: Size) -> Case {
 }
 
 fn sgemm(size: Size, name: &'static str, target: f64, tile: usize, block: [u32; 3]) -> Case {
-    let n = size.pick(1024usize, 128);
+    let n = size.pick(1024usize, 256);
     Case {
         name,
         what: format!("{n}^3"),

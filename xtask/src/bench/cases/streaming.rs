@@ -58,7 +58,7 @@ pub(super) fn reduction(size: Size) -> Case {
 }
 
 pub(super) fn stencil(size: Size) -> Case {
-    let side = size.pick(256usize, 48);
+    let side = size.pick(256usize, 96);
     let n = side * side * side;
     let s = side as i32;
     Case {
@@ -97,7 +97,7 @@ pub(super) fn stencil(size: Size) -> Case {
 }
 
 pub(super) fn transpose(size: Size) -> Case {
-    let side = size.pick(4096usize, 256);
+    let side = size.pick(4096usize, 1024);
     Case {
         name: "transpose",
         what: format!("{side} x {side}"),
@@ -144,7 +144,7 @@ pub(super) fn scan(size: Size) -> Case {
 }
 
 pub(super) fn particles(size: Size) -> Case {
-    let (n, turns) = size.pick((1usize << 20, 8), (1 << 14, 8));
+    let (n, turns) = size.pick((1usize << 20, 8), (1 << 16, 8));
     Case {
         name: "particles",
         what: format!("{n} structures of 24 bytes, {turns} turns"),
