@@ -15,13 +15,6 @@ pub(crate) struct Took {
 }
 
 impl Took {
-    /// Times `work`.
-    pub(crate) fn of<T>(work: impl FnOnce() -> T) -> (Self, T) {
-        let (cpu, wall) = (cpu(), Instant::now());
-        let result = work();
-        (Self { wall: wall.elapsed(), cpu: self::cpu().saturating_sub(cpu) }, result)
-    }
-
     /// The one that counts.
     pub(crate) fn by(self, clock: Clock) -> f64 {
         match clock {
@@ -38,9 +31,25 @@ pub(crate) enum Clock {
     Cpu,
 }
 
-/// CPU time of all threads of this process.
-fn cpu() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+/// Times `work` on the wall.
+pub(crate) fn wall<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let began = Instant::now();
+    let result = work();
+    (began.elapsed(), result)
+}
+
+/// CPU time of all threads of this process. Of another that runs, what it took of late may be missing.
+pub(crate) fn cpu() -> Duration {
+    time(ClockId::ProcessCPUTime)
+}
+
+/// CPU time of this thread.
+pub(crate) fn cpu_of_this_thread() -> Duration {
+    time(ClockId::ThreadCPUTime)
+}
+
+fn time(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 

@@ -3,9 +3,12 @@
 //! Invariant: arrays hold what the case says before the first run; `restore`d ones before each.
 
 use super::case::{Array, Case, Value};
-use super::clock::Took;
+use super::clock::{self, Took};
 use ptxvm::{Arg, Buffer, Cpu, Engine, Launch, Ran, Vm};
 use std::time::Duration;
+
+/// After so long without a launch all threads sleep that help with launches. The system tells their CPU time once they do.
+const SETTLED: Duration = Duration::from_micros(300);
 
 /// A case, loaded.
 pub(crate) struct Device<'a> {
@@ -64,25 +67,51 @@ impl<'a> Device<'a> {
 
     /// One run: all launches of the case.
     pub(crate) fn run(&self) -> Result<(Took, Seen), ptxvm::Error> {
+        let (mut took, seen) = self.round(1)?;
+        Ok((took.pop().unwrap_or_default(), seen))
+    }
+
+    /// So many runs, one after the other. Each has the same share of their CPU time, and of that of threads that looked for work
+    /// behind the last.
+    pub(crate) fn round(&self, times: usize) -> Result<(Vec<Took>, Seen), ptxvm::Error> {
+        let mut all = Vec::new();
+        let mut seen = Seen::default();
+        let (before, mut restoring) = (clock::cpu(), Duration::ZERO);
+        for _ in 0..times {
+            let restored = clock::cpu_of_this_thread();
+            self.restore()?;
+            restoring += clock::cpu_of_this_thread().saturating_sub(restored);
+            let (wall, this) = clock::wall(|| self.launch());
+            all.push(wall);
+            seen = this?;
+        }
+        std::thread::sleep(SETTLED);
+        let cpu = clock::cpu().saturating_sub(before).saturating_sub(restoring) / times.max(1) as u32;
+        Ok((all.into_iter().map(|wall| Took { wall, cpu }).collect(), seen))
+    }
+
+    /// Arrays that each run begins with as they were.
+    fn restore(&self) -> Result<(), ptxvm::Error> {
         for (array, buffer) in self.case.arrays.iter().zip(&self.buffers) {
             if array.restore {
                 buffer.write(&array.bytes)?;
             }
         }
-        let (took, seen) = Took::of(|| {
-            let mut seen = Seen::default();
-            for (kernel, launch) in &self.launches {
-                let report = self.vm.launch(kernel, launch)?;
-                let Ran { compiled, native_instructions, fallback_instructions, fallbacks, .. } = *report.ran;
-                seen.compiled += compiled;
-                seen.thread_instructions += report.thread_instructions;
-                seen.warp_instructions += report.warp_instructions;
-                seen.interpreted += report.warp_instructions - native_instructions + fallback_instructions;
-                seen.fallbacks.extend(fallbacks);
-            }
-            Ok::<Seen, ptxvm::Error>(seen)
-        });
-        Ok((took, seen?))
+        Ok(())
+    }
+
+    fn launch(&self) -> Result<Seen, ptxvm::Error> {
+        let mut seen = Seen::default();
+        for (kernel, launch) in &self.launches {
+            let report = self.vm.launch(kernel, launch)?;
+            let Ran { compiled, native_instructions, fallback_instructions, fallbacks, .. } = *report.ran;
+            seen.compiled += compiled;
+            seen.thread_instructions += report.thread_instructions;
+            seen.warp_instructions += report.warp_instructions;
+            seen.interpreted += report.warp_instructions - native_instructions + fallback_instructions;
+            seen.fallbacks.extend(fallbacks);
+        }
+        Ok(seen)
     }
 
     /// The content of an array.

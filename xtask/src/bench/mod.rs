@@ -164,12 +164,8 @@ fn row(options: &Options, case: &Case, native: &mut Native, peers: &mut Peers) -
     let opened = peers.open(case, &device);
     let mut seen = Seen::default();
     let mut jit = |times: usize| -> Result<Vec<Took>, String> {
-        let mut all = Vec::new();
-        for _ in 0..times {
-            let (took, this) = device.run().map_err(|e| e.to_string())?;
-            all.push(took);
-            seen = this;
-        }
+        let (all, last) = device.round(times).map_err(|e| e.to_string())?;
+        seen = last;
         Ok(all)
     };
     let times =
