@@ -30,13 +30,14 @@ struct Place {
 
 impl Generator<'_> {
     pub(super) fn memory(&mut self) {
-        match self.random.below(20) {
+        match self.random.below(21) {
             0..=8 => self.access(Op::Ld),
             9..=14 => self.access(Op::St),
             15 => self.access(Op::LdNc),
             16 if !self.function => self.combine(),
             17 if !self.function => self.warp_atomic(),
             16..=18 => self.own_atomic(),
+            19 => self.words(),
             _ => {
                 let fence = self.random.pick(&["membar.cta", "membar.gl", "prefetch.global.L1 [%inp]"]);
                 self.line(format!("{fence};"));
@@ -177,6 +178,40 @@ impl Generator<'_> {
             },
             Space::Reg | Space::Sreg | Space::Tex => None,
         }
+    }
+
+    /// Words of a lane one behind another, in any order, where it alone knows where; now and then it writes in between.
+    fn words(&mut self) {
+        let bits = self.random.pick(&[8, 16, 32, 32, 32, 64]);
+        let bytes = bits / 8;
+        let index = register(&mut self.random, 32);
+        let own = self.random.chance(30);
+        let (base, room) = if own { ("%own", 64) } else { ("%inp", 32768) };
+        let mut text = format!(
+            "and.b32 %ta, {index}, {};\ncvt.u64.u32 %da, %ta;\nadd.s64 %da, {base}, %da;\n",
+            mask(room, bytes)
+        );
+        if self.random.chance(20) {
+            // Either of two allocations, in lanes side by side.
+            let p = self.random.below(super::forms::PREDICATES);
+            text += &format!("selp.b64 %da, %own, %da, %p{p};\n");
+        }
+        let first = self.at(64, bytes);
+        let mut at: Vec<u32> = (0..2 + self.random.below(5) as u32).map(|k| first + k * bytes).collect();
+        while !at.is_empty() {
+            let at = at.swap_remove(self.random.below(at.len()));
+            if self.random.chance(6) {
+                let value = register(&mut self.random, 32);
+                text += &format!("st.global.b32 [%own+{}], {value};\n", self.at(128, 4));
+            }
+            let ty = match bits {
+                8 | 16 => format!("{}{bits}", self.random.pick(&["s", "u"])),
+                _ => format!("b{bits}"),
+            };
+            let value = register(&mut self.random, bits.max(16));
+            text += &format!("ld.global.{ty} {value}, [%da+{at}];\n");
+        }
+        self.line(text);
     }
 
     fn global(&mut self, bytes: u32, write: bool) -> Option<Place> {

@@ -189,7 +189,10 @@ impl Emit<'_> {
     }
 
     pub(super) fn ld(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
-        let done = self.loaded(site, inst, op);
+        let done = match self.access(inst, false) {
+            Some(access) => self.take_or(access, op, |emit| emit.loaded(site, inst, op, access)),
+            None => false,
+        };
         // What comes after in the program must not be read before. The machine keeps the order of loads.
         if done && inst.mods.sem() == Sem::Acquire {
             self.b.fence(Ordering::Acquire);
@@ -197,8 +200,7 @@ impl Emit<'_> {
         done
     }
 
-    fn loaded(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
-        let Some(mut access) = self.access(inst, false) else { return false };
+    fn loaded(&mut self, site: Site, inst: &Inst, op: &Op, mut access: Access) -> bool {
         self.fetches = self.stride(inst, op, access);
         if op.defs.len() != access.count as usize {
             return false;

@@ -11,6 +11,7 @@ pub(crate) mod apart;
 pub(crate) mod atomic;
 mod behind;
 mod bounds;
+mod bunch;
 mod cluster;
 mod cta;
 mod ends;
@@ -189,6 +190,8 @@ struct Emit<'a> {
     small: HashSet<Name>,
     /// Whether the access that is emitted was checked where its node began.
     foreseen: bool,
+    /// What the load that is emitted takes of a bunch: whether that was loaded, and a vector for each chunk.
+    taken: Option<(Value, Vec<Value>)>,
     /// By how much values grow from one CTA to the next, and from turn to turn.
     slopes: slope::Slopes,
     /// By block: what loops it belongs to.
@@ -292,6 +295,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         halves: HashMap::new(),
         small: HashSet::new(),
         foreseen: false,
+        taken: None,
         slopes: slope::Slopes::new(job.plan, job.function, job.shape),
         loops: stream::loops(job.function),
         around: stream::Around::Nothing,
@@ -542,6 +546,11 @@ impl Emit<'_> {
         } else {
             self.find_pieces(node, &mut foreseen)
         };
+        let mut bunches = if self.in_section() || self.is_unmasked() {
+            bunch::Bunches::default()
+        } else {
+            self.find_bunches(node, |at| foreseen.fits(at) || foreseen.is_done(at))
+        };
         let mut test = self
             .test_of(id)
             .filter(|test| !(0..node.ops.len()).any(|at| test.has(at) && foreseen.is_done(at)))
@@ -581,6 +590,7 @@ impl Emit<'_> {
             self.pieces_at(node, &mut pieces, at);
             if !foreseen.is_done(at) && !test.as_ref().is_some_and(|test| test.has(at)) {
                 self.foreseen = foreseen.fits(at);
+                self.bunch_at(node, &mut bunches, at);
                 self.op(op);
                 self.ask_among(op);
                 piece += self.chunks();

@@ -11,22 +11,22 @@ use super::memory::Access;
 use crate::llvm::Value;
 
 impl Emit<'_> {
-    /// The elements that the lanes of a chunk read, one vector for each.
+    /// The elements that the lanes of a chunk read from what is a multiple of `align`, one vector for each.
     pub(super) fn gather_packed(
         &self,
         pointers: Value,
-        lanes: Value,
-        whole: bool,
+        (lanes, whole): (Value, bool),
         access: Access,
+        align: u32,
     ) -> Vec<Value> {
         let bits = access.bits * access.count;
         let all = if bits <= 64 {
             let ty = self.b.vec(self.int(bits), self.width);
-            self.masked_gather(pointers, bits / 8, lanes, self.b.zero(ty))
+            self.masked_gather(pointers, align, lanes, self.b.zero(ty))
         } else {
             let ty = self.b.vec(self.int(64), 2);
             let pointers = if whole { pointers } else { self.or_spare(pointers, lanes) };
-            let load = |lane| self.b.load(ty, self.b.extract(pointers, lane), bits / 8);
+            let load = |lane| self.b.load(ty, self.b.extract(pointers, lane), align);
             self.joined((0..self.width).map(load).collect())
         };
         self.sorted(all, access)

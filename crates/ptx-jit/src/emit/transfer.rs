@@ -107,7 +107,7 @@ impl Emit<'_> {
                         };
                         (0..count).map(load).collect()
                     } else {
-                        self.gathered(self.apart(base, &lanes), c, access, op)
+                        self.gathered(self.apart(base, &lanes), c, access, access.bytes(), op)
                     };
                     for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
                         list.push(self.extend(value, access, *def));
@@ -128,7 +128,7 @@ impl Emit<'_> {
                         return emit.sorted(parts, access);
                     }
                     let pointers = emit.pointers(places, c);
-                    emit.gathered(pointers, c, access, op)
+                    emit.gathered(pointers, c, access, access.bytes(), op)
                 };
                 for loaded in self.load_row_or(places, access, op, gather) {
                     for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
@@ -226,7 +226,7 @@ impl Emit<'_> {
     }
 
     /// The pointers of a chunk, where lanes have one each.
-    fn pointers(&self, places: &Addresses, c: u32) -> Value {
+    pub(super) fn pointers(&self, places: &Addresses, c: u32) -> Value {
         match places {
             Addresses::Spread(spread) => self.spread_pointers(spread, c),
             Addresses::Each(chunks) => self.b.int_to_ptr(chunks[c as usize]),
@@ -236,15 +236,23 @@ impl Emit<'_> {
         }
     }
 
-    fn gathered(&self, pointers: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
+    /// The elements that the lanes of a chunk that run read from what is a multiple of `align`, one vector for each.
+    pub(super) fn gathered(
+        &self,
+        pointers: Value,
+        c: u32,
+        access: Access,
+        align: u32,
+        op: &Op,
+    ) -> Vec<Value> {
         let whole = self.is_on(c, op);
         let lanes =
             if whole { self.b.ones(self.bits_type()) } else { self.mask_chunk(self.scalar(op.uses[0]), c) };
         if access.count > 1 {
-            return self.gather_packed(pointers, lanes, whole, access);
+            return self.gather_packed(pointers, (lanes, whole), access, align);
         }
         let ty = self.b.vec(self.int(access.bits), self.width);
-        vec![self.masked_gather(pointers, access.bits / 8, lanes, self.b.zero(ty))]
+        vec![self.masked_gather(pointers, align, lanes, self.b.zero(ty))]
     }
 
     /// Stores values given by chunk and element.
