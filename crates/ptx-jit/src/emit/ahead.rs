@@ -120,7 +120,7 @@ impl Emit<'_> {
         if exact.is_some() || !groups.iter().all(|group| self.is_inside(group.reach, &group.addresses)) {
             self.close_section();
         }
-        self.check(&groups, exact, exit);
+        self.check_groups(node, groups, exact, exit);
         foreseen
     }
 
@@ -306,6 +306,42 @@ impl Emit<'_> {
             (Some(one), None) | (None, Some(one)) => one,
             (None, None) => self.b.const_int(self.int(1), 1),
         }
+    }
+
+    /// Checks groups, those together that fit for many turns of a loop if they fit now.
+    fn check_groups(&mut self, node: &Node, groups: Vec<Group>, exact: Option<Value>, exit: &Exit) {
+        let Some((id, turns)) = self.steady_loop(node) else { return self.check(&groups, exact, exit) };
+        let name = |group: &Group| match group.anchor {
+            Anchor::Value(name) => Some(name),
+            Anchor::Variable(_) | Anchor::Frame => None,
+        };
+        let (steady, others): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(|group| {
+            let is_steady = |name| self.is_steady(&turns, name, group.reach, &group.addresses);
+            !self.is_inside(group.reach, &group.addresses) && name(group).is_some_and(is_steady)
+        });
+        if exact.is_some() || !others.is_empty() {
+            self.check(&others, exact, exit);
+        }
+        if steady.is_empty() {
+            return;
+        }
+        let (before, until) = self.is_before(id, &turns);
+        let [ask, on] = ["turns", "steady"].map(|name| self.b.append_block(self.function, name));
+        let here = self.b.current_block();
+        self.b.cond_br(before, on, ask, Likely::Yes);
+        self.b.position_at_end(ask);
+        self.check(&steady, None, exit);
+        let members: Vec<_> =
+            steady.iter().filter_map(|group| Some((name(group)?, group.reach, &group.addresses))).collect();
+        // What is not known is asked each time.
+        let new = self.fit_until(&turns, &members).unwrap_or_else(|| self.c64(i64::MAX as u64));
+        let there = self.b.current_block();
+        self.b.br(on);
+        self.b.position_at_end(on);
+        let merged = self.b.phi(self.int(64));
+        self.b.add_incoming(merged, until, here);
+        self.b.add_incoming(merged, new, there);
+        self.set_steady(id, merged);
     }
 
     /// Branches to the exit unless everything fits.

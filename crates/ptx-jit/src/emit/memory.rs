@@ -474,7 +474,7 @@ impl Emit<'_> {
     }
 
     /// For how many bytes from its first address a window is kept: all that are compared at once; where the ends are compared apart, one.
-    fn window_span(&self, reach: Reach, addresses: &Addresses, whole: bool) -> u32 {
+    pub(super) fn window_span(&self, reach: Reach, addresses: &Addresses, whole: bool) -> u32 {
         let own = (reach.hi - reach.lo) as u32;
         match addresses {
             Addresses::Pattern(_, pattern) if self.is_regular(reach.space, reach.align, pattern, whole) => {

@@ -34,6 +34,7 @@ mod row;
 mod rows;
 mod slope;
 mod spread;
+mod steady;
 mod stream;
 mod stride;
 mod strip;
@@ -223,6 +224,7 @@ struct Emit<'a> {
     /// The node that is emitted.
     node: Option<NodeId>,
     known: hand::Known,
+    steady: steady::Steady,
     homes: kept::Homes,
     strips: strip::Strips,
     strides: rows::Strides,
@@ -313,6 +315,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         head,
         node: None,
         known: hand::Known::default(),
+        steady: steady::Steady::default(),
         homes: kept::Homes::default(),
         strips: strip::Strips::default(),
         strides: rows::Strides::default(),
@@ -518,6 +521,9 @@ impl Emit<'_> {
             let wanted = if fixed.is_some() { Rep::Chunks(Vec::new()) } else { self.phi(phi.def) };
             self.reps[phi.def.0 as usize] = Some(fixed.unwrap_or_else(|| wanted.clone()));
             self.phis.insert((id.0, index), wanted);
+        }
+        if !fused {
+            self.begin_steady(id);
         }
         // What came in from nodes that were emitted before this one.
         if let Some(pending) = self.pending.remove(&id.0) {

@@ -60,7 +60,9 @@ impl Emit<'_> {
             Some(place) => Rep::Kept(place),
             None => self.coerce(phi.from[place], phi.def),
         };
-        target.phis.iter().map(value).collect()
+        let mut values: Vec<Rep> = target.phis.iter().map(value).collect();
+        values.extend(self.steady_until(to, place).map(Rep::Scalar));
+        values
     }
 
     /// Gives a node's phis what comes from the block that stands here.
