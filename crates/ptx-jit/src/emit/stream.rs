@@ -86,7 +86,9 @@ impl Emit<'_> {
         let mut behind = None;
         let (far, level) = match self.around {
             Around::Nothing => (self.next_cta(name)?, nearest),
-            Around::Loop if self.fills(op) => (self.next_cta(name)?, nearest),
+            Around::Loop if self.fills(op) || access.write && self.drains() => {
+                (self.next_cta(name)?, nearest)
+            }
             Around::Barrier if self.full && !access.write => {
                 let turn = self.slopes.turn[name.0 as usize]?;
                 let near = turn.is_constant() && turn.times.unsigned_abs() < PAGE;
@@ -156,6 +158,16 @@ impl Emit<'_> {
             let inst = site.inst(self.job.function);
             let store = inst.is_some_and(|inst| inst.op == O::St && inst.mods.space() == Space::Shared);
             store && op.uses.get(1..).is_some_and(|uses| uses.iter().any(|name| load.defs.contains(name)))
+        })
+    }
+
+    /// Whether the node reads shared memory. What it stores elsewhere comes mostly from there, and that is small, so the loop ends soon.
+    fn drains(&self) -> bool {
+        let Some(node) = self.node.map(|id| &self.job.plan.nodes[id.0 as usize]) else { return false };
+        node.ops.iter().any(|op| {
+            let OpKind::Inst(site) = op.kind else { return false };
+            let inst = site.inst(self.job.function);
+            inst.is_some_and(|inst| inst.op == O::Ld && inst.mods.space() == Space::Shared)
         })
     }
 

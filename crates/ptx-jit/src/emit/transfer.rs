@@ -4,6 +4,7 @@ use super::memory::{Access, Addresses};
 use super::{Emit, Rep};
 use crate::llvm::{Cpu, Value};
 use crate::plan::{Name, Op};
+use ptx::isa::Space;
 
 /// So many lanes of a chunk, which are known, are stored one by one. Chosen: a scatter costs as much as an access of each.
 const FEW: u32 = 2;
@@ -154,13 +155,18 @@ impl Emit<'_> {
         self.b.select(some, pointer, self.scratch.expect("made at the start"))
     }
 
-    /// Elements one after another, lane by lane. Where lanes are off, only those that run have been checked.
+    /// Elements one after another, lane by lane. Where lanes are off, only those that run have been checked. A processor waits for the memory of
+    /// lanes that are off too, so where all are, the load is of what is near.
     pub(super) fn run(&self, base: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
         let pointer = self.b.int_to_ptr(base);
         let ty = self.b.vec(self.int(access.bits), self.width * access.count);
         let all = if self.is_on(c, op) {
             self.b.load(ty, pointer, access.bytes())
         } else {
+            let pointer = match access.space {
+                Space::Global | Space::Generic => self.sound(pointer, c, op),
+                _ => pointer,
+            };
             let bits = self.mask_chunk(self.scalar(op.uses[0]), c);
             let bits = self.interleave(&vec![bits; access.count as usize]);
             self.masked_load(pointer, access.bits / 8, bits, self.b.zero(ty))
