@@ -74,6 +74,11 @@ impl Emit<'_> {
             }
     }
 
+    /// Whether a value is below 256 in every lane.
+    pub(super) fn is_byte(&self, name: Name) -> bool {
+        self.bounds[name.0 as usize].is_some_and(|bound| bound.high < 256)
+    }
+
     /// Whether no lane of a 32-bit value wraps around where it is widened from its pattern, with a sign or without.
     pub(super) fn is_small(&self, name: Name) -> bool {
         // Lanes of a pattern are less than 2^24 apart.

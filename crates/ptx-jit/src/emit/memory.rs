@@ -708,7 +708,7 @@ impl Emit<'_> {
                 };
                 // A warp's local memory is less than 2 GiB.
                 let index = (0..self.chunks()).map(index).collect();
-                return Some(Addresses::Spread(Spread { base, index, signed: true, scale: 1 }));
+                return Some(Addresses::Spread(Spread { base, index, signed: true, bytes: false, scale: 1 }));
             }
             let mut places = Vec::new();
             for (c, chunk) in self.each(addresses).into_iter().enumerate() {

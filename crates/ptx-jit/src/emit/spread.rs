@@ -25,6 +25,8 @@ pub(super) struct Spread {
     pub(super) index: Vec<Value>,
     /// Whether they are extended by their sign.
     pub(super) signed: bool,
+    /// Whether they are below 256 in every lane.
+    pub(super) bytes: bool,
     pub(super) scale: u64,
 }
 
@@ -66,15 +68,15 @@ impl Emit<'_> {
         match inst.op {
             O::Ld | O::LdNc | O::Ldu if inst.mods.vec() == 1 && ty.bits() <= 32 => {
                 let index = self.cut(def)?;
-                Some(Spread { base: zero, index, signed: ty.is_signed(), scale: 1 })
+                Some(Spread { base: zero, index, signed: ty.is_signed(), bytes: self.is_byte(def), scale: 1 })
             }
             O::Cvt if !inst.mods.has(Word::Sat) => {
                 let (to, from) = (inst.mods.dtype(), inst.mods.atype());
                 if !is_word(from) || !matches!(to, Ty::U64 | Ty::S64) {
                     return None;
                 }
-                let index = self.words(inst, op, 0)?;
-                Some(Spread { base: zero, index, signed: from.is_signed(), scale: 1 })
+                let (index, bytes) = self.words(inst, op, 0)?;
+                Some(Spread { base: zero, index, signed: from.is_signed(), bytes, scale: 1 })
             }
             O::Mul | O::Mad if inst.mods.half() == Some(Half::Wide) && is_word(ty) => {
                 let scale = constant(1)? & 0xffff_ffff;
@@ -82,16 +84,16 @@ impl Emit<'_> {
                 if ty.is_signed() && scale >> 31 != 0 {
                     return None;
                 }
-                let index = self.words(inst, op, 0)?;
+                let (index, bytes) = self.words(inst, op, 0)?;
                 let base = match inst.op {
                     O::Mad => self.uniform_source(inst, op, 2)?,
                     _ => zero,
                 };
-                Some(Spread { base, index, signed: ty.is_signed(), scale })
+                Some(Spread { base, index, signed: ty.is_signed(), bytes, scale })
             }
             O::And if constant(1).is_some_and(|bits| bits < 1 << 31) => {
                 let index = self.cut(def)?;
-                Some(Spread { base: zero, index, signed: false, scale: 1 })
+                Some(Spread { base: zero, index, signed: false, bytes: self.is_byte(def), scale: 1 })
             }
             O::Shl => {
                 let (spread, by) = (known(self, 1)?, constant(1)?);
@@ -144,10 +146,11 @@ impl Emit<'_> {
         }
     }
 
-    /// A source of 32 bits that varies.
-    fn words(&mut self, inst: &Inst, op: &Op, at: usize) -> Option<Vec<Value>> {
+    /// A source of 32 bits that varies, and whether it is below 256.
+    fn words(&mut self, inst: &Inst, op: &Op, at: usize) -> Option<(Vec<Value>, bool)> {
         let (Some(Src::Reg(reg)), Some(name)) = (inst.srcs.get(at), op.uses.get(1 + at)) else { return None };
-        (reg.class == RegClass::R32).then(|| (0..self.chunks()).map(|c| self.chunk(*name, c)).collect())
+        let chunks = (reg.class == RegClass::R32).then(|| (0..self.chunks()).map(|c| self.chunk(*name, c)));
+        Some((chunks?.collect(), self.is_byte(*name)))
     }
 
     /// The lower words of a value.
