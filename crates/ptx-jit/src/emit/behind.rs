@@ -10,7 +10,7 @@
 //! barriers, in the team's own memory; exits may write over them.
 //! What it does not do: one warp by itself fetches beside its loads, and so does a team of which nothing long is behind the barrier.
 
-use super::stream::{Around, NEAREST};
+use super::stream::{Around, NEAREST, SECOND};
 use super::team::KEPT;
 use super::{Emit, LANES, PIECE, Rep};
 use crate::llvm::{Builder, IntPred, Value};
@@ -29,7 +29,7 @@ const LONG: u32 = 4 * PIECE;
 /// How many vectors a piece must compute for each line.
 const EACH: usize = 16;
 /// Caches that lines go into.
-const LEVELS: [u32; 2] = [NEAREST, NEAREST - 1];
+const LEVELS: [u32; 2] = [NEAREST, SECOND];
 
 /// Lines that a node leaves, and where.
 #[derive(Clone, Copy)]

@@ -27,6 +27,9 @@ const PAGE: u64 = 4096;
 /// out of the nearest before they are read or written.
 pub(super) const NEAREST: u32 = 3;
 
+/// LLVM's number of the cache behind the nearest.
+pub(super) const SECOND: u32 = NEAREST - 1;
+
 /// LLVM's number of what is read once: it goes into the nearest cache alone.
 pub(super) const ONCE: u32 = 0;
 
@@ -82,7 +85,7 @@ impl Emit<'_> {
         let name = *op.uses.get(1)?;
         // A line that was asked for once in a node need not be asked for again.
         let line = offset.checked_add(i64::from(LINE / 2))?.div_euclid(LINE.into());
-        let nearest = if self.lanes > LANES { NEAREST - 1 } else { NEAREST };
+        let nearest = if self.lanes > LANES { SECOND } else { NEAREST };
         let mut behind = None;
         let (far, level) = match self.around {
             Around::Nothing => (self.next_cta(name)?, nearest),
@@ -92,8 +95,8 @@ impl Emit<'_> {
             Around::Barrier if self.full && !access.write => {
                 let turn = self.slopes.turn[name.0 as usize]?;
                 let near = turn.is_constant() && turn.times.unsigned_abs() < PAGE;
-                behind = self.may_leave().then_some(if near { NEAREST } else { NEAREST - 1 });
-                (self.product(turn)?, NEAREST - 1)
+                behind = self.may_leave().then_some(if near { NEAREST } else { SECOND });
+                (self.product(turn)?, SECOND)
             }
             Around::Loop | Around::Barrier => return None,
         };

@@ -71,6 +71,8 @@ pub(crate) struct Extensions {
     pub(crate) vbmi: bool,
     /// Conversions between half and single precision.
     pub(crate) f16c: bool,
+    /// That many more lines can be on their way into the second cache than into the first.
+    pub(crate) wide_second: bool,
 }
 
 impl Extensions {
@@ -92,7 +94,17 @@ fn avx512_extensions() -> Extensions {
         vnni: is_x86_feature_detected!("avx512vnni"),
         popcnt: is_x86_feature_detected!("avx512vpopcntdq") && is_x86_feature_detected!("avx512bitalg"),
         vbmi: is_x86_feature_detected!("avx512vbmi"),
+        wide_second: is_zen4(),
     }
+}
+
+/// Whether this is a Zen 4, among processors with AVX-512: those of AMD's family 0x19 without it are older.
+#[cfg(target_arch = "x86_64")]
+fn is_zen4() -> bool {
+    let version = std::arch::x86_64::__cpuid(1).eax;
+    // A family above 15 is 15 and what the extended family adds; nobody else's has this number.
+    let [family, extended] = [version >> 8 & 0xf, version >> 20 & 0xff];
+    family == 0xf && family + extended == 0x19
 }
 
 #[cfg(not(target_arch = "x86_64"))]
