@@ -26,6 +26,7 @@ mod late;
 mod masked;
 pub(crate) mod memory;
 mod nan;
+mod near;
 mod packed;
 mod postpone;
 mod prefix;

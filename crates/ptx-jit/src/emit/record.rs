@@ -24,9 +24,9 @@ use std::rc::Rc;
 
 /// One access of a piece: its number in the node, and where its element begins.
 #[derive(Clone, Copy)]
-struct Member {
-    at: usize,
-    offset: i64,
+pub(super) struct Member {
+    pub(super) at: usize,
+    pub(super) offset: i64,
 }
 
 /// Accesses of a node that may be carried out together.
@@ -38,13 +38,22 @@ struct Family {
 }
 
 /// Accesses that are carried out together, the lowest first.
-struct Piece {
+pub(super) struct Piece {
     name: Name,
-    access: Access,
-    /// Of records: a power of two of them, one element behind the other.
-    members: Vec<Member>,
-    /// Whether these are rows that overlap, which are loaded.
-    rows: bool,
+    pub(super) access: Access,
+    pub(super) members: Vec<Member>,
+    pub(super) kind: Kind,
+}
+
+/// What the accesses of a piece are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A power of two, one element behind the other.
+    Record,
+    /// Loads of rows that overlap.
+    Rows,
+    /// Loads whose lanes are near each other ([`near`](super::near)).
+    Near,
 }
 
 /// The pieces of a node.
@@ -149,7 +158,7 @@ impl<'a> Emit<'a> {
                 put(all.unwrap_or(0), Part::All);
                 for (row, member) in piece.members.iter().enumerate() {
                     foreseen.leave_out(member.at);
-                    if piece.rows {
+                    if piece.kind == Kind::Rows {
                         put(member.at, Part::Row(row));
                     }
                 }
@@ -179,7 +188,8 @@ impl<'a> Emit<'a> {
             && matches!(access.space, Space::Global | Space::Shared | Space::Generic)
             && op.defs.len() == usize::from(!write);
         let far = || pattern.rows.is_empty() && self.is_apart(pattern, access);
-        (plain && (self.is_row(pattern, access) || far())).then_some((access, *offset))
+        (plain && (self.is_row(pattern, access) || self.lies_near(pattern, access) || far()))
+            .then_some((access, *offset))
     }
 
     /// Whether every chunk's lanes lie one behind another, and their vectors are as long as a line of the cache.
@@ -213,6 +223,11 @@ impl<'a> Emit<'a> {
         if self.pattern(family.name).is_some_and(|pattern| self.is_row(&pattern, family.access)) {
             return self.rows_of(family);
         }
+        let (name, access) = (family.name, family.access);
+        if let Some(pattern) = self.pattern(name).filter(|pattern| self.lies_near(pattern, access)) {
+            let pieces = self.near_of(&family.members, &pattern, access).into_iter();
+            return pieces.map(|members| Piece { name, access, members, kind: Kind::Near }).collect();
+        }
         let span = last.offset - first.offset + bytes;
         if family.access.write && !self.is_disjoint(family.name, span) {
             return Vec::new();
@@ -226,7 +241,7 @@ impl<'a> Emit<'a> {
             let (members, others) = rest.split_at(count);
             if count > 1 {
                 let members = members.to_vec();
-                pieces.push(Piece { name: family.name, access: family.access, members, rows: false });
+                pieces.push(Piece { name: family.name, access: family.access, members, kind: Kind::Record });
             }
             rest = others;
         }
@@ -243,7 +258,7 @@ impl<'a> Emit<'a> {
             let (members, others) = rest.split_at(near);
             if near >= ROWS {
                 let members = members.to_vec();
-                pieces.push(Piece { name: family.name, access: family.access, members, rows: true });
+                pieces.push(Piece { name: family.name, access: family.access, members, kind: Kind::Rows });
             }
             rest = others;
         }
@@ -268,18 +283,21 @@ impl<'a> Emit<'a> {
         for (number, part) in pieces.places.remove(&at).into_iter().flatten() {
             let piece = &pieces.pieces[number];
             match part {
-                Part::All if piece.rows => {
-                    let vectors = self.cover(node, piece);
-                    pieces.vectors.insert(number, vectors);
-                }
-                Part::All => self.record(node, piece),
+                Part::All => match piece.kind {
+                    Kind::Record => self.record(node, piece),
+                    Kind::Rows => {
+                        let vectors = self.cover(node, piece);
+                        pieces.vectors.insert(number, vectors);
+                    }
+                    Kind::Near => self.load_near(node, piece),
+                },
                 Part::Row(row) => self.row(node, piece, row, &pieces.vectors[&number]),
             }
         }
     }
 
     /// The places of the first member of a piece.
-    fn places_of(&mut self, piece: &Piece) -> (Vec<Value>, Pattern) {
+    pub(super) fn places_of(&mut self, piece: &Piece) -> (Vec<Value>, Pattern) {
         let mut access = piece.access;
         let addresses = self.addresses_from(piece.name, piece.members[0].offset, &mut access);
         match addresses.and_then(|addresses| self.placed(access, &addresses)) {
@@ -364,7 +382,7 @@ impl<'a> Emit<'a> {
     }
 
     /// An element of memory as what an access makes of it.
-    fn extended(&self, value: Value, access: Access, op: &Op) -> Value {
+    pub(super) fn extended(&self, value: Value, access: Access, op: &Op) -> Value {
         let signed = self.inst_of(op).is_some_and(|inst| inst.mods.ty().is_signed());
         self.extend(value, Access { signed, ..access }, op.defs[0])
     }
