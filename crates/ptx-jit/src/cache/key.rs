@@ -3,7 +3,7 @@
 //! Invariant: kernels, shapes or machines for which different code would be made have different keys. The number is cryptographic, so
 //! that no text can pass for another one.
 
-use crate::llvm::{Cpu, library};
+use crate::llvm::{Cpu, library, nearest_ways};
 use crate::team::Teams;
 use ptx_exec::launch::Kernel;
 use sha2::{Digest, Sha256};
@@ -76,6 +76,7 @@ fn machine() -> Vec<u8> {
         let extended = __cpuid(0x8000_0001);
         words.extend([extended.ecx, extended.edx]);
     }
+    words.push(nearest_ways().unwrap_or_default());
     words.into_iter().flat_map(u32::to_le_bytes).collect()
 }
 

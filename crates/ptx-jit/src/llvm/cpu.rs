@@ -1,4 +1,7 @@
-//! Which vector instructions the code may use, and so how many lanes a chunk has.
+//! Which vector instructions the code may use, and so how many lanes a chunk has; and what else of the processor decides the code.
+
+#[cfg(target_arch = "x86_64")]
+use std::sync::OnceLock;
 
 /// A level of vector instructions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -58,7 +61,7 @@ impl Cpu {
     }
 }
 
-/// Extensions over a level that some lowerings use where they are there.
+/// Extensions over a level that some lowerings use where they are there, and what is best for this machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Extensions {
     /// Fused multiply-add as one instruction, scalar and vector.
@@ -73,17 +76,46 @@ pub(crate) struct Extensions {
     pub(crate) f16c: bool,
     /// That many more lines can be on their way into the second cache than into the first.
     pub(crate) wide_second: bool,
+    /// Whether the nearest cache has room for more than eight lines a page apart, or nobody knows.
+    pub(crate) deep: bool,
 }
+
+/// The most ways of a cache that is not deep. Measured: a Zen 4 has eight, and its stencils take half as long again where hints for the next CTA
+/// go into it; a Zen 5 has twelve, and they take a third longer where these do not.
+const SHALLOW: u32 = 8;
 
 impl Extensions {
     /// What code of that level may use on this machine.
     pub(crate) fn of(cpu: Cpu) -> Extensions {
-        match cpu {
+        let own = match cpu {
             Cpu::Baseline => Extensions { fma: cfg!(target_arch = "aarch64"), ..Extensions::default() },
             Cpu::Avx2 => Extensions { fma: true, f16c: true, ..Extensions::default() },
             Cpu::Avx512 => avx512_extensions(),
-        }
+        };
+        Extensions { deep: nearest_ways().is_none_or(|ways| ways > SHALLOW), ..own }
     }
+}
+
+/// How many lines that are a page apart, or a multiple of that, the nearest data cache has room for, where the processor says so.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn nearest_ways() -> Option<u32> {
+    use std::arch::x86_64::{__cpuid, __cpuid_count, __get_cpuid_max};
+    // Virtual machines take as long to answer as a short launch.
+    static WAYS: OnceLock<Option<u32>> = OnceLock::new();
+    *WAYS.get_or_init(|| {
+        let has = |leaf: u32| __get_cpuid_max(leaf & 0x8000_0000).0 >= leaf;
+        // AMD's leaf has the form of Intel's, and is there where that is empty.
+        let amd = has(0x8000_001d) && __cpuid(0x8000_0001).ecx >> 22 & 1 != 0;
+        let leaf = if amd { 0x8000_001d } else { 4 };
+        let mut caches = (0..4).filter(|_| has(leaf)).map(|cache| __cpuid_count(leaf, cache));
+        // Of data, of the first level.
+        caches.find(|cache| cache.eax & 0xff == 0x21).map(|cache| (cache.ebx >> 22) + 1)
+    })
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn nearest_ways() -> Option<u32> {
+    None
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -95,6 +127,7 @@ fn avx512_extensions() -> Extensions {
         popcnt: is_x86_feature_detected!("avx512vpopcntdq") && is_x86_feature_detected!("avx512bitalg"),
         vbmi: is_x86_feature_detected!("avx512vbmi"),
         wide_second: is_zen4(),
+        ..Extensions::default()
     }
 }
 

@@ -26,7 +26,7 @@ pub use api::Error;
 pub(crate) use api::library;
 pub(crate) use code::Code;
 pub use cpu::Cpu;
-pub(crate) use cpu::Extensions;
+pub(crate) use cpu::{Extensions, nearest_ways};
 pub(crate) use exit::Working;
 pub use exit::guard_this_thread;
 pub use session::Session;
