@@ -147,8 +147,16 @@ impl<'a> Emit<'a> {
         }
         ended.append(&mut loads);
         ended.append(&mut stores);
+        let mut rows = 0;
         for family in ended {
             for piece in self.pieces_of(family) {
+                if piece.kind == Kind::Rows {
+                    rows += 1;
+                    // Where shuffles are as scarce as loads, every second piece is loads.
+                    if self.env.extensions.halves && rows % 2 == 0 {
+                        continue;
+                    }
+                }
                 let number = pieces.pieces.len();
                 let places = piece.members.iter().map(|member| member.at);
                 let all = if piece.access.write { places.max() } else { places.min() };

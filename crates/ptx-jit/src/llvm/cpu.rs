@@ -76,6 +76,8 @@ pub(crate) struct Extensions {
     pub(crate) f16c: bool,
     /// That many more lines can be on their way into the second cache than into the first.
     pub(crate) wide_second: bool,
+    /// That vectors of 512 bits pass in two halves: of two, one shuffle takes as long as a load that needs two lines of the cache.
+    pub(crate) halves: bool,
     /// Whether the nearest cache has room for more than eight lines a page apart, or nobody knows.
     pub(crate) deep: bool,
 }
@@ -127,6 +129,7 @@ fn avx512_extensions() -> Extensions {
         popcnt: is_x86_feature_detected!("avx512vpopcntdq") && is_x86_feature_detected!("avx512bitalg"),
         vbmi: is_x86_feature_detected!("avx512vbmi"),
         wide_second: is_zen4(),
+        halves: is_zen4(),
         ..Extensions::default()
     }
 }
