@@ -6,7 +6,8 @@
 //!
 //! **Overlaps**: rows that begin a few elements one behind another, as the neighbours of points of a grid or picture. Hardly any of them begins
 //! where a line of the cache does, so that each costs two accesses. So the vectors that cover all rows are loaded once, and each row is taken from two
-//! of them.
+//! of them; where vectors pass in two halves, of every second family of rows. Loads whose lanes lie near each other, but not in rows, are
+//! [`near`](super::near)'s.
 //!
 //! Invariants: only accesses that were checked before the piece began, by all lanes, with nothing between them that could see the
 //! difference; records of two lanes that are written do not overlap; rows' vectors cover nothing that lies beyond the first and the last row.
