@@ -49,6 +49,11 @@ impl Emit<'_> {
                 self.reps[def.0 as usize] = Some(determined);
             }
         }
+        self.note_result(inst, op);
+    }
+
+    /// Notes what is known of an instruction's result besides its value.
+    pub(super) fn note_result(&mut self, inst: &Inst, op: &Op) {
         self.note_origin(inst, op);
         self.note_spread(inst, op);
         self.note_halves(inst, op);

@@ -7,9 +7,9 @@
 //!
 //! Invariant: only loads that were checked before, by all lanes; the vectors end with the last element.
 
+use super::Emit;
 use super::memory::Access;
 use super::record::{Kind, Member, Piece};
-use super::{Emit, Rep};
 use crate::llvm::{Cpu, Value};
 use crate::plan::{Node, Pattern};
 
@@ -41,7 +41,7 @@ impl Emit<'_> {
         lanes.iter().map(element).collect()
     }
 
-    /// The pieces of a family: loads whose elements are in so few vectors, if more than one.
+    /// The pieces of a family: loads whose elements are together in no more vectors than those of one may be, if more than one.
     pub(super) fn near_of(&self, members: &[Member], pattern: &Pattern, access: Access) -> Vec<Vec<Member>> {
         let spans =
             (0..self.chunks()).map(|c| self.elements(&self.relative(pattern, c), access)?.into_iter().max());
@@ -49,7 +49,8 @@ impl Emit<'_> {
             return Vec::new();
         };
         let bytes = i64::from(access.bytes());
-        let left = i64::from(VECTORS * self.width - 1 - span) * bytes;
+        // What lies farther away would cost each load permutations of vectors that have nothing of it.
+        let left = i64::from(self.width - 1 - span % self.width) * bytes;
         let mut pieces = Vec::new();
         let mut rest = members;
         while let Some(first) = rest.first() {
@@ -93,8 +94,7 @@ impl Emit<'_> {
             }
         }
         for (member, chunks) in piece.members.iter().zip(loaded) {
-            let def = node.ops[member.at].defs[0];
-            self.reps[def.0 as usize] = Some(Rep::Chunks(chunks));
+            self.piece_loaded(&node.ops[member.at], chunks);
         }
     }
 

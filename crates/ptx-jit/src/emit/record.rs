@@ -387,7 +387,15 @@ impl<'a> Emit<'a> {
                 chunks.push(self.extended(own, piece.access, op));
             }
         }
+        self.piece_loaded(op, chunks);
+    }
+
+    /// The result of a load of a piece, and what is noted of any load's.
+    pub(super) fn piece_loaded(&mut self, op: &Op, chunks: Vec<Value>) {
         self.reps[op.defs[0].0 as usize] = Some(Rep::Chunks(chunks));
+        if let Some(inst) = self.inst_of(op) {
+            self.note_result(inst, op);
+        }
     }
 
     /// An element of memory as what an access makes of it.
@@ -419,8 +427,7 @@ impl<'a> Emit<'a> {
         }
         if !access.write {
             for (member, chunks) in piece.members.iter().zip(loaded) {
-                let def = node.ops[member.at].defs[0];
-                self.reps[def.0 as usize] = Some(Rep::Chunks(chunks));
+                self.piece_loaded(&node.ops[member.at], chunks);
             }
         }
     }
