@@ -116,6 +116,8 @@ api! {
     core => LLVMGetICmpPredicate(LLVMValueRef) -> LLVMIntPredicate;
     core => LLVMGetFCmpPredicate(LLVMValueRef) -> LLVMRealPredicate;
     core => LLVMGetOperand(LLVMValueRef, c_uint) -> LLVMValueRef;
+    core => LLVMGetNumMaskElements(LLVMValueRef) -> c_uint;
+    core => LLVMGetMaskValue(LLVMValueRef, c_uint) -> c_int;
     core => LLVMGetFirstUse(LLVMValueRef) -> LLVMUseRef;
     core => LLVMGetNextUse(LLVMUseRef) -> LLVMUseRef;
     core => LLVMSetOperand(LLVMValueRef, c_uint, LLVMValueRef);

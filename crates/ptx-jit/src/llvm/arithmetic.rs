@@ -197,6 +197,17 @@ impl Value {
         (of.ty().lanes() == self.ty().lanes()).then_some(of)
     }
 
+    /// The scalar that is in each of its elements, if it was [made](Builder::splat) so.
+    pub(crate) fn splatted(self) -> Option<Value> {
+        let LLVMOpcode::LLVMShuffleVector = self.opcode()? else { return None };
+        let first = self.operand(0);
+        let LLVMOpcode::LLVMInsertElement = first.opcode()? else { return None };
+        let elements = call!(LLVMGetNumMaskElements(self.0));
+        let same = first.operand(2).number() == Some(0)
+            && (0..elements).all(|element| call!(LLVMGetMaskValue(self.0, element)) == 0);
+        same.then(|| first.operand(1))
+    }
+
     /// Whether anything uses it.
     pub(crate) fn is_used(self) -> bool {
         !call!(LLVMGetFirstUse(self.0)).is_null()

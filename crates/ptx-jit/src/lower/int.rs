@@ -4,7 +4,7 @@ use ptx::isa::{Half, Slot, Ty, Word};
 
 use super::query::Query;
 use super::{Lower, Lowering, float, is_signed};
-use crate::llvm::{Cpu, IntPred, Value};
+use crate::llvm::{IntPred, Value};
 
 /// The type of twice the width.
 fn wide(ty: Ty) -> Option<Ty> {
@@ -318,41 +318,6 @@ impl Lower<'_, '_> {
         let most = b.intrinsic(max, &[x.ty()], &[x, y]);
         let least = b.intrinsic(min, &[x.ty()], &[x, y]);
         b.sub(most, least)
-    }
-
-    /// Quotient and remainder as PTX has them here: by zero all ones and the dividend; the least number by -1 wraps.
-    fn quotient_remainder(&self, x: Value, y: Value, signed: bool) -> (Value, Value) {
-        let b = self.b;
-        let (zero, one) = (b.zero(y.ty()), self.constant(y, 1));
-        let by_zero = b.icmp(IntPred::Eq, y, zero);
-        let by_minus_one = b.icmp(IntPred::Eq, y, b.ones(y.ty()));
-        let special = if signed { b.or(by_zero, by_minus_one) } else { by_zero };
-        let divisor = b.select(special, one, y);
-        let (quotient, remainder) = self.divide(x, divisor, signed);
-        let quotient = if signed { b.select(by_minus_one, b.neg(x), quotient) } else { quotient };
-        let quotient = b.select(by_zero, b.ones(x.ty()), quotient);
-        // By -1 the remainder is that by 1: zero.
-        (quotient, b.select(by_zero, x, remainder))
-    }
-
-    /// Division by a number that is neither zero nor, if signed, -1.
-    fn divide(&self, x: Value, y: Value, signed: bool) -> (Value, Value) {
-        let b = self.b;
-        let bits = x.ty().element_bits();
-        let by_float = self.lanes > 1 && bits <= 32 && self.env.cpu != Cpu::Baseline && !y.is_constant();
-        if !by_float {
-            return if signed { (b.sdiv(x, y), b.srem(x, y)) } else { (b.udiv(x, y), b.urem(x, y)) };
-        }
-        // A quotient that is no integer is at least 1/y below the next one, which is more than the rounding error of double (for
-        // 16 bits, single) precision: cutting the rounded quotient is exact.
-        let float = b.like(x.ty(), if bits == 16 { b.f32() } else { b.f64() });
-        let word = self.int(32);
-        let number = |v| if signed { b.sitofp(v, float) } else { b.uitofp(v, float) };
-        let ratio = b.fdiv(number(x), number(y));
-        let quotient = if signed || bits == 16 { b.fptosi(ratio, word) } else { b.fptoui(ratio, word) };
-        let quotient = self.resized(quotient, x.ty());
-        let remainder = b.sub(x, b.mul(quotient, y));
-        (quotient, remainder)
     }
 
     /// The sum of `c` and the products of four bytes.

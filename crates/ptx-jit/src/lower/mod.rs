@@ -18,6 +18,7 @@ mod approx;
 mod bits;
 mod compare;
 mod cvt;
+mod divide;
 mod float;
 mod half;
 mod int;

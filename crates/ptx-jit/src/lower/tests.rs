@@ -189,6 +189,8 @@ struct Case {
     step: StepFn,
     /// What its lowering says of its sources.
     number_srcs: u32,
+    /// A source that is one scalar for all lanes.
+    same: Option<Reg>,
 }
 
 /// The instruction itself, and with other operands that the same spelling allows.
@@ -239,9 +241,14 @@ fn cases(sample: &Inst) -> Vec<Case> {
         inst.dsts[1] = Dst::Sink;
         all.push(inst);
     }
-    all.into_iter()
-        .filter_map(|inst| ptx_exec::bind::lone_step(&inst).map(|step| Case { inst, step, number_srcs: 0 }))
-        .collect()
+    let case =
+        |inst, same| ptx_exec::bind::lone_step(&inst).map(|step| Case { inst, step, number_srcs: 0, same });
+    // Divisors that all lanes have in common.
+    let common = match (sample.op, sample.srcs.get(1).and_then(register)) {
+        (Op::Div | Op::Rem, Some(divisor)) => case(sample.clone(), Some(divisor)),
+        _ => None,
+    };
+    all.into_iter().filter_map(|inst| case(inst, None)).chain(common).collect()
 }
 
 /// A video instruction with other selectors, signs and written bytes.
@@ -311,7 +318,8 @@ fn bytes(class: RegClass) -> usize {
 type Native = extern "C" fn(*mut u8, u64);
 
 /// Adds a function that does the instruction on a chunk; `false` if it has no lowering.
-fn add_function(b: &Builder<'_>, session: &Session, name: &str, inst: &Inst, lanes: u32, env: Env) -> bool {
+fn add_function(b: &Builder<'_>, session: &Session, name: &str, case: &Case, lanes: u32, env: Env) -> bool {
+    let inst = &case.inst;
     if choose(inst, &env).is_none() {
         return false;
     }
@@ -341,6 +349,10 @@ fn add_function(b: &Builder<'_>, session: &Session, name: &str, inst: &Inst, lan
         .srcs
         .iter()
         .map(|src| match (register(src), src) {
+            (Some(reg), _) if case.same == Some(reg) => {
+                let scalar = b.load(b.int(class_bits(reg.class)), place(slot(reg), bytes(reg.class)), 1);
+                Operand::Value(b.splat(scalar, lanes))
+            }
             (Some(reg), _) => Operand::Value(load(slot(reg), reg.class)),
             (None, Src::Imm(imm)) => Operand::Imm(*imm),
             (None, Src::Video(video)) => match video.value {
@@ -457,10 +469,14 @@ fn compare(
     let sources: Vec<Reg> = case.inst.srcs.iter().filter_map(register).collect();
     let edges: Vec<Vec<u64>> = sources.iter().map(|reg| edges(reg.class)).collect();
     let mut buffer = vec![0u8; 34 * SLOT];
-    for _ in 0..ROUNDS {
+    // One divisor for all lanes is one a round.
+    let rounds = if case.same.is_some() { 20 * ROUNDS } else { ROUNDS };
+    for _ in 0..rounds {
+        let common = case.same.map(|reg| value(random, reg.class, &self::edges(reg.class)));
         for lane in 0..LANES {
             for (reg, edges) in sources.iter().zip(&edges) {
-                let value = value(random, reg.class, edges);
+                let value = common.filter(|_| case.same == Some(*reg));
+                let value = value.unwrap_or_else(|| self::value(random, reg.class, edges));
                 interpreter.set(*reg, lane, value);
                 set(&mut buffer, slot(*reg), reg.class, lane, value);
             }
@@ -586,7 +602,7 @@ fn one_batch(
         .iter()
         .enumerate()
         .map(|(i, case)| {
-            name(case).contains(only) && add_function(&b, session, &format!("f{i}"), &case.inst, lanes, env)
+            name(case).contains(only) && add_function(&b, session, &format!("f{i}"), case, lanes, env)
         })
         .collect();
     if !only.is_empty() && made.contains(&true) {
