@@ -602,24 +602,21 @@ impl<M: Machine> Classifier<'_, M> {
 
     /// The pattern that the instruction makes of patterns; `None`: none.
     fn affine(&self, inst: &Inst, op: &super::Op, sources: &[Class]) -> Option<Pattern> {
-        // Narrower values wrap around within a warp, which no pattern says.
-        let narrow = match inst.op {
-            Op::Mov
-            | Op::Add
-            | Op::Sub
-            | Op::Mul
-            | Op::Mad
-            | Op::Shl
-            | Op::Shr
-            | Op::And
-            | Op::Or
-            | Op::Xor => inst.mods.ty().bits() < 32,
-            Op::Cvt => inst.mods.dtype().bits().min(inst.mods.atype().bits()) < 32,
-            _ => false,
-        };
-        if narrow {
+        let Some(bits) = narrow(inst) else { return self.affine_of_words(inst, op, sources) };
+        // Narrower values wrap around within a warp, which no pattern says. So none may.
+        let fits =
+            |name: &Name| self.bounds[name.0 as usize].is_some_and(|bound| bound.high < 1 << (bits - 1));
+        let strides = |class: &Class| matches!(class, Class::Pattern(pattern) if !pattern.rows.is_empty());
+        let operands = op.uses[1..].iter().take(2).all(fits);
+        let result = widens(inst).is_some() || op.defs.iter().all(fits);
+        if bits < 16 || !operands || !result || sources.iter().any(strides) {
             return None;
         }
+        self.affine_of_words(inst, op, sources).filter(|pattern| pattern.rows.is_empty())
+    }
+
+    /// The same for words, and for less where no lane wraps around.
+    fn affine_of_words(&self, inst: &Inst, op: &super::Op, sources: &[Class]) -> Option<Pattern> {
         match inst.op {
             Op::Mov if sources.len() == 1 => sources[0].pattern(self.lanes),
             Op::Cvta | Op::CvtaTo => match inst.mods.space() {
@@ -772,6 +769,18 @@ impl<M: Machine> Classifier<'_, M> {
 fn is_int(ty: Ty) -> bool {
     use Ty::{B8, B16, B32, B64, S8, S16, S32, S64, U8, U16, U32, U64};
     [B8, B16, B32, B64, S8, S16, S32, S64, U8, U16, U32, U64].contains(&ty)
+}
+
+/// How many bits an instruction on integers reads of each source or makes, if these are less than a word.
+fn narrow(inst: &Inst) -> Option<u32> {
+    let bits = match inst.op {
+        Op::Mov | Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Shl | Op::Shr | Op::And | Op::Or | Op::Xor => {
+            inst.mods.ty().bits()
+        }
+        Op::Cvt => inst.mods.dtype().bits().min(inst.mods.atype().bits()),
+        _ => 32,
+    };
+    (bits < 32).then_some(bits)
 }
 
 /// A pattern and the constant beside it.

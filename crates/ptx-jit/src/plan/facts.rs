@@ -85,7 +85,8 @@ fn unchecked(plan: &Plan, function: &Function) -> Vec<Site> {
         for op in &node.ops {
             let OpKind::Inst(site) = op.kind else { continue };
             let Some(inst) = site.inst(function) else { continue };
-            if super::classes::widens(inst).is_none() {
+            // Of less than a word there are only patterns whose lanes do not wrap around.
+            if super::classes::widens(inst).is_none_or(|(from, _)| from.bits() < 32) {
                 continue;
             }
             let result = op.defs.first().map(|d| &plan.classes[d.0 as usize]);
