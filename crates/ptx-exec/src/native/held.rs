@@ -216,8 +216,26 @@ impl Taken {
                 let part = (u32::MAX >> (LANES as u32 - each), *each as usize);
                 (0..LANES / part.1).all(|at| one(at, mask & part.0 << (at * part.1), &adds))
             }
+            Held::Rows { lanes, rows } => {
+                let number = |of: &[i32], l: usize| i64::from(of[l]) as u64;
+                let plain = |l: usize| lane(l).wrapping_sub(number(lanes, l));
+                // Of lanes in two rows as near each other as any two that run, the stride; of lanes in one, none is wanted.
+                let first = mask.trailing_zeros() as usize % LANES;
+                let far = |l: &usize| i64::from(rows[*l]) - i64::from(rows[first]);
+                let other = lanes_of(mask).filter(|l| far(l) != 0).min_by_key(|l| far(l).unsigned_abs());
+                let stride = other.map_or(Some(0), |other| {
+                    let unused = ones.leading_zeros();
+                    let more = (plain(other).wrapping_sub(plain(first)) << unused) as i64 >> unused;
+                    (more % far(&other) == 0).then(|| (more / far(&other)) as u64)
+                });
+                let Some(stride) = stride else { return false };
+                let adds = |l: usize| number(lanes, l).wrapping_add(stride.wrapping_mul(number(rows, l)));
+                let fits = one(0, mask, &adds);
+                set_word(room, *offset as usize + bytes, ones, stride);
+                fits
+            }
             // These are never taken so.
-            Held::Constant(_) | Held::Rows { .. } | Held::Mask | Held::Each => false,
+            Held::Constant(_) | Held::Mask | Held::Each => false,
         }
     }
 }
@@ -268,7 +286,10 @@ mod tests {
         let steps = Held::Pattern { each: 32, lanes: (0..LANES).map(|lane| 3 * lane as i32).collect() };
         let parts = Held::Pattern { each: 8, lanes: (0..LANES).map(|lane| -(lane as i32 % 8)).collect() };
         let minus = |lane: usize| (512 * (lane as u64 / 8)).wrapping_sub(1 + lane as u64 % 8);
-        let cases: [(Held, &dyn Fn(usize) -> u64); 3] = [
+        let columns = (0..LANES).map(|lane| lane as i32 % 8).collect();
+        let rows = Held::Rows { lanes: columns, rows: (0..LANES).map(|lane| lane as i32 / 8).collect() };
+        let cases: [(Held, &dyn Fn(usize) -> u64); 4] = [
+            (rows, &|lane| (1001 + lane as u64 % 8).wrapping_sub(77 * (lane as u64 / 8))),
             (Held::Same, &|_| 0x8765_4321_8765_4321),
             (steps, &|lane| 1001 + 3 * lane as u64),
             (parts, &minus),
@@ -326,6 +347,17 @@ mod tests {
             let all = Held::Pattern { each: 16, lanes: Arc::new([0; LANES]) };
             assert!(taken(class, all.clone(), 2).take(&regs, 0xffff_0000, false, &mut room));
             assert!(!taken(class, all, 3).take(&regs, 0xffff_0000, false, &mut room), "4 has two zeros");
+        }
+        // Of every second row, and neither of an odd number of bytes apart nor as far as the others.
+        let every = || (0..LANES).map(|lane| lane as i32 / 8 * 2).collect();
+        let rows = Held::Rows { lanes: Arc::new([0; LANES]), rows: every() };
+        for (row, fits) in [([0, 6, 12, 18], true), ([0, 5, 10, 15], false), ([0, 6, 12, 20], false)] {
+            let regs = registers(|lane| row[lane / 8]);
+            assert_eq!(
+                taken(RegClass::R32, rows.clone(), 0).take(&regs, FULL, false, &mut room),
+                fits,
+                "{row:?}"
+            );
         }
         let regs = registers(|lane| u64::from(lane != 9));
         assert!(!taken(RegClass::Pred, Held::Same, 0).take(&regs, FULL, false, &mut room));

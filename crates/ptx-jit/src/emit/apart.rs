@@ -174,7 +174,8 @@ impl Emit<'_> {
                 Class::Bottom | Class::Uniform(_) => true,
                 Class::Pattern(pattern) => {
                     let first = self.relative(pattern, 0);
-                    (1..self.chunks()).all(|c| self.relative(pattern, c) == first)
+                    !pattern.splits(self.width as usize)
+                        && (1..self.chunks()).all(|c| self.relative(pattern, c) == first)
                 }
                 Class::Varying => !self.spreads.contains_key(&name) && !self.halves.contains_key(&name),
             }

@@ -28,6 +28,8 @@ impl Emit<'_> {
                 let (held, align) = match self.class(*name).clone() {
                     Class::Varying => continue,
                     Class::Uniform(_) | Class::Bottom => (Held::Same, 0),
+                    // Which base and stride lanes have, does not follow from what some of them hold.
+                    Class::Pattern(pattern) if !pattern.rows.is_empty() => (self.held(*reg, *name), 0),
                     Class::Pattern(pattern) => (self.held(*reg, *name), pattern.align),
                 };
                 taken.push(Taken { kept: room.keep(*reg, held), align });

@@ -158,7 +158,7 @@ impl Emit<'_> {
             Class::Pattern(pattern) if !narrow && !pattern.rows.is_empty() => {
                 let base = self.base(name, 0)?;
                 let rows = [shift(self, base), self.stride_of(name)?];
-                if self.full { Addresses::Rows(rows, *pattern) } else { self.unrolled(rows, &pattern) }
+                if self.full { Addresses::Rows(rows, *pattern) } else { self.by_chunk(rows, &pattern) }
             }
             // A narrow pattern could wrap around.
             Class::Pattern(pattern) if !narrow => {
@@ -727,7 +727,7 @@ impl Emit<'_> {
             Addresses::Pattern(bases, pattern) => {
                 Addresses::Pattern(bases.iter().map(scalar).collect(), pattern.clone())
             }
-            Addresses::Rows([base, stride], pattern) => self.unrolled([scalar(base), *stride], pattern),
+            Addresses::Rows([base, stride], pattern) => self.by_chunk([scalar(base), *stride], pattern),
             Addresses::Spread(spread) => {
                 Addresses::Spread(Spread { base: scalar(&spread.base), ..spread.clone() })
             }

@@ -34,6 +34,7 @@ mod record;
 mod row;
 mod rows;
 mod slope;
+mod split;
 mod spread;
 mod steady;
 mod stream;

@@ -206,6 +206,7 @@ impl<'a> Emit<'a> {
         self.env.cpu == Cpu::Avx512
             && access.bits == 32
             && !access.write
+            && !pattern.splits(self.width as usize)
             && (0..self.chunks()).all(|c| is_run(&self.relative(pattern, c), access))
     }
 

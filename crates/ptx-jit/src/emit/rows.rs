@@ -1,7 +1,8 @@
 //! Patterns of rows: a base, a constant of each lane, and a stride that lanes add several times, known only when the code runs.
 //!
 //! The threads of a team make up a rectangle, whose rows lie in memory as far apart as the launch says. So all its addresses are two
-//! scalars, which are compared with bounds at once; a chunk's own address is one addition.
+//! scalars, which are compared with bounds at once; a chunk's own address is one addition. So do those of a warp where rows are shorter than
+//! a chunk.
 //!
 //! Invariant: `base + lanes[l] + rows[l] * stride` is the value in every lane, modulo its width; where it is widened, the guard has found
 //! that no lane wraps around, with the stride taken as a signed number.
@@ -110,7 +111,7 @@ impl Emit<'_> {
         let plan = self.job.plan;
         // By name: nothing known yet, or whether it is one.
         let mut found: Vec<Option<Option<Stride>>> = vec![None; plan.kinds.len()];
-        let mut changed = self.job.shape.team > 1;
+        let mut changed = (0..).map(Name).take(plan.kinds.len()).any(|name| has_rows(plan, name));
         while std::mem::take(&mut changed) {
             for node in &plan.nodes {
                 for phi in node.phis.iter().filter(|phi| has_rows(plan, phi.def)) {
@@ -225,6 +226,40 @@ impl Emit<'_> {
         }
     }
 
+    /// By run of a chunk: where its row begins, without what lanes add besides.
+    pub(super) fn run_bases(&self, [base, stride]: [Value; 2], pattern: &Pattern, chunk: u32) -> Vec<Value> {
+        let run = pattern.run(self.width as usize);
+        let start = (chunk * self.width) as usize;
+        let rows = pattern.rows[start..start + self.width as usize].iter().step_by(run);
+        let mut last: Option<(i32, Value)> = None;
+        let base = |times: &i32| {
+            let more = times - last.map_or(0, |(times, _)| times);
+            let from = last.map_or(base, |(_, base)| base);
+            let base = match more {
+                0 => from,
+                1 => self.b.add(from, stride),
+                more => {
+                    let more = self.b.mul(stride, self.b.const_int(stride.ty(), i64::from(more) as u64));
+                    self.b.add(from, more)
+                }
+            };
+            last = Some((*times, base));
+            base
+        };
+        rows.map(base).collect()
+    }
+
+    /// Where the rows of a chunk's lanes begin, as a vector; what its first lane adds is added.
+    pub(super) fn vector_of_rows(&self, rows: [Value; 2], pattern: &Pattern, chunk: u32) -> Value {
+        let run = pattern.run(self.width as usize) as u32;
+        let first = pattern.lanes[(chunk * self.width) as usize];
+        let base = |base: Value| {
+            let more = self.b.const_int(base.ty(), i64::from(first) as u64);
+            self.b.splat(if first == 0 { base } else { self.b.add(base, more) }, run)
+        };
+        self.joined(self.run_bases(rows, pattern, chunk).into_iter().map(base).collect())
+    }
+
     /// The stride of what an instruction makes of patterns of which one has a stride, or of rows and the stride itself.
     pub(super) fn stride_made(&mut self, inst: &Inst, op: &Op, def: Name) -> Option<Value> {
         let to = self.scalar_type(self.kind(def));
@@ -308,8 +343,23 @@ impl Emit<'_> {
         self.b.or(under, over)
     }
 
-    /// Addresses with a base for each chunk.
+    /// Addresses with a base for each chunk, unless its lanes are in several rows.
+    pub(super) fn by_chunk(&self, rows: [Value; 2], pattern: &Pattern) -> Addresses {
+        match pattern.splits(self.width as usize) {
+            true => Addresses::Rows(rows, pattern.clone()),
+            false => self.unrolled(rows, pattern),
+        }
+    }
+
+    /// Addresses with a base for each chunk; with one for each lane, where those of a chunk are in several rows.
     pub(super) fn unrolled(&self, [base, stride]: [Value; 2], pattern: &Pattern) -> Addresses {
+        let Some(apart) = pattern.by_chunks(self.width as usize) else {
+            let chunks = (0..self.chunks()).map(|c| {
+                let rows = self.vector_of_rows([base, stride], pattern, c);
+                self.add_lanes(rows, pattern, c)
+            });
+            return Addresses::Each(chunks.collect());
+        };
         let (mut row, mut at) = (base, 0);
         let mut bases = Vec::new();
         for chunk in 0..self.chunks() {
@@ -326,7 +376,7 @@ impl Emit<'_> {
             let lane = i64::from(pattern.lanes[start]);
             bases.push(if lane == 0 { row } else { self.b.add(row, self.c64(lane as u64)) });
         }
-        Addresses::Pattern(bases, pattern.by_chunks(self.width as usize))
+        Addresses::Pattern(bases, apart)
     }
 }
 

@@ -116,6 +116,9 @@ impl Emit<'_> {
                 }
                 all.into_iter().map(Rep::Chunks).collect()
             }
+            Addresses::Rows(rows, pattern) if pattern.splits(self.width as usize) => {
+                self.load_split(access, *rows, pattern, op)
+            }
             Addresses::Rows(rows, pattern) => {
                 let unrolled = self.unrolled(*rows, pattern);
                 self.load_places(access, &unrolled, op, uniform)
@@ -340,6 +343,9 @@ impl Emit<'_> {
                     }
                 }
             }
+            Addresses::Rows(rows, pattern) if pattern.splits(self.width as usize) => {
+                self.store_split(access, *rows, pattern, op, values);
+            }
             Addresses::Rows(rows, pattern) => {
                 let unrolled = self.unrolled(*rows, pattern);
                 self.store_places(access, &unrolled, op, values);
@@ -385,7 +391,7 @@ impl Emit<'_> {
         }
     }
 
-    fn scattered(&self, pointers: Value, c: u32, access: Access, op: &Op, values: &[Value]) {
+    pub(super) fn scattered(&self, pointers: Value, c: u32, access: Access, op: &Op, values: &[Value]) {
         let lanes = if self.is_on(c, op) {
             self.b.ones(self.bits_type())
         } else {

@@ -111,9 +111,19 @@ impl Emit<'_> {
             self.vectors.insert((name, chunk), vector);
             return vector;
         }
-        let base = self.loose_base(name, chunk).expect("a value that is no vector has a base");
-        let mut vector = self.b.splat(base, self.width);
-        if let Some(pattern) = self.pattern(name) {
+        let pattern = self.pattern(name);
+        let splits = pattern.as_ref().filter(|pattern| pattern.splits(self.width as usize));
+        let mut vector = match (splits, self.stride_of(name)) {
+            (Some(pattern), Some(stride)) => {
+                let Rep::Bases(bases) = self.rep(name) else { unreachable!("ptxvm bug: rows have bases") };
+                self.vector_of_rows([bases[0], stride], pattern, chunk)
+            }
+            _ => {
+                let base = self.loose_base(name, chunk).expect("a value that is no vector has a base");
+                self.b.splat(base, self.width)
+            }
+        };
+        if let Some(pattern) = pattern {
             vector = self.add_lanes(vector, &pattern, chunk);
         }
         self.vectors.insert((name, chunk), vector);
@@ -121,7 +131,7 @@ impl Emit<'_> {
     }
 
     /// Adds the constants of a chunk's lanes, from its first lane on.
-    fn add_lanes(&self, vector: Value, pattern: &Pattern, chunk: u32) -> Value {
+    pub(super) fn add_lanes(&self, vector: Value, pattern: &Pattern, chunk: u32) -> Value {
         let lanes = self.relative(pattern, chunk);
         if lanes.iter().all(|lane| *lane == 0) {
             return vector;

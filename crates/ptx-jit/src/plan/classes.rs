@@ -1,181 +1,17 @@
-//! How the value of each lane depends on the lane.
-//!
-//! A **uniform** value is one scalar. A **pattern** is a scalar (or one for each chunk of lanes) plus a constant of each lane: thread
-//! numbers, and the addresses made of them. Everything else is **varying**.
+//! What class each value of a plan has ([`Class`]).
 //!
 //! Invariants: classes hold in every lane, running or not, for the value as native code computes it. Sums of patterns are exact modulo
 //! the width of the value; where a value is widened, the planner names the place, and a guard there makes it exact.
 
 use super::bounds::{Bound, bounds};
+use super::pattern::{ALIGNED, Class, LIMIT, Pattern, none};
 use super::{Kind, Machine, Name, OpKind, Plan, Shape, Why};
 use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{Half, Op, Space, Sreg, Ty};
 use std::collections::HashMap;
 
-/// Patterns stay below this, so that sums and products of few never overflow.
-const LIMIT: i64 = 1 << 24;
-/// Trailing zeros of zero.
-const ALIGNED: u8 = 63;
-
-/// How a value depends on the lane.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// Not known yet.
-    Bottom,
-    /// The same in all lanes, and which, where it is known.
-    Uniform(Option<u64>),
-    /// A scalar or one for each chunk, plus a constant of each lane.
-    Pattern(Box<Pattern>),
-    /// Anything.
-    Varying,
-}
-
-/// A constant of each lane, beside a scalar.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
-    /// Whether each chunk has a scalar of its own.
-    pub by_chunk: bool,
-    /// Trailing bits that are zero in every scalar.
-    pub align: u8,
-    /// What the lane adds. The first lane (of each chunk) adds nothing.
-    pub lanes: Box<[i32]>,
-    /// How often the lane adds a second scalar, the **stride**: the same for the lanes of a chunk, nothing for the first. Empty: there is
-    /// none. Only teams have it, of which each chunk would have to have a scalar of its own.
-    pub rows: Box<[i32]>,
-}
-
-impl Class {
-    /// Whether all lanes have the same value.
-    pub fn is_uniform(&self) -> bool {
-        matches!(self, Class::Uniform(_) | Class::Bottom)
-    }
-
-    /// The least class that covers both.
-    fn join(&self, other: &Class, chunk: usize) -> Class {
-        match (self, other) {
-            (Class::Bottom, c) | (c, Class::Bottom) => c.clone(),
-            (Class::Uniform(a), Class::Uniform(b)) => Class::Uniform(if a == b { *a } else { None }),
-            (Class::Varying, _) | (_, Class::Varying) => Class::Varying,
-            (a, b) => {
-                let lanes = a.count().max(b.count());
-                let (Some(a), Some(b)) = (a.pattern(lanes), b.pattern(lanes)) else { return Class::Varying };
-                let align = a.align.min(b.align);
-                // What has no stride has one of nothing.
-                let agree = a.rows == b.rows || a.rows.is_empty() || b.rows.is_empty();
-                if a.by_chunk == b.by_chunk
-                    && a.lanes == b.lanes
-                    && (agree && !a.by_chunk || a.rows == b.rows)
-                {
-                    let rows = if a.rows.is_empty() { b.rows } else { a.rows.clone() };
-                    return Pattern { align, rows, ..a }.class();
-                }
-                let (a, b) = (a.by_chunks(chunk), b.by_chunks(chunk));
-                if a.lanes == b.lanes {
-                    Pattern { align: a.align.min(b.align), ..a }.class()
-                } else {
-                    Class::Varying
-                }
-            }
-        }
-    }
-
-    /// How many lanes its pattern says something of.
-    fn count(&self) -> usize {
-        match self {
-            Class::Pattern(pattern) => pattern.lanes.len(),
-            Class::Bottom | Class::Uniform(_) | Class::Varying => 0,
-        }
-    }
-
-    /// As a pattern of so many lanes, if it is one.
-    pub fn pattern(&self, lanes: usize) -> Option<Pattern> {
-        match self {
-            Class::Uniform(value) => {
-                let align = value.map_or(0, |v| (v.trailing_zeros() as u8).min(ALIGNED));
-                Some(Pattern { by_chunk: false, align, lanes: none(lanes), rows: Box::default() })
-            }
-            Class::Pattern(pattern) => Some((**pattern).clone()),
-            Class::Bottom | Class::Varying => None,
-        }
-    }
-}
-
-/// Lanes that add nothing.
-fn none(lanes: usize) -> Box<[i32]> {
-    vec![0; lanes].into()
-}
-
-impl Pattern {
-    /// Whether no lane adds anything.
-    pub fn is_plain(&self) -> bool {
-        self.rows.is_empty() && self.lanes.iter().all(|lane| *lane == 0)
-    }
-
-    /// How many scalars a value has, of so many chunks.
-    pub fn scalars(&self, chunks: u32) -> u32 {
-        match (self.by_chunk, self.rows.is_empty()) {
-            (true, _) => chunks,
-            (false, true) => 1,
-            (false, false) => 2,
-        }
-    }
-
-    fn class(self) -> Class {
-        if self.lanes.iter().any(|lane| i64::from(*lane).abs() >= LIMIT) {
-            Class::Varying
-        } else if !self.by_chunk && self.is_plain() {
-            Class::Uniform(None)
-        } else {
-            Class::Pattern(Box::new(self))
-        }
-    }
-
-    /// With a scalar for each chunk.
-    pub fn by_chunks(&self, chunk: usize) -> Pattern {
-        if self.by_chunk {
-            return self.clone();
-        }
-        let start = |lane: usize| self.lanes[lane / chunk * chunk];
-        let all = 0..self.lanes.len();
-        let lanes = all.clone().map(|lane| self.lanes[lane] - start(lane)).collect();
-        let offsets = all.clone().step_by(chunk).map(|lane| self.lanes[lane].trailing_zeros().min(63) as u8);
-        let align = offsets
-            .zip(all.step_by(chunk))
-            .fold(self.align, |align, (tz, lane)| if self.lanes[lane] == 0 { align } else { align.min(tz) });
-        let align = if self.rows.is_empty() { align } else { 0 };
-        Pattern { by_chunk: true, align, lanes, rows: Box::default() }
-    }
-
-    /// Whether the lanes of a chunk have the same value.
-    pub fn same_in_chunk(&self, chunk: usize) -> bool {
-        match self.by_chunk {
-            true => self.is_plain(),
-            false => self.lanes.chunks(chunk).all(|lanes| lanes.iter().all(|lane| *lane == lanes[0])),
-        }
-    }
-
-    /// Whether every lane's constant has only bits that are zero in the scalars.
-    fn disjoint(&self) -> bool {
-        if !self.rows.is_empty() {
-            return false;
-        }
-        let bits = u32::from(self.align).min(30);
-        self.lanes.iter().all(|lane| *lane >= 0 && *lane < 1 << bits)
-    }
-
-    /// `None`: the lanes lie too far apart.
-    fn map(&self, align: u8, f: impl Fn(i64) -> i64) -> Option<Pattern> {
-        let mut lanes = none(self.lanes.len());
-        for (to, from) in lanes.iter_mut().zip(&self.lanes) {
-            let value = f(i64::from(*from));
-            if value.abs() >= LIMIT {
-                return None;
-            }
-            *to = value as i32;
-        }
-        Some(Pattern { align, lanes, by_chunk: self.by_chunk, rows: self.rows.clone() })
-    }
-}
+/// The fewest lanes that lie in a row of their own. Chosen: fewer cost as many accesses as a gather, and sums of addresses besides.
+const RUN: usize = 4;
 
 struct Classifier<'a, M: Machine> {
     function: &'a Function,
@@ -712,7 +548,7 @@ impl<M: Machine> Classifier<'_, M> {
         let (a, b) = if a.by_chunk == b.by_chunk && strides < 2 {
             (a.clone(), b.clone())
         } else {
-            (a.by_chunks(self.chunk), b.by_chunks(self.chunk))
+            (a.by_chunks(self.chunk)?, b.by_chunks(self.chunk)?)
         };
         let lanes: Box<[i32]> = a.lanes.iter().zip(&b.lanes).map(|(a, b)| a + sign * b).collect();
         let near = lanes.iter().all(|lane| i64::from(*lane).abs() < LIMIT);
@@ -747,10 +583,11 @@ impl<M: Machine> Classifier<'_, M> {
                     let rows = rows.lanes.clone();
                     plain.then(|| Pattern { by_chunk: false, align, lanes: none(self.lanes), rows })
                 };
-                if self.shape.team > 1
-                    && same
-                    && !one
-                    && let Some(found) = row(&a, &b).or_else(|| row(&b, &a))
+                let rows = || row(&a, &b).or_else(|| row(&b, &a)).filter(|found| !found.rows.is_empty());
+                if !one
+                    && (self.shape.team > 1 || !same)
+                    && let Some(found) = rows()
+                    && (same || found.run(self.chunk) >= RUN)
                 {
                     return Some(found);
                 }

@@ -18,11 +18,12 @@ mod choices;
 pub mod classes;
 mod facts;
 mod park;
+pub mod pattern;
 mod ssa;
 #[cfg(test)]
 mod tests;
 
-pub use classes::{Class, Pattern};
+pub use pattern::{Class, Pattern};
 
 use ptx::ir::{Function, Inst, Reg, RegClass, Terminator};
 

@@ -1,6 +1,6 @@
 //! Plans of small functions.
 
-use super::{Class, Plan, Shape, Term, Why};
+use super::{Class, Op, OpKind, Plan, Shape, Term, Why};
 use crate::machine::Native;
 
 fn plan(body: &str, ntid: [u32; 3]) -> Plan {
@@ -145,4 +145,45 @@ fn rows_of_a_team_are_a_base_and_a_stride() {
     });
     let found: Vec<_> = rows.map(|p| (p.rows[0], p.rows[16], p.rows[255], p.lanes[255])).collect();
     assert_eq!(found, [(0, 1, 15, 15)]);
+}
+
+#[test]
+fn lanes_of_a_vector_are_in_rows_of_at_least_four() {
+    let rows = |body: &str, ntid| {
+        let plan = plan(
+            &format!("mov.u64 %rd1, 64; ld.param.u32 %r3, [n]; {body} st.global.u32 [%rd1], %r4; ret;"),
+            ntid,
+        );
+        let found = plan.classes.iter().find_map(|class| match class {
+            Class::Pattern(pattern) if !pattern.rows.is_empty() => Some(pattern.clone()),
+            _ => None,
+        });
+        found.map(|p| (p.run(16), p.rows[31], p.lanes[31]))
+    };
+    let by_two = "mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mad.lo.u32 %r4, %r2, %r3, %r1;";
+    assert_eq!(rows(by_two, [8, 8, 1]), Some((8, 3, 7)));
+    assert_eq!(rows(by_two, [4, 8, 1]), Some((4, 7, 3)));
+    assert_eq!(rows(by_two, [2, 16, 1]), None);
+    // A scalar for each vector says the same.
+    assert_eq!(rows(by_two, [16, 8, 1]), None);
+    let by_one =
+        "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 3; and.b32 %r5, %r1, 7; mad.lo.u32 %r4, %r2, %r3, %r5;";
+    assert_eq!(rows(by_one, [64, 1, 1]), Some((8, 3, 7)));
+}
+
+#[test]
+fn numbers_of_16_bits_are_patterns_where_no_lane_wraps_around() {
+    let widened = |made: &str| {
+        let body = format!(
+            ".reg .b16 %h<3>; mov.u32 %r1, %tid.x; cvt.u16.u32 %h0, %r1; {made} cvt.u32.u16 %r4, %h1; st.global.u32 [%rd1], %r4; ret;"
+        );
+        let plan = plan(&body, [64, 1, 1]);
+        let made = |op: &&Op| matches!(op.kind, OpKind::Inst(_)) && !op.defs.is_empty();
+        let last = plan.nodes.iter().flat_map(|node| &node.ops).rfind(made);
+        matches!(&plan.classes[last.expect("there is one").defs[0].0 as usize], Class::Pattern(_))
+    };
+    assert!(widened("shl.b16 %h1, %h0, 4;"));
+    assert!(widened("mul.lo.u16 %h1, %h0, 500;"));
+    assert!(!widened("mul.lo.u16 %h1, %h0, 600;"), "63 times 600 is more than 15 bits");
+    assert!(!widened("sub.s16 %h1, %h0, 1;"));
 }
