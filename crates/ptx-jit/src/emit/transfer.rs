@@ -6,7 +6,8 @@ use crate::llvm::{Cpu, Value};
 use crate::plan::{Name, Op};
 use ptx::isa::Space;
 
-/// So many lanes of a chunk, which are known, are stored one by one. Chosen: a scatter costs as much as an access of each.
+/// So many lanes of a chunk, which are known, are loaded or stored one by one where they are apart. Chosen: a gather or scatter costs as much as
+/// an access of each lane, running or not.
 const FEW: u32 = 2;
 
 impl Emit<'_> {
@@ -261,7 +262,21 @@ impl Emit<'_> {
             return self.gather_packed(pointers, (lanes, whole), access, align);
         }
         let ty = self.b.vec(self.int(access.bits), self.width);
+        if let Some(few) = self.known_few(lanes) {
+            let mut all = self.b.zero(ty);
+            for lane in few {
+                let value = self.b.load(self.int(access.bits), self.b.extract(pointers, lane), align);
+                all = self.b.insert(all, value, lane);
+            }
+            return vec![all];
+        }
         vec![self.masked_gather(pointers, align, lanes, self.b.zero(ty))]
+    }
+
+    /// The lanes of a chunk of a mask, if they are known and few.
+    fn known_few(&self, lanes: Value) -> Option<Vec<u32>> {
+        let on = lanes.bits()?;
+        (on.count_ones() <= FEW).then(|| (0..self.width).filter(|lane| on >> lane & 1 != 0).collect())
     }
 
     /// Stores values given by chunk and element.
@@ -397,6 +412,16 @@ impl Emit<'_> {
         } else {
             self.mask_chunk(self.scalar(op.uses[0]), c)
         };
+        if let Some(few) = self.known_few(lanes) {
+            for lane in few {
+                let pointer = self.b.extract(pointers, lane);
+                for (at, value) in (0..).zip(values) {
+                    let place = self.b.offset(pointer, at * u64::from(access.bits / 8));
+                    self.b.store(self.b.extract(*value, lane), place, access.bits / 8);
+                }
+            }
+            return;
+        }
         match values {
             [value] => self.masked_scatter(*value, pointers, access.bits / 8, lanes),
             values => self.scatter_packed(pointers, lanes, self.is_on(c, op), access, values),

@@ -187,3 +187,21 @@ fn numbers_of_16_bits_are_patterns_where_no_lane_wraps_around() {
     assert!(!widened("mul.lo.u16 %h1, %h0, 600;"), "63 times 600 is more than 15 bits");
     assert!(!widened("sub.s16 %h1, %h0, 1;"));
 }
+
+#[test]
+fn lanes_that_parted_in_a_short_condition_and_met_again_are_those_from_before() {
+    let body = "mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; add.u32 %r2, %r2, %r1; setp.eq.u32 %p3, %r1, 15; @%p3 bra R; \
+                setp.ne.u32 %p1, %r1, 0; @%p1 bra E; setp.lt.u32 %p2, %r2, 5; @%p2 bra S; mov.u32 %r2, 7; \
+                S: st.shared.u32 [%rd1], %r2; bra E; R: st.shared.u32 [%rd1+4], %r1; E: bar.sync 0; ret;";
+    let plan = team_plan(body, [128, 1, 1], 4);
+    let ops = || plan.nodes.iter().filter(|node| !node.full).flat_map(|node| &node.ops);
+    let stores = ops().filter(|op| op.defs.is_empty() && op.uses.len() == 3);
+    let stores: Vec<_> = stores.map(|op| op.uses[0]).collect();
+    // In the lanes that compared before they parted.
+    let predicate = super::Kind::Reg(ptx::ir::RegClass::Pred);
+    let compares = ops()
+        .filter(|op| op.uses.len() == 2 && op.defs.iter().any(|def| plan.kinds[def.0 as usize] == predicate));
+    let compared: Vec<_> = compares.map(|op| op.uses[0]).collect();
+    assert_eq!((stores.len(), compared.len()), (2, 2));
+    assert_eq!(stores.iter().filter(|mask| compared.contains(mask)).count(), 1);
+}

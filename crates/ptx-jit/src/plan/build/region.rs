@@ -5,6 +5,9 @@
 //! there whether all have come, and nothing behind needs a masked copy because of it: of a kernel with a hundred short conditions
 //! there would be a hundred places to go over from the one copy to the other.
 //!
+//! Where lanes that parted within a region are together again, their mask is the one from before they parted, however they went: it is not
+//! put together of what came each way. So it stays a constant where that was one, as under `t == 0`.
+//!
 //! Invariant: blocks run in the order, and with the lanes and counts, that the convergence policy gives; while one runs, registers of the
 //! lanes that wait at another hold what they had.
 
@@ -128,7 +131,10 @@ impl<M: Machine> Builder<'_, M> {
             blocks.iter().map(|block| self.node(*block, false, nobody.clone())).collect();
         self.end(part, Term::Goto(heads[0]));
         for (at, block) in blocks.iter().enumerate() {
-            let (lanes, body) = (waiting[at].1, bodies[at]);
+            let body = bodies[at];
+            let lanes = self
+                .reunited(heads[at], from, blocks, &waiting, [low, high], *block)
+                .unwrap_or(waiting[at].1);
             let cond = Cond::Empty(lanes);
             let over = heads[at + self.behind_alone(&blocks[at..])];
             self.end(heads[at], Term::If { cond, then: over, els: body, likely: None });
@@ -146,6 +152,52 @@ impl<M: Machine> Builder<'_, M> {
             self.go_on(body, *block, lanes, rest);
             self.end(body, Term::Goto(heads[at + 1]));
         }
+    }
+
+    /// The lanes of a block of a region, made of the masks of lanes before they parted, where all of them come here.
+    fn reunited(
+        &mut self,
+        head: NodeId,
+        from: u32,
+        blocks: &[u32],
+        waiting: &[(u32, Name)],
+        arms: [(u32, Name); 2],
+        block: u32,
+    ) -> Option<Name> {
+        let function = self.function;
+        let out_of = |from: u32| {
+            function.blocks[from as usize].term.successors().into_iter().map(move |to| (from, to.0))
+        };
+        let all: BTreeSet<(u32, u32)> = arms
+            .iter()
+            .map(|(to, _)| (from, *to))
+            .chain(blocks.iter().flat_map(|block| out_of(*block)))
+            .collect();
+        let into = |to: u32| all.iter().copied().filter(move |way| way.1 == to);
+        let mut ways: BTreeSet<(u32, u32)> = into(block).collect();
+        let straight = ways.clone();
+        // Whoever comes from a block on all ways out of it is who came to it.
+        while let Some(whole) = blocks.iter().find(|block| out_of(**block).all(|way| ways.contains(&way))) {
+            ways.retain(|way| way.0 != *whole);
+            ways.extend(into(*whole));
+        }
+        if ways == straight {
+            return None;
+        }
+        let lanes = |way: &(u32, u32)| {
+            let arm = arms.iter().find(|arm| *way == (from, arm.0));
+            let alone = || waiting.iter().find(|(to, _)| *to == way.1 && into(*to).count() == 1);
+            arm.or_else(alone).map(|(_, lanes)| *lanes)
+        };
+        let masks: Vec<Name> = ways.iter().map(lanes).collect::<Option<_>>()?;
+        let (first, others) = masks.split_first()?;
+        let mut united = *first;
+        for more in others {
+            let both = self.temp(Kind::Mask);
+            self.op(head, OpKind::Or, &[united, *more], &[both]);
+            united = both;
+        }
+        Some(united)
     }
 
     /// How many of these blocks of a region, the first with it, nobody comes to but through the first.
