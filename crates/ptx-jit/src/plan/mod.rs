@@ -22,6 +22,7 @@ pub mod pattern;
 mod ssa;
 #[cfg(test)]
 mod tests;
+mod twins;
 
 pub use pattern::{Class, Pattern};
 

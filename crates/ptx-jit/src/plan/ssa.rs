@@ -1,12 +1,12 @@
 //! From variables to values: every name is assigned once, phis where paths meet.
 //!
-//! Invariant: afterwards a value's definition dominates its uses; copies and selects between equal values are gone, and so is what
-//! nothing needs. A variable that is read where nothing was written is a zero ([`Plan::zeros`](super::Plan::zeros)); so is the mask of
+//! Invariant: afterwards a value's definition dominates its uses; copies and selects between equal values are gone, also where they are made
+//! anew on several ways, and so is what nothing needs. A variable that is read where nothing was written is a zero ([`Plan::zeros`](super::Plan::zeros)); so is the mask of
 //! parked lanes where none may be, and what was captured for them is anything ([`Plan::unset`](super::Plan::unset)). Without that, each
 //! place where lanes meet would send its variables through every loop around it.
 
 use super::build::Graph;
-use super::{Kind, Machine, Name, NodeId, Op, OpKind, Phi, Plan, Term, choices};
+use super::{Kind, Machine, Name, NodeId, Op, OpKind, Phi, Plan, Term, choices, twins};
 use ptx::analysis::bits::BitSet;
 use ptx::ir::Function;
 use std::collections::HashMap;
@@ -58,6 +58,9 @@ pub(super) fn rename(graph: Graph, function: &Function, machine: &impl Machine) 
     plan.zeros = sorted(zeros);
     plan.zeros.extend(&plan.unset);
     choices::simplify(&mut plan);
+    if twins::unite(&mut plan, function, machine) {
+        choices::simplify(&mut plan);
+    }
     sweep(&mut plan, function, machine);
     plan
 }

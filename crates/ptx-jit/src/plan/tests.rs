@@ -189,6 +189,23 @@ fn numbers_of_16_bits_are_patterns_where_no_lane_wraps_around() {
 }
 
 #[test]
+fn what_each_way_computes_alike_is_no_choice_behind_them() {
+    let body = "mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; setp.lt.u32 %p1, %r2, %r1; mov.u32 %r3, %r1; @%p1 bra L; \
+                cvt.u64.u32 %rd1, %r1; bra E; L: cvt.u64.u32 %rd1, %r1; T: add.u32 %r3, %r3, 128; \
+                setp.lt.u32 %p2, %r3, 144; @%p2 bra T; E: bar.sync 0; shl.b64 %rd2, %rd1, 2; \
+                st.shared.u32 [%rd2], %r3; ret;";
+    let plan = team_plan(body, [128, 1, 1], 4);
+    let kept = plan.resumes.iter().flat_map(|resume| &resume.kept);
+    let long = kept.filter(|(reg, _)| reg.class == ptx::ir::RegClass::R64);
+    let mut all =
+        plan.nodes.iter().flat_map(|node| &node.ops).filter(|op| op.defs.is_empty() && op.uses.len() == 3);
+    let address = |op: &Op| plan.classes[op.uses[1].0 as usize].clone();
+    let kept: Vec<_> = long.map(|(_, name)| plan.classes[name.0 as usize].clone()).collect();
+    assert!(kept.iter().all(|class| matches!(class, Class::Pattern(_))), "{kept:?}");
+    assert!(all.all(|op| matches!(address(op), Class::Pattern(_))));
+}
+
+#[test]
 fn lanes_that_parted_in_a_short_condition_and_met_again_are_those_from_before() {
     let body = "mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; add.u32 %r2, %r2, %r1; setp.eq.u32 %p3, %r1, 15; @%p3 bra R; \
                 setp.ne.u32 %p1, %r1, 0; @%p1 bra E; setp.lt.u32 %p2, %r2, 5; @%p2 bra S; mov.u32 %r2, 7; \
