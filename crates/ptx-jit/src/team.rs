@@ -92,7 +92,7 @@ pub(crate) fn sizes(
                 Cpu::Avx512 => 20,
                 Cpu::Avx2 | Cpu::Baseline => 10,
             };
-            let pressure = pressure(plan, function);
+            let pressure = pressure(plan, function, cpu);
             let by_registers = registers / (pressure * chunks).max(1);
             // What is computed by chunks does not need registers for all of them. Between the barriers of a whole CTA values would be carried
             // in registers all the same.
@@ -123,7 +123,7 @@ pub(crate) fn is_small(teams: Teams, plan: &Plan, function: &Function, shape: Sh
         Teams::Auto
             if shape.chunk == 8
                 && shape.is_alone()
-                && pressure(plan, function) == 0
+                && pressure(plan, function, Cpu::Avx2) == 0
                 && stays(plan, function) =>
         {
             weight <= 10 * CODE
@@ -226,13 +226,20 @@ fn is_access(op: &crate::plan::Op, function: &Function) -> bool {
 }
 
 /// Vectors' worth of values that live across a turn of a loop or a barrier, in chunks.
-fn pressure(plan: &Plan, function: &Function) -> u32 {
+fn pressure(plan: &Plan, function: &Function, cpu: Cpu) -> u32 {
     let constant = constants(plan, function);
     let of = |exit: &Exit| -> u32 {
         let varies =
             |name: Name| plan.classes[name.0 as usize] == Class::Varying && !constant[name.0 as usize];
         let varying = exit.regs.iter().filter(|(_, name)| varies(*name));
-        varying.map(|(reg, _)| if reg.class == RegClass::R64 { 2 } else { 1 }).sum()
+        varying
+            .map(|(reg, _)| match (reg.class, cpu) {
+                (RegClass::R64, _) => 2,
+                // A bit for each lane.
+                (RegClass::Pred, Cpu::Avx512) => 0,
+                (RegClass::Pred | RegClass::R16 | RegClass::R32, _) => 1,
+            })
+            .sum()
     };
     let exits = plan.nodes.iter().filter(|node| node.full).filter_map(|node| match &node.term {
         Term::Exit(exit) => Some(&**exit),
