@@ -6,6 +6,7 @@
 //! Invariant: bounds hold for the value that each lane computes, running or not. What is loaded from a frame that others may have written
 //! has none, so where code can be entered with one, little is known; a team's cannot.
 
+use super::same::decided;
 use super::{Kind, Name, Op, OpKind, Plan};
 use ptx::ir::{Addr, Base, Function, Inst, RegClass, Src};
 use ptx::isa::{Half, Op as O, Sreg, TyKind, Word};
@@ -228,6 +229,7 @@ impl Search<'_> {
             | O::Min
             | O::Max
             | O::Selp
+            | O::Setp
             | O::Rem
             | O::Ld
             | O::LdNc => inst.mods.ty(),
@@ -321,6 +323,11 @@ impl Search<'_> {
                 Some(Bound { low: a.low.max(b.low), high: a.high.max(b.high), zeros: a.zeros.min(b.zeros) })
             }
             O::Selp => Some(of(0)?.join(of(1)?)),
+            O::Setp if found.len() == 2 => {
+                let (a, b) = (of(0)?, of(1)?);
+                let outcome = decided(inst.mods.cmp()?, a, b, (ty.is_signed(), ty.bits()))?;
+                Some(Bound::exactly(outcome.into()))
+            }
             O::Rem if ty.kind() == TyKind::Unsigned => {
                 constant(1).filter(|k| *k > 0).map(|k| Bound { low: 0, high: k - 1, zeros: 0 })
             }

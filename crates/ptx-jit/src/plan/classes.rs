@@ -5,6 +5,7 @@
 
 use super::bounds::{Bound, bounds};
 use super::pattern::{ALIGNED, Class, LIMIT, Pattern, none};
+use super::same::{Other, is_same, turned};
 use super::{Kind, Machine, Name, OpKind, Plan, Shape, Why};
 use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{Half, Op, Space, Sreg, Ty};
@@ -408,6 +409,9 @@ impl<M: Machine> Classifier<'_, M> {
             };
             return vec![Class::Uniform(value); count];
         }
+        if self.compares_same(inst, op, &sources) {
+            return vec![Class::Uniform(None); count];
+        }
         if count == 1
             && let Some(pattern) = self.affine(inst, op, &self.raised(inst, op, sources.clone()))
             && let class = pattern.class()
@@ -428,6 +432,34 @@ impl<M: Machine> Classifier<'_, M> {
             return vec![self.by_chunk(); count];
         }
         vec![Class::Varying; count]
+    }
+
+    /// Whether all lanes find the same when they compare.
+    fn compares_same(&self, inst: &Inst, op: &super::Op, sources: &[Class]) -> bool {
+        let (Op::Setp, Some(cmp), [a, b]) = (inst.op, inst.mods.cmp(), sources) else { return false };
+        if !is_int(inst.mods.ty()) {
+            return false;
+        }
+        let decides = |name: &Name| self.bounds[name.0 as usize].is_some_and(|bound| bound.low == bound.high);
+        if let [def] = op.defs.as_slice()
+            && decides(def)
+        {
+            return true;
+        }
+        let other = |class: &Class, name: Option<&Name>| match class {
+            Class::Uniform(Some(k)) => Some(Other::Number(*k)),
+            Class::Uniform(None) => Some(Other::Multiple(name.map_or(0, |name| self.align(*name)))),
+            Class::Bottom | Class::Pattern(_) | Class::Varying => None,
+        };
+        let registers = |at: usize| matches!(inst.srcs.get(at), Some(Src::Reg(_)));
+        let name = |at: usize| op.uses.get(1 + at).filter(|_| registers(0) && registers(1));
+        match (a, b) {
+            (Class::Pattern(pattern), b) => other(b, name(1)).is_some_and(|b| is_same(cmp, pattern, b)),
+            (a, Class::Pattern(pattern)) => {
+                other(a, name(0)).is_some_and(|a| is_same(turned(cmp), pattern, a))
+            }
+            _ => false,
+        }
     }
 
     /// A value for each chunk.

@@ -19,6 +19,7 @@ pub mod classes;
 mod facts;
 mod park;
 pub mod pattern;
+mod same;
 mod ssa;
 #[cfg(test)]
 mod tests;
