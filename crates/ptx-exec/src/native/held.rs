@@ -219,18 +219,18 @@ impl Taken {
             Held::Rows { lanes, rows } => {
                 let number = |of: &[i32], l: usize| i64::from(of[l]) as u64;
                 let plain = |l: usize| lane(l).wrapping_sub(number(lanes, l));
-                // Of lanes in two rows as near each other as any two that run, the stride; of lanes in one, none is wanted.
+                // Of lanes in two rows as near each other as any to the first that runs, the stride; of lanes in one, none is wanted.
                 let first = mask.trailing_zeros() as usize % LANES;
-                let far = |l: &usize| i64::from(rows[*l]) - i64::from(rows[first]);
-                let other = lanes_of(mask).filter(|l| far(l) != 0).min_by_key(|l| far(l).unsigned_abs());
-                let stride = other.map_or(Some(0), |other| {
+                let far = |l: usize| i64::from(rows[l]) - i64::from(rows[first]);
+                let more = |l: usize| plain(l).wrapping_sub(plain(first)) & ones;
+                let other = lanes_of(mask).filter(|l| far(*l) != 0).min_by_key(|l| far(*l).unsigned_abs());
+                let stride = other.map_or(0, |other| {
                     let unused = ones.leading_zeros();
-                    let more = (plain(other).wrapping_sub(plain(first)) << unused) as i64 >> unused;
-                    (more % far(&other) == 0).then(|| (more / far(&other)) as u64)
+                    ((more(other) << unused) as i64 >> unused).wrapping_div(far(other)) as u64
                 });
-                let Some(stride) = stride else { return false };
-                let adds = |l: usize| number(lanes, l).wrapping_add(stride.wrapping_mul(number(rows, l)));
-                let fits = one(0, mask, &adds);
+                // A multiple of the stride that wraps around does not say what it is: asked even where all is known to be of rows.
+                let fits = lanes_of(mask).all(|l| more(l) == stride.wrapping_mul(far(l) as u64) & ones);
+                one(0, mask, &|l| number(lanes, l).wrapping_add(stride.wrapping_mul(number(rows, l))));
                 set_word(room, *offset as usize + bytes, ones, stride);
                 fits
             }
@@ -353,10 +353,22 @@ mod tests {
         let rows = Held::Rows { lanes: Arc::new([0; LANES]), rows: every() };
         for (row, fits) in [([0, 6, 12, 18], true), ([0, 5, 10, 15], false), ([0, 6, 12, 20], false)] {
             let regs = registers(|lane| row[lane / 8]);
+            for known in [false, true] {
+                let fit = taken(RegClass::R32, rows.clone(), 0).take(&regs, FULL, known, &mut room);
+                assert_eq!(fit, fits, "{row:?}");
+            }
+        }
+        // Rows that count down by the least number, and twice a stride that wraps around.
+        let down = |times: [i32; 4]| Held::Rows {
+            lanes: Arc::new([0; LANES]),
+            rows: (0..LANES).map(|lane| times[lane / 8]).collect(),
+        };
+        for (times, stride, fits) in [([0, -1, -2, -3], 1 << 63, true), ([0, 2, 3, 4], 3 << 61, false)] {
+            let regs = registers(|lane| (times[lane / 8] as u64).wrapping_mul(stride));
             assert_eq!(
-                taken(RegClass::R32, rows.clone(), 0).take(&regs, FULL, false, &mut room),
+                taken(RegClass::R64, down(times), 0).take(&regs, FULL, true, &mut room),
                 fits,
-                "{row:?}"
+                "{times:?}"
             );
         }
         let regs = registers(|lane| u64::from(lane != 9));

@@ -6,9 +6,8 @@
 
 use super::memory::Access;
 use super::{Emit, Rep};
-use crate::llvm::{IntPred, Value};
+use crate::llvm::Value;
 use crate::plan::{Op, Pattern};
-use ptx::isa::Space;
 
 impl Emit<'_> {
     /// Loads what lanes in rows read; by element its chunks.
@@ -107,31 +106,8 @@ impl Emit<'_> {
             return (0..access.count).map(splat).collect();
         }
         runs.iter().for_each(|base| self.fetch(*base, c, access));
-        let ty = self.b.vec(element, run * access.count);
-        let load = |(at, base): (u32, &Value)| {
-            let pointer = self.b.int_to_ptr(*base);
-            if self.is_on(c, op) {
-                return self.b.load(ty, pointer, access.bytes());
-            }
-            let (bits, some) = self.lanes_of_run(at * run, run, c, op);
-            // A processor waits for the memory of lanes that are off too.
-            let pointer = match access.space {
-                Space::Global | Space::Generic => {
-                    self.b.select(some, pointer, self.scratch.expect("made at the start"))
-                }
-                _ => pointer,
-            };
-            self.masked_load(pointer, access.bits / 8, bits, self.b.zero(ty))
-        };
-        let all = self.joined((0..).zip(runs).map(load).collect());
-        if access.count == 1 {
-            return vec![all];
-        }
-        let pick = |at: u32| {
-            let indices: Vec<i32> = (0..self.width).map(|lane| (lane * access.count + at) as i32).collect();
-            self.b.permute(all, &indices)
-        };
-        (0..access.count).map(pick).collect()
+        let load = |(at, base): (u32, &Value)| self.run_part(*base, (at * run, run), c, access, op);
+        self.by_element(self.joined((0..).zip(runs).map(load).collect()), access)
     }
 
     /// Stores the rows of a chunk, whose lanes are one behind another.
@@ -145,17 +121,9 @@ impl Emit<'_> {
             if self.is_on(c, op) {
                 self.b.store(own, pointer, access.bytes());
             } else {
-                let (bits, _) = self.lanes_of_run(at * run, run, c, op);
+                let bits = self.mask_part((at * run, run), c, op);
                 self.masked_store(own, pointer, access.bits / 8, bits);
             }
         }
-    }
-
-    /// Which lanes of a run of a chunk run, and whether any does.
-    fn lanes_of_run(&self, from: u32, run: u32, c: u32, op: &Op) -> (Value, Value) {
-        let bits = self.mask_chunk(self.scalar(op.uses[0]), c);
-        let bits = self.b.slice(bits, from, run);
-        let word = self.b.bitcast(bits, self.int(run));
-        (bits, self.b.icmp(IntPred::Ne, word, self.b.zero(word.ty())))
     }
 }

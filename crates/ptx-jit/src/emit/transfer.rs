@@ -86,7 +86,11 @@ impl Emit<'_> {
                         vec![*value]
                     } else if lanes.iter().all(|l| *l == 0) {
                         let pointer = self.b.int_to_ptr(base);
-                        let pointer = if self.is_on(c, op) { pointer } else { self.sound(pointer, c, op) };
+                        let pointer = if self.is_on(c, op) {
+                            pointer
+                        } else {
+                            self.sound(pointer, self.mask_chunk(self.scalar(op.uses[0]), c))
+                        };
                         let value = |at: usize| {
                             let from = self.b.offset(pointer, at as u64 * u64::from(bytes));
                             let value = self.b.load(element, from, bytes);
@@ -152,29 +156,48 @@ impl Emit<'_> {
         self.b.gep(self.b.int_to_ptr(base), added)
     }
 
-    /// The address if a lane of the chunk runs, and else one that can be read: nobody has checked it then.
-    fn sound(&self, pointer: Value, c: u32, op: &Op) -> Value {
-        let lanes = self.mask_chunk(self.scalar(op.uses[0]), c);
-        let some = self.any(lanes);
-        self.b.select(some, pointer, self.scratch.expect("made at the start"))
+    /// The address if any of these lanes runs, and else one that can be read: nobody has checked it then.
+    fn sound(&self, pointer: Value, lanes: Value) -> Value {
+        self.b.select(self.any(lanes), pointer, self.scratch.expect("made at the start"))
     }
 
-    /// Elements one after another, lane by lane. Where lanes are off, only those that run have been checked. A processor waits for the memory of
-    /// lanes that are off too, so where all are, the load is of what is near.
+    /// Elements one after another, lane by lane.
     pub(super) fn run(&self, base: Value, c: u32, access: Access, op: &Op) -> Vec<Value> {
+        self.by_element(self.run_part(base, (0, self.width), c, access, op), access)
+    }
+
+    /// The elements one after another of so many lanes of a chunk, from one on. Where lanes are off, only those that run have been checked. A
+    /// processor waits for the memory of lanes that are off too, so where all are, the load is of what is near.
+    pub(super) fn run_part(
+        &self,
+        base: Value,
+        (from, lanes): (u32, u32),
+        c: u32,
+        access: Access,
+        op: &Op,
+    ) -> Value {
         let pointer = self.b.int_to_ptr(base);
-        let ty = self.b.vec(self.int(access.bits), self.width * access.count);
-        let all = if self.is_on(c, op) {
-            self.b.load(ty, pointer, access.bytes())
-        } else {
-            let pointer = match access.space {
-                Space::Global | Space::Generic => self.sound(pointer, c, op),
-                _ => pointer,
-            };
-            let bits = self.mask_chunk(self.scalar(op.uses[0]), c);
-            let bits = self.interleave(&vec![bits; access.count as usize]);
-            self.masked_load(pointer, access.bits / 8, bits, self.b.zero(ty))
+        let ty = self.b.vec(self.int(access.bits), lanes * access.count);
+        if self.is_on(c, op) {
+            return self.b.load(ty, pointer, access.bytes());
+        }
+        let bits = self.mask_part((from, lanes), c, op);
+        let pointer = match access.space {
+            Space::Global | Space::Generic => self.sound(pointer, bits),
+            _ => pointer,
         };
+        let bits = self.interleave(&vec![bits; access.count as usize]);
+        self.masked_load(pointer, access.bits / 8, bits, self.b.zero(ty))
+    }
+
+    /// Which of so many lanes of a chunk run, from one on.
+    pub(super) fn mask_part(&self, (from, lanes): (u32, u32), c: u32, op: &Op) -> Value {
+        let bits = self.mask_chunk(self.scalar(op.uses[0]), c);
+        if lanes == self.width { bits } else { self.b.slice(bits, from, lanes) }
+    }
+
+    /// A vector for each element of a chunk's lanes, which lie one after another.
+    pub(super) fn by_element(&self, all: Value, access: Access) -> Vec<Value> {
         if access.count == 1 {
             return vec![all];
         }
@@ -376,18 +399,21 @@ impl Emit<'_> {
 
     /// The lanes of a chunk whose elements are stored one by one, if they are known and few: the last of those that store to one place.
     fn few(&self, lanes: &[i32], c: u32, op: &Op) -> Option<Vec<u32>> {
-        let all = u64::MAX >> (64 - self.width);
-        let on = if self.is_on(c, op) { all } else { self.mask_chunk(self.scalar(op.uses[0]), c).bits()? };
-        let last = (0..self.width).rev().find(|lane| on >> lane & 1 != 0)?;
+        let on = match self.is_on(c, op) {
+            true => self.b.ones(self.bits_type()),
+            false => self.mask_chunk(self.scalar(op.uses[0]), c),
+        };
+        let bits = on.bits()?;
+        let last = (0..self.width).rev().find(|lane| bits >> lane & 1 != 0)?;
         if lanes.iter().all(|lane| *lane == lanes[0]) {
             return Some(vec![last]);
         }
-        (on.count_ones() <= FEW).then(|| (0..=last).filter(|lane| on >> lane & 1 != 0).collect())
+        self.known_few(on)
     }
 
     /// Elements of several vectors in turn.
     pub(super) fn interleave(&self, vectors: &[Value]) -> Value {
-        let width = self.width as i32;
+        let width = vectors[0].ty().lanes() as i32;
         match vectors {
             [one] => *one,
             [a, b] => {

@@ -651,8 +651,8 @@ impl Emit<'_> {
 
     /// Whether any bit of a vector of bits is set.
     pub(super) fn any(&self, bits: Value) -> Value {
-        let word = self.b.bitcast(bits, self.int(self.width));
-        self.b.icmp(IntPred::Ne, word, self.b.zero(self.int(self.width)))
+        let word = self.b.bitcast(bits, self.int(bits.ty().lanes()));
+        self.b.icmp(IntPred::Ne, word, self.b.zero(word.ty()))
     }
 }
 
