@@ -120,14 +120,15 @@ impl Function {
     fn attribute(&self, number: c_int) -> Result<c_int, Status> {
         let resources = self.resources();
         let number_of = |bytes: u64| c_int::try_from(bytes).unwrap_or(c_int::MAX);
-        let (major, minor) = resources.ptx_version;
         Ok(match number {
             MAX_THREADS => self.max_threads() as c_int,
             SHARED_BYTES => resources.shared as c_int,
             CONST_BYTES => number_of(resources.constant),
             LOCAL_BYTES => number_of(resources.local),
             REGISTERS => resources.registers as c_int,
-            PTX_VERSION => c_int::from(major) * 10 + c_int::from(minor),
+            // Drivers answer with the architecture that the text was written for, not with its `.version`: CUB compares it
+            // with the architectures that it was compiled for.
+            PTX_VERSION => c_int::from(resources.target),
             BINARY_VERSION => self.capability,
             CACHE_CA => 0,
             MAX_DYNAMIC => self.max_dynamic() as c_int,
