@@ -7,7 +7,7 @@ use crate::cache::Made;
 use crate::emit::memory::space_of;
 use crate::emit::{self, Emitted, Job};
 use crate::frame::{Entry, Frame, Reason, Window};
-use crate::llvm::{Code, Error, Session, Working};
+use crate::llvm::{Code, Error, Session, Working, is_ending};
 use crate::machine;
 use crate::plan::{Plan, Shape};
 use crate::postponed;
@@ -186,7 +186,10 @@ pub fn listing(
 ) -> Result<String, Error> {
     let Translated { module, .. } = translate(session, kernel, ntid, teams)?;
     match what {
-        Listing::Llvm => Ok(module.emit_ir()),
+        Listing::Llvm => {
+            module.verify().map_err(|error| Error::new(format!("ptxvm bug: {error}")))?;
+            Ok(module.emit_ir())
+        }
         Listing::Asm => session.emit_asm(&module),
     }
 }
@@ -258,8 +261,8 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
         emitted.windows = emitted.windows.max(windows);
         emitted.postpones |= postpones;
     }
-    if cfg!(debug_assertions) {
-        module.verify().map_err(Error::new)?;
+    if is_ending() {
+        return Err(Error::new("the process is ending"));
     }
     Ok(Translated { module, emitted, team })
 }

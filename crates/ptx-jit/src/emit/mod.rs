@@ -105,6 +105,8 @@ pub(crate) struct Emitted {
     pub(crate) leaves: Vec<ptx_exec::native::Leave>,
     /// A team: something has no code for several warps.
     pub(crate) unfit: bool,
+    /// The process is ending: the function is not complete, and nothing may be made of it.
+    pub(crate) given_up: bool,
     /// Straight pieces that go through the chunks in a loop.
     pub(crate) runs: u32,
     /// Whether it keeps sums back.
@@ -342,6 +344,9 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
     emit.find_strips();
     emit.b.position_at_end(head);
     emit.nodes();
+    if emit.out.given_up {
+        return emit.out;
+    }
     emit.store_joined();
     emit.b.position_at_end(rooms);
     emit.b.br(head);
@@ -448,6 +453,10 @@ impl Emit<'_> {
         self.declined();
         self.set_order(&order);
         for node in order {
+            if crate::llvm::is_ending() {
+                self.out.given_up = true;
+                return;
+            }
             self.node(node);
         }
         // A loop that is entered behind its header only.

@@ -245,12 +245,13 @@ const INITIALISE: [&str; 4] = [
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const INITIALISE: [&str; 0] = [];
 
+static API: OnceLock<Result<Api, Error>> = OnceLock::new();
+
 /// The functions of LLVM, loaded on the first call.
 ///
 /// # Errors
 /// No library was found, it is not LLVM 22, or it lacks a function or the target of this machine.
 pub(super) fn load() -> Result<&'static Api, Error> {
-    static API: OnceLock<Result<Api, Error>> = OnceLock::new();
     API.get_or_init(|| {
         let library = open()?;
         let api = Api::find(&library)?;
@@ -271,13 +272,18 @@ pub(super) fn load() -> Result<&'static Api, Error> {
             // SAFETY: as above; `OnceLock` lets one thread at a time do this.
             unsafe { function() };
         }
-        super::exit::watch();
         // LLVM is never unloaded: compiled code and its tables would outlive it.
         std::mem::forget(library);
         Ok(api)
     })
     .as_ref()
     .map_err(Clone::clone)
+}
+
+/// An address in LLVM's code, if it is loaded.
+pub(super) fn address_in_library() -> Option<usize> {
+    let api = API.get()?.as_ref().ok()?;
+    Some(api.LLVMGetVersion as *const () as usize)
 }
 
 /// The functions of LLVM, for code that holds something that LLVM made.

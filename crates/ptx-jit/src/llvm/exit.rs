@@ -1,34 +1,53 @@
 //! The end of the process while LLVM works.
 //!
-//! `exit` runs the destructors of LLVM's library while other threads still run; a thread inside LLVM would then use what is gone. So who works
-//! there holds a [`Working`], and the end of the process waits for it, for as long as one compilation takes. Work that has not begun by then
-//! never does.
+//! `exit` runs the destructors of LLVM's library while other threads still run; a thread inside LLVM would then read tables that are gone, and
+//! crash. So every thread that works in LLVM holds a [`Working`], and the end of the process brings those threads to rest before anything of
+//! LLVM is taken down:
 //!
-//! Two things wait, for neither always comes in time. `atexit` runs what was registered last first, and LLVM registers destructors of tables
-//! while it compiles: those run before ours. Destructors of the thread that calls `exit` run before all of that, but only threads that are
-//! known ([`guard_this_thread`]) have one.
+//! 1. No new work begins, and code that is being emitted is given up at the next block ([`is_ending`]).
+//! 2. A compilation that is nearly done has [`GRACE`] to finish, so that its code is kept for later processes.
+//! 3. A thread that is still inside LLVM is parked for good ([`park`](super::park)).
+//! 4. Where that cannot be done, the end waits, but no longer than [`PATIENCE`].
 //!
-//! Invariant: nobody waits in a process that the work was not begun in (a child of `fork` has only the thread that forked), nor for ever.
+//! Two things begin this, for neither always comes in time. `atexit` runs what was registered last first, and LLVM registers destructors of
+//! tables while it compiles, which run before ours if they were registered later; so ours is registered again with each compilation. Destructors of
+//! the thread that calls `exit` run before all of that, but only threads that are known ([`guard_this_thread`]) have one.
+//!
+//! Invariant: nothing waits in a process that the work was not begun in (a child of `fork` has only the thread that forked), for itself, for
+//! a thread that is parked, or for ever.
 
-use super::api::Error;
+use super::api::{Error, address_in_library};
+use super::park::{self, Interruptible, Parking};
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, Once, PoisonError};
-use std::time::Duration;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-/// How long the end of the process waits at most. Chosen: far longer than any kernel takes.
+/// How long the end of the process waits for work that goes on by itself. Chosen: most kernels take less, and no user minds.
+const GRACE: Duration = Duration::from_millis(200);
+/// How long the end of the process waits at most. Chosen: threads are parked within milliseconds where that is possible at all.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a thread that was interrupted outside of LLVM's code is left alone.
+const AGAIN: Duration = Duration::from_millis(1);
 
-static COUNT: Mutex<u32> = Mutex::new(0);
+/// A thread that works in LLVM.
+struct Worker {
+    /// The system's number of the thread; 0 where the system has none.
+    thread: i32,
+    /// How many [`Working`] it holds.
+    held: u32,
+    _interruptible: Interruptible,
+}
+
+static WORKERS: Mutex<Vec<Worker>> = Mutex::new(Vec::new());
 static DONE: Condvar = Condvar::new();
 static ENDING: AtomicBool = AtomicBool::new(false);
 /// The process whose threads are counted.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-// SAFETY: the C library's, with the signatures of the C standard and of Linux.
+// SAFETY: the C library's, with the signature of the C standard.
 unsafe extern "C" {
     fn atexit(function: extern "C" fn()) -> i32;
-    #[cfg(target_os = "linux")]
-    fn gettid() -> i32;
 }
 
 /// What ends with a thread.
@@ -37,8 +56,8 @@ struct Guard;
 impl Drop for Guard {
     fn drop(&mut self) {
         // Another thread that ends is no sign that the process does.
-        if is_first_thread() {
-            wait();
+        if u32::try_from(this_thread()) == Ok(std::process::id()) {
+            stop_workers();
         }
     }
 }
@@ -47,26 +66,34 @@ thread_local! {
     static GUARD: Guard = const { Guard };
 }
 
-/// Whether this is the thread that the process began with, whose end is that of the process.
-fn is_first_thread() -> bool {
+/// The system's number of this thread; that of the first thread is the number of the process.
+fn this_thread() -> i32 {
     #[cfg(target_os = "linux")]
     // SAFETY: it takes nothing and always succeeds.
-    return u32::try_from(unsafe { gettid() }) == Ok(std::process::id());
+    return unsafe { libc::gettid() };
     #[cfg(not(target_os = "linux"))]
-    false
+    0
 }
 
-/// If this is the thread that the process began with: when it calls `exit`, or returns from `main`, then before anything of the process is
-/// taken down, it waits for compilations that are under way. To be called by threads that have kernels compiled by others. Does nothing the
-/// second time.
+/// If this is the thread that the process began with: when it calls `exit`, or returns from `main`, then compilations that are under way are
+/// stopped before anything of the process is taken down. To be called by threads that have kernels compiled by others. Does nothing the second
+/// time.
 pub fn guard_this_thread() {
     // The destructor is registered when the value is first touched; a thread that ends has no use for it any more.
     let _ = GUARD.try_with(|_| ());
 }
 
-/// Someone works in LLVM.
+/// Whether the process is ending, so that work in LLVM is to be given up.
+pub(crate) fn is_ending() -> bool {
+    ENDING.load(Ordering::Relaxed)
+}
+
+/// This thread works in LLVM. Several of one thread count as one.
 #[derive(Debug)]
-pub(crate) struct Working(());
+pub(crate) struct Working {
+    /// It ends on the thread that it began on.
+    _thread: PhantomData<*const ()>,
+}
 
 impl Working {
     /// Begins.
@@ -77,42 +104,70 @@ impl Working {
         if ENDING.load(Ordering::SeqCst) {
             return Err(Error::new("the process is ending"));
         }
-        // For an end that comes while LLVM is being loaded.
-        static FIRST: Once = Once::new();
-        FIRST.call_once(watch);
-        let mut count = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread = this_thread();
+        let mut workers = workers();
         let process = std::process::id();
         if PROCESS.swap(process, Ordering::SeqCst) != process {
             // What a parent's threads were doing will never be done here.
-            *count = 0;
+            workers.clear();
         }
-        *count += 1;
-        Ok(Working(()))
+        match workers.iter_mut().find(|worker| worker.thread == thread && thread != 0) {
+            Some(worker) => worker.held += 1,
+            None => {
+                // Again each time: what LLVM has registered since would come first otherwise.
+                // SAFETY: the function is there as long as this library, and does not unwind.
+                // An error only means that the process ends as it would without this.
+                let _ = unsafe { atexit(stop_workers) };
+                workers.push(Worker { thread, held: 1, _interruptible: Interruptible::begin() });
+            }
+        }
+        Ok(Working { _thread: PhantomData })
     }
 }
 
 impl Drop for Working {
     fn drop(&mut self) {
-        let mut count = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
-        *count = count.saturating_sub(1);
-        DONE.notify_all();
+        let thread = this_thread();
+        let mut workers = workers();
+        let Some(at) = workers.iter().position(|worker| worker.thread == thread) else { return };
+        workers[at].held -= 1;
+        if workers[at].held == 0 {
+            workers.swap_remove(at);
+            DONE.notify_all();
+        }
     }
 }
 
-/// Makes the end of the process wait. What is asked for later happens earlier at the end: so this is called after LLVM is loaded, to come
-/// before its destructors.
-pub(super) fn watch() {
-    // SAFETY: the function is there as long as this library, and does not unwind.
-    // An error only means that the process ends as it would without this.
-    let _ = unsafe { atexit(wait) };
+fn workers() -> MutexGuard<'static, Vec<Worker>> {
+    WORKERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-extern "C" fn wait() {
+/// Brings all other threads that work in LLVM to rest.
+extern "C" fn stop_workers() {
     ENDING.store(true, Ordering::SeqCst);
     if PROCESS.load(Ordering::SeqCst) != std::process::id() {
         return;
     }
-    let Ok(count) = COUNT.lock() else { return };
-    // After that long the process ends in any case.
-    let _ = DONE.wait_timeout_while(count, PATIENCE, |count| *count > 0);
+    let own = this_thread();
+    let is_own = |worker: &Worker| worker.thread != 0 && worker.thread == own;
+    let runs = |worker: &Worker| !is_own(worker) && !park::is_parked(worker.thread);
+    let begin = Instant::now();
+    let guard = DONE.wait_timeout_while(workers(), GRACE, |workers| workers.iter().any(&runs));
+    let (workers, waited) = guard.unwrap_or_else(PoisonError::into_inner);
+    if !waited.timed_out() {
+        return;
+    }
+    let parking = address_in_library().and_then(Parking::begin);
+    let mut workers = workers;
+    while begin.elapsed() < PATIENCE {
+        let running: Vec<i32> = workers.iter().filter(|worker| runs(worker)).map(|w| w.thread).collect();
+        if running.is_empty() {
+            return;
+        }
+        if let Some(parking) = &parking {
+            running.iter().for_each(|thread| parking.interrupt(*thread));
+        }
+        // Work that ends needs the lock to say so.
+        workers = DONE.wait_timeout(workers, AGAIN).unwrap_or_else(PoisonError::into_inner).0;
+    }
 }

@@ -245,3 +245,67 @@ fn damaged_objects_are_refused_or_placed_but_never_break_anything() {
     assert!(super::place::place(b"rubbish", &resolve).is_err());
     assert!(super::place::place(&object, &|_| None).is_err(), "a symbol that nothing defines");
 }
+
+/// A module that LLVM works on for minutes: instructions of one block are chosen in more than linear time.
+fn long_work(session: &Session) -> Module {
+    let module = session.module("long");
+    let b = Builder::new(&module);
+    let ptr = b.ptr();
+    let function = module.function("long", b.fn_type(None, &[ptr, ptr]), Flush::Never);
+    b.position_at_end(b.append_block(function, "entry"));
+    let vector = b.vec(b.int(32), session.cpu().lanes());
+    let mut values: Vec<_> =
+        (0..8).map(|at| b.load(vector, b.offset(b.param(function, 0), at * 64), 4)).collect();
+    for at in 0..400_000 {
+        let (one, other) = (values[at % 8], values[(at * 5 + 3) % 8]);
+        values[at % 8] = if at % 3 == 0 { b.mul(one, other) } else { b.add(one, other) };
+    }
+    for (at, value) in (0..).zip(&values) {
+        b.store(*value, b.offset(b.param(function, 1), at * 64), 4);
+    }
+    b.ret(None);
+    drop(b);
+    module
+}
+
+/// The process ends at once while LLVM works, with its own status: also if a thread other than the first ends it, and if the thread that works
+/// has all signals blocked. What was registered with `atexit` still runs.
+#[test]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn the_process_ends_while_llvm_works() {
+    const CHILD: &str = "PTXVM_TEST_END_WHILE_LLVM_WORKS";
+    extern "C" fn at_the_end() {
+        eprintln!("handlers ran");
+    }
+    if std::env::var_os(CHILD).is_some() {
+        // SAFETY: the function lives as long as the process.
+        let _registered = unsafe { libc::atexit(at_the_end) };
+        let mut all = std::mem::MaybeUninit::zeroed();
+        // SAFETY: the place is one for a set of signals.
+        let _always = unsafe { libc::sigfillset(all.as_mut_ptr()) };
+        // SAFETY: the set has been filled; threads that start from here on block all signals.
+        let _always = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut()) };
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let session = Session::new(Cpu::detect()).unwrap();
+            let module = long_work(&session);
+            tell.send(()).unwrap();
+            session.object(&module)
+        });
+        told.recv().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        // SAFETY: any thread may end the process.
+        unsafe { libc::exit(7) };
+    }
+    let name = "llvm::tests::the_process_ends_while_llvm_works";
+    let start = std::time::Instant::now();
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([name, "--exact", "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    assert_eq!(child.status.code(), Some(7), "{child:?}");
+    assert!(String::from_utf8_lossy(&child.stderr).contains("handlers ran"), "{child:?}");
+    // It neither waits for LLVM, nor for the longest time that it would wait.
+    assert!(start.elapsed().as_secs() < 15, "took {:?}", start.elapsed());
+}
