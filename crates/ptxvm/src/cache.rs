@@ -7,7 +7,8 @@ use std::path::PathBuf;
 const BYTES: u64 = 256 << 20;
 
 /// Where compiled code is kept for later processes. Code that is on disk is used only by the build of ptxvm that made it, on the same
-/// kind of processor, and where no other user can have written it. A folder that cannot be used is as good as none.
+/// kind of processor, and where no other user can have written it: the folder and its files belong to this user or to root, and neither a
+/// group nor others may write to them. A folder that cannot be used is as good as none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CodeCache {
     /// Nowhere.

@@ -1,18 +1,31 @@
 //! The folder: what it gives back, and what it does with files that are not as it wrote them.
 
 use super::*;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::sync::atomic::AtomicU32;
 
 /// A folder of this test alone, which goes with it.
-struct Folder(PathBuf);
+struct Scratch(PathBuf);
 
-impl Folder {
-    fn new() -> Folder {
+impl Scratch {
+    fn new() -> Scratch {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("ptxvm-disk-{}-{number}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
-        Folder(path)
+        Scratch(path)
+    }
+
+    /// Where the file of a key is.
+    fn path(&self, key: Key) -> PathBuf {
+        self.0.join(name(key))
+    }
+
+    fn disk(&self) -> Disk {
+        Disk::new(self.0.clone(), 1 << 20)
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -23,7 +36,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -35,12 +48,12 @@ fn key(number: u8) -> Key {
 
 #[test]
 fn what_was_written_is_read_by_others() {
-    let folder = Folder::new();
-    let disk = Disk::new(folder.0.clone(), 1 << 20);
+    let folder = Scratch::new();
+    let disk = folder.disk();
     assert_eq!(disk.read(key(1)), None);
     disk.write(key(1), b"one");
     disk.write(key(2), b"");
-    let other = Disk::new(folder.0.clone(), 1 << 20);
+    let other = folder.disk();
     assert_eq!(other.read(key(1)).as_deref(), Some(&b"one"[..]));
     assert_eq!(other.read(key(2)).as_deref(), Some(&b""[..]));
     assert_eq!(other.read(key(3)), None);
@@ -51,10 +64,10 @@ fn what_was_written_is_read_by_others() {
 
 #[test]
 fn damaged_files_are_not_used_and_go() {
-    let folder = Folder::new();
-    let disk = Disk::new(folder.0.clone(), 1 << 20);
+    let folder = Scratch::new();
+    let disk = folder.disk();
     disk.write(key(1), b"the content of a file");
-    let path = disk.path(key(1));
+    let path = folder.path(key(1));
     let whole = fs::read(&path).unwrap();
     for len in 0..whole.len() {
         fs::write(&path, &whole[..len]).unwrap();
@@ -71,7 +84,7 @@ fn damaged_files_are_not_used_and_go() {
     assert_eq!(disk.read(key(1)), None, "more at the end");
     // Another key's file under this one's name.
     disk.write(key(2), b"two");
-    fs::rename(disk.path(key(2)), &path).unwrap();
+    fs::rename(folder.path(key(2)), &path).unwrap();
     assert_eq!(disk.read(key(1)), None);
     // A folder under the name of a file.
     fs::create_dir(&path).unwrap();
@@ -85,13 +98,13 @@ fn damaged_files_are_not_used_and_go() {
 
 #[test]
 fn the_oldest_go_when_it_is_full() {
-    let folder = Folder::new();
+    let folder = Scratch::new();
     let content = [7; 1000];
     let disk = Disk::new(folder.0.clone(), 20 * 1100);
     for number in 0..100 {
         disk.write(key(number), &content);
         // Times of files are coarse: make them differ.
-        if let Ok(file) = File::options().write(true).open(disk.path(key(number))) {
+        if let Ok(file) = File::options().write(true).open(folder.path(key(number))) {
             let time = SystemTime::now() - Duration::from_secs(1000 - u64::from(number));
             file.set_modified(time).unwrap();
         }
@@ -110,11 +123,11 @@ fn the_oldest_go_when_it_is_full() {
 
 #[test]
 fn a_file_that_is_used_is_not_the_oldest() {
-    let folder = Folder::new();
+    let folder = Scratch::new();
     let disk = Disk::new(folder.0.clone(), 10_000);
     for number in 0..5 {
         disk.write(key(number), &[1; 1000]);
-        let file = File::options().write(true).open(disk.path(key(number))).unwrap();
+        let file = File::options().write(true).open(folder.path(key(number))).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(9000 - u64::from(number))).unwrap();
     }
     assert!(disk.read(key(0)).is_some());
@@ -127,21 +140,21 @@ fn a_file_that_is_used_is_not_the_oldest() {
 
 #[test]
 fn what_was_never_finished_goes_after_a_while() {
-    let folder = Folder::new();
+    let folder = Scratch::new();
     fs::create_dir_all(&folder.0).unwrap();
     let (old, new) = (folder.0.join("a.1.2.part"), folder.0.join("b.1.2.part"));
     fs::write(&old, b"half").unwrap();
     fs::write(&new, b"half").unwrap();
     let file = File::options().write(true).open(&old).unwrap();
     file.set_modified(SystemTime::now() - 2 * STALE).unwrap();
-    Disk::new(folder.0.clone(), 1 << 20).write(key(1), b"one");
+    folder.disk().write(key(1), b"one");
     assert!(!old.exists());
     assert!(new.exists(), "another process may be writing it");
 }
 
 #[test]
 fn a_folder_that_cannot_be_used_is_as_good_as_none() {
-    let folder = Folder::new();
+    let folder = Scratch::new();
     fs::create_dir_all(&folder.0).unwrap();
     let file = folder.0.join("file");
     fs::write(&file, b"no folder").unwrap();
@@ -153,23 +166,193 @@ fn a_folder_that_cannot_be_used_is_as_good_as_none() {
     assert_eq!(fs::read(&file).unwrap(), b"no folder");
 }
 
-#[cfg(unix)]
 #[test]
 fn files_that_others_can_write_are_not_used() {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = Folder::new();
-    let disk = Disk::new(folder.0.clone(), 1 << 20);
+    let folder = Scratch::new();
+    let disk = folder.disk();
     disk.write(key(1), b"one");
-    let path = disk.path(key(1));
+    let path = folder.path(key(1));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::metadata(&folder.0).unwrap().permissions().mode() & 0o777, 0o700);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-    assert_eq!(disk.read(key(1)), None);
+    for mode in [0o666, 0o620, 0o602] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(disk.read(key(1)), None, "{mode:o}");
+    }
+    disk.write(key(1), b"mine");
+    assert_eq!(disk.read(key(1)).as_deref(), Some(&b"mine"[..]));
+    give_away(&path, |is_given| assert_eq!(disk.read(key(1)).is_none(), is_given));
+}
+
+/// Gives a file to another user, where this one may (root), and says whether it was given.
+fn give_away(path: &Path, check: impl Fn(bool)) {
+    check(std::os::unix::fs::chown(path, Some(12345), None).is_ok());
+}
+
+#[test]
+fn a_folder_that_others_can_write_is_not_used() {
+    for mode in [0o777, 0o1777, 0o770, 0o720, 0o702] {
+        let folder = Scratch::new();
+        let disk = folder.disk();
+        disk.write(key(1), b"one");
+        fs::set_permissions(&folder.0, fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(disk.read(key(1)), None, "{mode:o}");
+        disk.write(key(2), b"two");
+        assert_eq!(folder.files(), [folder.path(key(1))], "{mode:o}");
+        fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(disk.read(key(1)).as_deref(), Some(&b"one"[..]), "others may read it");
+    }
+    let folder = Scratch::new();
+    let disk = folder.disk();
+    disk.write(key(1), b"one");
+    give_away(&folder.0, |is_given| {
+        assert_eq!(disk.read(key(1)).is_none(), is_given);
+        disk.write(key(2), b"two");
+        assert_eq!(folder.path(key(2)).exists(), !is_given);
+    });
+}
+
+#[test]
+fn a_link_to_the_folder_is_followed_if_it_is_this_users() {
+    let folder = Scratch::new();
+    let (real, link) = (folder.0.join("real"), folder.0.join("link"));
+    fs::create_dir_all(&real).unwrap();
+    symlink(&real, &link).unwrap();
+    let disk = Disk::new(link.clone(), 1 << 20);
+    disk.write(key(1), b"one");
+    assert_eq!(disk.read(key(1)).as_deref(), Some(&b"one"[..]));
+    let is_given = std::os::unix::fs::lchown(&link, Some(12345), None).is_ok();
+    for path in [link.clone(), link.join("")] {
+        assert_eq!(Disk::new(path, 1 << 20).read(key(1)).is_none(), is_given);
+    }
+}
+
+/// What another program of this user may leave under the name of a file: nothing of it is waited for, followed or written to.
+#[test]
+fn what_is_no_regular_file_is_neither_read_nor_followed() {
+    let folder = Scratch::new();
+    let disk = folder.disk();
+    disk.write(key(1), b"one");
+    let precious = folder.0.join("precious");
+    fs::copy(folder.path(key(1)), &precious).unwrap();
+    let before = fs::read(&precious).unwrap();
+    let path = folder.path(key(1));
+    let plant: [&dyn Fn(); 4] = [
+        &|| mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap(),
+        &|| symlink(&precious, &path).unwrap(),
+        &|| symlink("/dev/zero", &path).unwrap(),
+        &|| mknodat(CWD, &path, FileType::Socket, Mode::RWXU, 0).unwrap(),
+    ];
+    for (number, plant) in plant.into_iter().enumerate() {
+        fs::remove_file(&path).unwrap();
+        plant();
+        assert_eq!(disk.read(key(1)), None, "{number}");
+        assert!(fs::symlink_metadata(&path).is_ok(), "{number}: it is left alone");
+        disk.write(key(1), b"new");
+        assert_eq!(disk.read(key(1)).as_deref(), Some(&b"new"[..]), "{number}");
+        assert_eq!(fs::read(&precious).unwrap(), before, "{number}");
+    }
+}
+
+#[test]
+fn names_that_could_be_foreseen_are_not_written_to() {
+    let folder = Scratch::new();
+    let disk = folder.disk();
+    disk.write(key(0), b"zero");
+    let precious = folder.0.join("precious");
+    fs::write(&precious, b"precious").unwrap();
+    // The names that an earlier version used.
+    for number in 0..9 {
+        let part = format!("{}.{}.{number}.part", key(1), std::process::id());
+        symlink(&precious, folder.0.join(part)).unwrap();
+    }
+    disk.write(key(1), b"one");
+    assert_eq!(fs::read(&precious).unwrap(), b"precious");
+    assert_eq!(disk.read(key(1)).as_deref(), Some(&b"one"[..]));
+}
+
+#[test]
+fn hard_links_are_files_like_others() {
+    let folder = Scratch::new();
+    let disk = folder.disk();
+    disk.write(key(1), b"one");
+    fs::hard_link(folder.path(key(1)), folder.0.join("backup")).unwrap();
+    assert_eq!(disk.read(key(1)).as_deref(), Some(&b"one"[..]));
+    // The other name keeps the old content: a file is never written to again.
+    let before = fs::read(folder.0.join("backup")).unwrap();
+    disk.write(key(1), b"new");
+    assert_eq!(fs::read(folder.0.join("backup")).unwrap(), before);
+}
+
+#[test]
+fn nothing_is_sized_by_what_a_file_claims_to_be() {
+    let folder = Scratch::new();
+    let disk = folder.disk();
+    disk.write(key(1), b"one");
+    for bytes in [LARGEST + 1, 1 << 40] {
+        // A file of holes.
+        File::options().write(true).open(folder.path(key(1))).unwrap().set_len(bytes).unwrap();
+        assert_eq!(disk.read(key(1)), None, "{bytes}");
+    }
+    disk.write(key(1), b"one");
+    assert_eq!(disk.read(key(1)).as_deref(), Some(&b"one"[..]));
+}
+
+#[test]
+fn a_folder_of_many_names_is_looked_at_in_part() {
+    let folder = Scratch::new();
+    folder.disk().write(key(0), b"zero");
+    for number in 0..200 {
+        fs::write(folder.0.join(format!("{number}.code")), b"x").unwrap();
+    }
+    let small = || Disk { names: 50, ..folder.disk() };
+    let count = folder.files().len();
+    small().write(key(1), b"one");
+    let left = folder.files().len();
+    assert!(left < count, "{left} of {count}");
+    // Looking again and again comes to an end of them.
+    for _ in 0..20 {
+        small().write(key(1), b"one");
+    }
+    assert_eq!(small().read(key(1)).as_deref(), Some(&b"one"[..]));
+    // Files of others stay; with too many of them nothing is written.
+    for number in 0..200 {
+        fs::write(folder.0.join(format!("{number}.txt")), b"x").unwrap();
+    }
+    let disk = small();
+    disk.write(key(2), b"two");
+    disk.write(key(3), b"three");
+    assert_eq!((disk.read(key(2)), disk.read(key(3))), (None, None));
+    assert_eq!(folder.files().iter().filter(|file| file.to_string_lossy().ends_with(".txt")).count(), 200);
+}
+
+#[test]
+fn times_to_come_keep_nothing_for_ever() {
+    let folder = Scratch::new();
+    let disk = Disk::new(folder.0.clone(), 10_000);
+    let ahead = |path: &Path, seconds: u64| {
+        let file = File::options().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() + Duration::from_secs(seconds)).unwrap();
+    };
+    disk.write(key(0), &[1; 1000]);
+    let part = folder.0.join("a.part");
+    fs::write(&part, b"half").unwrap();
+    ahead(&part, 1 << 30);
+    ahead(&folder.path(key(0)), 1 << 30);
+    for number in 1..12 {
+        disk.write(key(number), &[1; 1000]);
+    }
+    assert_eq!(disk.read(key(0)), None);
+    assert!(!part.exists());
+    assert!(disk.read(key(11)).is_some());
+    // Use gives it a time that is one.
+    ahead(&folder.path(key(11)), 1 << 30);
+    assert!(disk.read(key(11)).is_some());
+    assert!(fs::metadata(folder.path(key(11))).unwrap().modified().unwrap() <= SystemTime::now());
 }
 
 #[test]
 fn several_write_the_same_at_once() {
-    let folder = Folder::new();
+    let folder = Scratch::new();
     std::thread::scope(|scope| {
         for writer in 0..4u8 {
             let path = folder.0.clone();

@@ -8,6 +8,7 @@
 
 mod disk;
 mod entry;
+mod folder;
 mod key;
 pub(crate) use entry::Made;
 

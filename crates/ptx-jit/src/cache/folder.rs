@@ -1,0 +1,143 @@
+//! A folder that holds what will run with this user's rights, as an open descriptor.
+//!
+//! Another user who could put a file into the folder, or change one, could run code as this user. So the folder and each file must
+//! belong to this user or to root, and no group and nobody else may write to them. Both checks are made on descriptors, not on
+//! paths, and every name is looked up from the folder's descriptor: a folder that is exchanged, or a link that is planted, between
+//! check and use changes nothing. The mode of a file with an access control list includes what the list allows, so the check of the mode
+//! covers lists too. Further hard links of a file do no harm: whoever holds one cannot write through it.
+//!
+//! Invariants: a name that is read, made or removed is one of the folder's own, never one behind a link; only regular files are
+//! opened, and opening never waits (a FIFO would make it wait).
+//!
+//! What it does not do: it does not protect from this user's own other programs, which could replace ptxvm itself, nor from root.
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::process::{Resource, geteuid, getrlimit};
+use std::fs::{DirBuilder, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// How the name of a file ends that is being written.
+pub(super) const UNFINISHED: &str = ".part";
+/// Linux shows owners that a user namespace has no number for as this one, so it says nothing about who the owner is.
+const UNKNOWN_OWNER: u32 = 65534;
+
+/// The folder.
+#[derive(Debug)]
+pub(super) struct Folder(OwnedFd);
+
+/// A regular file of a folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct About {
+    /// When it was last written or used; nothing where its time is not one of the clock's.
+    pub(super) time: Option<SystemTime>,
+    /// Its name.
+    pub(super) name: String,
+    /// Its size.
+    pub(super) bytes: u64,
+}
+
+impl Folder {
+    /// The folder of that path, if only this user and root can write to it.
+    pub(super) fn open(path: &Path) -> Option<Folder> {
+        // Without a slash at its end, which would follow a link.
+        let path: PathBuf = path.components().collect();
+        let link = rustix::fs::lstat(&path).ok()?;
+        let mut flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        if !(is_of(&link, FileType::Symlink) && is_trusted(link.st_uid)) {
+            flags |= OFlags::NOFOLLOW;
+        }
+        let folder = rustix::fs::open(&path, flags, Mode::empty()).ok()?;
+        let about = rustix::fs::fstat(&folder).ok()?;
+        (is_of(&about, FileType::Directory) && is_private(&about)).then_some(Folder(folder))
+    }
+
+    /// The same, made if it is not there.
+    pub(super) fn make(path: &Path) -> Option<Folder> {
+        // Where it cannot be made it cannot be opened either.
+        let _ = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        Folder::open(path)
+    }
+
+    /// A regular file that only this user and root can write to, and what is known of it.
+    pub(super) fn file(&self, name: &str) -> Option<(File, About)> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.0, name, flags, Mode::empty()).ok()?;
+        let about = rustix::fs::fstat(&file).ok()?;
+        is_private(&about).then_some((File::from(file), About::new(name, &about)?))
+    }
+
+    /// Puts a file there under that name, all of it or nothing. Says whether it could.
+    pub(super) fn put(&self, name: &str, parts: &[&[u8]]) -> bool {
+        let bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        // Past that size the system would end the process by a signal.
+        if getrlimit(Resource::Fsize).current.is_some_and(|most| bytes > most) {
+            return false;
+        }
+        let part = format!("{:016x}{:016x}{UNFINISHED}", unpredictable(), unpredictable());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::openat(&self.0, &part, flags, Mode::RUSR | Mode::WUSR) else {
+            return false;
+        };
+        let mut file = File::from(file);
+        let written = parts.iter().try_for_each(|part| file.write_all(part));
+        let done = written.is_ok() && rustix::fs::renameat(&self.0, &part, &self.0, name).is_ok();
+        if !done {
+            self.remove(&part);
+        }
+        done
+    }
+
+    /// Removes a file, if it is there and can be.
+    pub(super) fn remove(&self, name: &str) {
+        let _ = rustix::fs::unlinkat(&self.0, name, AtFlags::empty());
+    }
+
+    /// Its regular files whose names `wanted` accepts, of the first `most` names, and whether these were all.
+    pub(super) fn list(&self, most: usize, wanted: impl Fn(&str) -> bool) -> (Vec<About>, bool) {
+        let mut files = Vec::new();
+        let Ok(names) = Dir::read_from(&self.0) else { return (files, false) };
+        for (count, entry) in names.enumerate() {
+            if count >= most {
+                return (files, false);
+            }
+            let Ok(entry) = entry else { return (files, false) };
+            let Some(name) = entry.file_name().to_str().ok().filter(|name| wanted(name)) else { continue };
+            let about = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW);
+            // Gone already, if another process removed it.
+            files.extend(about.ok().and_then(|about| About::new(name, &about)));
+        }
+        (files, true)
+    }
+}
+
+impl About {
+    fn new(name: &str, about: &Stat) -> Option<About> {
+        let time = u64::try_from(about.st_mtime).ok();
+        let time = time.and_then(|seconds| SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
+        let bytes = u64::try_from(about.st_size).ok()?;
+        is_of(about, FileType::RegularFile).then_some(About { time, name: name.to_owned(), bytes })
+    }
+}
+
+fn is_of(about: &Stat, kind: FileType) -> bool {
+    FileType::from_raw_mode(about.st_mode) == kind
+}
+
+/// Whether only this user and root can write to it, and only they could give it away.
+fn is_private(about: &Stat) -> bool {
+    is_trusted(about.st_uid) && !Mode::from_raw_mode(about.st_mode).intersects(Mode::WGRP | Mode::WOTH)
+}
+
+fn is_trusted(owner: u32) -> bool {
+    (owner == geteuid().as_raw() || owner == 0) && owner != UNKNOWN_OWNER
+}
+
+/// A number that other users cannot tell before: the standard library draws the keys of its hasher from the system.
+fn unpredictable() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
