@@ -59,6 +59,7 @@ impl Code {
         };
         match place::place(object, &resolve) {
             Ok(placed) => Ok(Code(Home::Own(placed))),
+            Err(refused) if refused.is_the_systems() => Err(Error::new(refused.0)),
             Err(place::Refused(_)) => Code::orc(object, symbols),
         }
     }

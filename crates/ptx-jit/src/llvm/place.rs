@@ -15,6 +15,16 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, m
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refused(pub(super) &'static str);
 
+impl Refused {
+    const NO_MEMORY: Refused = Refused("the system has no memory for code");
+    const NOT_EXECUTABLE: Refused = Refused("the system grants no executable memory");
+
+    /// Whether the system refused, not the object's form: another way to place it would be refused too.
+    pub(super) fn is_the_systems(self) -> bool {
+        self == Refused::NO_MEMORY || self == Refused::NOT_EXECUTABLE
+    }
+}
+
 /// Placed code, which goes when this is dropped.
 #[derive(Debug)]
 pub(super) struct Placed {
@@ -301,7 +311,7 @@ impl Memory {
         let start = unsafe {
             mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
         };
-        let start = start.map_err(|_| Refused("no memory"))?;
+        let start = start.map_err(|_| Refused::NO_MEMORY)?;
         Ok(Memory(Placed { start, bytes, functions: Vec::new() }))
     }
 
@@ -323,8 +333,7 @@ impl Memory {
     fn execute(mut self, functions: Vec<(String, usize)>) -> Result<Placed, Refused> {
         let flags = MprotectFlags::READ | MprotectFlags::EXEC;
         // SAFETY: the range is this value's, and nobody writes to it any more.
-        unsafe { mprotect(self.0.start, self.0.bytes, flags) }
-            .map_err(|_| Refused("no executable memory"))?;
+        unsafe { mprotect(self.0.start, self.0.bytes, flags) }.map_err(|_| Refused::NOT_EXECUTABLE)?;
         self.0.functions = functions;
         Ok(self.0)
     }
