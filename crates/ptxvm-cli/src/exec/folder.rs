@@ -1,10 +1,15 @@
 //! The folder of one run: our libraries under the names that programs ask for, stand-ins for tools, and empty caches.
 //!
-//! Invariant: it is removed when its value is dropped.
+//! Invariants: it is removed when its value is dropped; it is this user's alone. A run that is killed leaves its folder behind, and a later
+//! run removes it: the folder is locked as long as its run lives.
 
 use crate::UsageError;
-use std::os::unix::fs::symlink;
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The names under which programs look for the driver, and for what else stands in the same file: `ptx_run`, and a linker with nvJitLink's interface.
 /// Who has loaded the driver and asks the loader whether it has nvJitLink already is told yes, as it is the same file.
@@ -22,15 +27,28 @@ const RUNTIMES: &[(&str, &[&str])] =
 /// Programs that libraries of clients call.
 const TOOLS: &[&str] = &["ptxas", "ptxas-blackwell", "fatbinary"];
 
+/// What its name begins with.
+const PREFIX: &str = "ptxvm-exec-";
+/// Folders of runs that were killed are removed when they are older than this: programs that such runs started may still use them.
+const OLD: Duration = Duration::from_secs(24 * 3600);
+/// The most names among which such folders are looked for.
+const NAMES: usize = 4096;
+
 /// The folder.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Held as long as the run lives.
+    _lock: File,
+}
 
 impl Folder {
     /// Makes it. `chosen` is where our libraries are; without it they are looked for beside the program.
     pub(crate) fn make(chosen: Option<&Path>) -> Result<Self, UsageError> {
         let libraries = libraries(chosen)?;
         let program = std::env::current_exe()?;
-        let folder = Self(fresh()?);
+        let base = std::env::temp_dir();
+        let folder = Self::fresh(&base)?;
+        remove_old(&base);
         for part in [folder.lib(), folder.bin(), folder.cache("")] {
             std::fs::create_dir(&part)
                 .map_err(|error| format!("cannot make `{}`: {error}", part.display()))?;
@@ -50,25 +68,39 @@ impl Folder {
         Ok(folder)
     }
 
+    /// A new folder for temporary files that only this user can read, under a name that others cannot tell before.
+    fn fresh(base: &Path) -> Result<Self, UsageError> {
+        let path = base.join(format!("{PREFIX}{:016x}", RandomState::new().build_hasher().finish()));
+        let fail = |error: std::io::Error| {
+            format!("cannot make `{}`: {error}; TMPDIR names another place", path.display())
+        };
+        // Fails where the name exists, as a link too.
+        DirBuilder::new().mode(0o700).create(&path).map_err(fail)?;
+        let lock = File::open(&path).map_err(fail)?;
+        // A file system without locks lets nobody else have it either.
+        let _cannot_be_taken = lock.try_lock();
+        Ok(Self { path, _lock: lock })
+    }
+
     /// Where the libraries are.
     pub(crate) fn lib(&self) -> PathBuf {
-        self.0.join("lib")
+        self.path.join("lib")
     }
 
     /// Where the tools are.
     pub(crate) fn bin(&self) -> PathBuf {
-        self.0.join("bin")
+        self.path.join("bin")
     }
 
     /// An empty folder for what a client keeps.
     pub(crate) fn cache(&self, client: &str) -> PathBuf {
-        self.0.join("cache").join(client)
+        self.path.join("cache").join(client)
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _leftovers_are_harmless = std::fs::remove_dir_all(&self.0);
+        let _leftovers_are_harmless = std::fs::remove_dir_all(&self.path);
     }
 }
 
@@ -97,17 +129,53 @@ fn libraries(chosen: Option<&Path>) -> Result<PathBuf, UsageError> {
     }
 }
 
-/// A new folder for temporary files that only this user can read.
-fn fresh() -> Result<PathBuf, UsageError> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    let base = std::env::temp_dir();
-    for attempt in 0..1000 {
-        let path = base.join(format!("ptxvm-exec-{}-{attempt}", std::process::id()));
-        match std::fs::DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => return Ok(path),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(format!("cannot make `{}`: {error}", path.display()).into()),
+/// Removes this user's folders of runs that ended long ago without doing so.
+fn remove_old(base: &Path) {
+    for entry in std::fs::read_dir(base).into_iter().flatten().take(NAMES).flatten() {
+        if is_ours(&entry.file_name()) && is_abandoned(&entry.path()) {
+            let _leftovers_are_harmless = std::fs::remove_dir_all(entry.path());
         }
     }
-    Err(format!("`{}` is full of folders of earlier runs", base.display()).into())
+}
+
+fn is_ours(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(PREFIX))
+}
+
+fn is_abandoned(path: &Path) -> bool {
+    let Ok(about) = path.symlink_metadata() else { return false };
+    let is_old = about.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD));
+    let is_this_users = about.is_dir() && about.uid() == rustix::process::geteuid().as_raw();
+    is_old && is_this_users && File::open(path).is_ok_and(|folder| folder.try_lock().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[test]
+    fn folders_of_killed_runs_go_later() {
+        let base = Folder::fresh(&std::env::temp_dir()).unwrap();
+        let make = |age: u64| {
+            let folder = Folder::fresh(&base.path).unwrap();
+            std::fs::create_dir(folder.lib()).unwrap();
+            folder._lock.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+            folder
+        };
+        let (running, killed, fresh) = (make(1 << 20), make(1 << 20), make(60));
+        let [killed, fresh] = [killed, fresh].map(|folder| {
+            let path = folder.path.clone();
+            // What the end of a process does.
+            folder._lock.unlock().unwrap();
+            std::mem::forget(folder);
+            path
+        });
+        let other = base.path.join("ptxvm-exec.txt");
+        std::fs::write(&other, b"of somebody else").unwrap();
+        remove_old(&base.path);
+        assert!(running.path.exists() && fresh.exists() && other.exists());
+        assert!(!killed.exists());
+        assert_eq!(base.path.metadata().unwrap().mode() & 0o777, 0o700);
+    }
 }
