@@ -13,7 +13,7 @@ pub(crate) fn check(options: &CheckOptions) -> Result<Exit, UsageError> {
         let (name, text) = match crate::read_source(file) {
             Ok(source) => source,
             Err(UsageError(message)) => {
-                eprintln!("ptxvm: {message}");
+                crate::print_err(&format!("ptxvm: {message}\n"));
                 exit = Exit::Usage;
                 continue;
             }
@@ -43,14 +43,14 @@ fn report(checked: &ptxvm::Checked, format: Format, exit: &mut Exit) {
 /// Prints what checking found, on standard error: for people, or one JSON object a line.
 pub(crate) fn print_diagnostics(checked: &ptxvm::Checked, format: Format) {
     for diagnostic in &checked.diagnostics {
-        match format {
-            Format::Human => eprint!("{}", ptxvm::render(diagnostic, &checked.source, crate::colors())),
-            Format::Json => eprintln!("{}", ptxvm::render_json(diagnostic, &checked.source)),
-        }
+        crate::print_err(&match format {
+            Format::Human => ptxvm::render(diagnostic, &checked.source, crate::colors()),
+            Format::Json => format!("{}\n", ptxvm::render_json(diagnostic, &checked.source)),
+        });
     }
     if format == Format::Human && checked.module.is_none() {
         let errors = checked.diagnostics.iter().filter(|d| d.severity == ptxvm::Severity::Error).count();
         let plural = if errors == 1 { "" } else { "s" };
-        eprintln!("{}: rejected, {errors} error{plural}", checked.source.name);
+        crate::print_err(&format!("{}: rejected, {errors} error{plural}\n", checked.source.name));
     }
 }

@@ -30,9 +30,9 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<Exit, UsageError> {
     for run in demos {
         rows.push(run(&vm, options)?);
     }
-    crate::print_out(&table(&rows));
+    crate::print_out(&table(&rows))?;
     let all = rows.iter().all(|row| row.right);
-    crate::print_out(&format!("\npicture: {}\n", options.picture.display()));
+    crate::print_out(&format!("\npicture: {}\n", options.picture.display()))?;
     if all { Ok(Exit::Done) } else { Err("a result differs from the host's".into()) }
 }
 
@@ -122,14 +122,15 @@ fn write_picture(
     times: &[u8],
     limit: i32,
 ) -> Result<(), UsageError> {
-    let fail = |e: &dyn std::fmt::Display| UsageError(format!("cannot write `{}`: {e}", path.display()));
-    let file = std::fs::File::create(path).map_err(|e| fail(&e))?;
-    let mut encoder = png::Encoder::new(std::io::BufWriter::new(file), width as u32, height as u32);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header().map_err(|e| fail(&e))?;
     let pixels: Vec<u8> = times.iter().flat_map(|time| colour(*time, limit)).collect();
-    writer.write_image_data(&pixels).map_err(|e| fail(&e))
+    crate::output::write_file(path, |out| {
+        let mut encoder = png::Encoder::new(out, width as u32, height as u32);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&pixels)?;
+        Ok(writer.finish()?)
+    })
 }
 
 /// Black inside; outside from deep blue over white to amber with the escape time.

@@ -37,7 +37,7 @@ pub(crate) fn exec(options: &ExecOptions) -> Result<u8, UsageError> {
     }
     if options.print_env {
         for (name, value) in variables(options, &folder) {
-            crate::print_out(&format!("{name}={}\n", value.to_string_lossy()));
+            crate::print_out(&format!("{name}={}\n", value.to_string_lossy()))?;
         }
         return Ok(Exit::Done as u8);
     }
@@ -79,7 +79,7 @@ fn run(command: &mut Command) -> std::io::Result<ExitStatus> {
     let mut child = command.spawn()?;
     let handle = signals.handle();
     let pid = rustix::process::Pid::from_child(&child);
-    let forward = std::thread::spawn(move || {
+    let forward = std::thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
             // A terminal sends the other two to the program itself.
             let signal = match signal {
@@ -90,9 +90,13 @@ fn run(command: &mut Command) -> std::io::Result<ExitStatus> {
             let _gone = rustix::process::kill_process(pid, signal);
         }
     });
+    if forward.is_err() {
+        // Nothing would hand signals on.
+        let _gone = child.kill();
+    }
     let status = child.wait();
     handle.close();
-    let _never_panics = forward.join();
+    let _never_panics = forward?.join();
     status
 }
 

@@ -11,13 +11,13 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<Exit, UsageError> {
         for code in ptxvm::Code::ALL {
             let _infallible = writeln!(list, "{}  {}", code.name(), code.title());
         }
-        crate::print_out(&list);
+        crate::print_out(&list)?;
         return Ok(Exit::Done);
     };
     let Some(code) = code_named(name) else {
         return Err(format!("there is no code `{name}`; `ptxvm explain` lists them").into());
     };
-    crate::print_out(&format!("# {}: {}\n\n{}", code.name(), code.title(), code.page()));
+    crate::print_out(&format!("# {}: {}\n\n{}", code.name(), code.title(), code.page()))?;
     Ok(Exit::Done)
 }
 

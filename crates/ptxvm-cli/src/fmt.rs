@@ -1,18 +1,20 @@
 //! `ptxvm fmt`: the canonical layout of PTX texts.
 //!
 //! Invariant: a file is written only where its text parses and is not yet in canonical layout; nothing but white space
-//! changes in it.
+//! changes in it. A failure leaves the file as it was.
 
 use crate::options::FmtOptions;
+use crate::output::write_file;
 use crate::{Exit, UsageError};
 use std::io::Read as _;
+use std::path::Path;
 
 /// Formats the files. The status is that of the worst.
 pub(crate) fn fmt(options: &FmtOptions) -> Result<Exit, UsageError> {
     let mut exit = Exit::Done;
     for file in &options.files {
         let ended = fmt_file(file, options).unwrap_or_else(|UsageError(message)| {
-            eprintln!("ptxvm: {message}");
+            crate::print_err(&format!("ptxvm: {message}\n"));
             Exit::Usage
         });
         if ended as u8 > exit as u8 {
@@ -29,9 +31,9 @@ fn fmt_file(file: &str, options: &FmtOptions) -> Result<Exit, UsageError> {
         Err(diagnostics) => {
             let source = ptxvm::Source::new(name, text);
             for diagnostic in &diagnostics {
-                eprint!("{}", ptxvm::render(diagnostic, &source, crate::colors()));
+                crate::print_err(&ptxvm::render(diagnostic, &source, crate::colors()));
             }
-            eprintln!("{}: not formatted, it does not parse", source.name);
+            crate::print_err(&format!("{}: not formatted, it does not parse\n", source.name));
             return Ok(Exit::Rejected);
         }
     };
@@ -39,13 +41,13 @@ fn fmt_file(file: &str, options: &FmtOptions) -> Result<Exit, UsageError> {
         if formatted == text {
             return Ok(Exit::Done);
         }
-        eprintln!("{name}: not in canonical layout");
+        crate::print_err(&format!("{name}: not in canonical layout\n"));
         return Ok(Exit::Rejected);
     }
     if options.stdout || file == "-" {
-        crate::print_out(&formatted);
+        crate::print_out(&formatted)?;
     } else if formatted != text {
-        std::fs::write(file, formatted).map_err(|e| format!("cannot write `{file}`: {e}"))?;
+        write_file(Path::new(file), |out| out.write_all(formatted.as_bytes()))?;
     }
     Ok(Exit::Done)
 }

@@ -13,10 +13,10 @@ pub(crate) fn isa(options: &IsaOptions) -> Result<Exit, UsageError> {
         return Err(format!("`{name}` is not an instruction that ptxvm knows").into());
     }
     match options.format {
-        Format::Human => crate::print_out(&human(&forms, options.name.is_some())),
+        Format::Human => crate::print_out(&human(&forms, options.name.is_some()))?,
         Format::Json => {
             let objects: Vec<_> = forms.iter().map(object).collect();
-            crate::print_out(&format!("{}\n", serde_json::Value::from(objects)));
+            crate::print_out(&format!("{}\n", serde_json::Value::from(objects)))?;
         }
     }
     Ok(Exit::Done)

@@ -16,10 +16,12 @@ mod launch_file;
 mod npy;
 mod object;
 mod options;
+mod output;
 mod run;
 
 use clap::Parser;
 use options::{Cli, Command};
+pub(crate) use output::{print_err, print_out};
 use std::process::ExitCode;
 
 /// How a command ends.
@@ -47,21 +49,26 @@ impl<T: std::fmt::Display> From<T> for UsageError {
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|info| {
-        eprintln!("ptxvm bug: {info}");
-        eprintln!(
-            "this is a mistake in ptxvm, not in your program; please report it with the PTX file, the command line and this text"
-        );
+        print_err(&format!(
+            "ptxvm bug: {info}\nthis is a mistake in ptxvm, not in your program; please report it with the PTX file, the command line and this text\n"
+        ));
     }));
+    // Instead of ending the program by a signal, a file that grows past the limit of its size is an error of writing it.
+    let grown = std::sync::Arc::default();
+    let _as_before = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, grown);
     let arguments: Vec<_> = std::env::args_os().collect();
     let exit = match exec::tools::called_as(arguments.first()) {
         Some(tool) => {
             let lossy = |argument: &std::ffi::OsString| argument.to_string_lossy().into_owned();
             tool(&arguments[1..].iter().map(lossy).collect::<Vec<_>>()).map(|exit| exit as u8)
         }
-        None => command(Cli::parse().command),
+        None => match Cli::try_parse() {
+            Ok(cli) => command(cli.command),
+            Err(said) => usage(&said),
+        },
     };
     let exit = exit.unwrap_or_else(|UsageError(message)| {
-        eprintln!("ptxvm: {message}");
+        print_err(&format!("ptxvm: {message}\n"));
         Exit::Usage as u8
     });
     ExitCode::from(exit)
@@ -82,11 +89,13 @@ fn command(command: Command) -> Result<u8, UsageError> {
     exit.map(|exit| exit as u8)
 }
 
-/// Prints to standard output; a reader that has gone away (`ptxvm isa | head`) is no error.
-pub(crate) fn print_out(text: &str) {
-    use std::io::Write as _;
-    let mut out = std::io::stdout().lock();
-    let _closed_early = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+/// Help, which was asked for, or what is wrong with the command line.
+fn usage(said: &clap::Error) -> Result<u8, UsageError> {
+    let printed = said.print();
+    if !said.use_stderr() {
+        output::ended(printed)?;
+    }
+    Ok(said.exit_code() as u8)
 }
 
 /// Whether diagnostics are printed in colors: on a terminal, unless `NO_COLOR` is set.

@@ -5,7 +5,7 @@
 
 use crate::UsageError;
 use npyz::WriterBuilder as _;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::Path;
 
 /// An array.
@@ -68,17 +68,12 @@ impl Array {
     pub(crate) fn write(&self, path: &Path) -> Result<(), UsageError> {
         let fail = |why: String| UsageError(format!("cannot write `{}`: {why}", path.display()));
         let ty = self.dtype.parse().map_err(|e| fail(format!("{e}")))?;
-        let file = std::fs::File::create(path).map_err(|e| fail(e.to_string()))?;
         let order = if self.fortran { npyz::Order::Fortran } else { npyz::Order::C };
         let builder = npyz::WriteOptions::new_header_only()
             .dtype(npyz::DType::Plain(ty))
             .shape(&self.shape)
             .order(order);
-        let mut writer = builder
-            .writer(std::io::BufWriter::new(file))
-            .write_header_only()
-            .map_err(|e| fail(e.to_string()))?;
-        writer.write_all(&self.bytes).and_then(|()| writer.flush()).map_err(|e| fail(e.to_string()))
+        crate::output::write_file(path, |out| builder.writer(out).write_header_only()?.write_all(&self.bytes))
     }
 }
 

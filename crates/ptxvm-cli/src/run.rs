@@ -33,7 +33,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
         Err(error) => match error.kind() {
             ErrorKind::Rejected(diagnostics) => {
                 for diagnostic in diagnostics {
-                    eprintln!("{}", ptxvm::render(diagnostic, &checked.source, crate::colors()));
+                    crate::print_err(&ptxvm::render(diagnostic, &checked.source, crate::colors()));
                 }
                 return Ok(Exit::Rejected);
             }
@@ -42,7 +42,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
     };
     let kernel = module.kernel_or_only(options.kernel.as_deref().or(file.kernel.as_deref()))?;
     if let Some(what) = options.emit {
-        crate::print_out(&kernel.listing(options.block.or(file.block).unwrap_or([1; 3]), what.into())?);
+        crate::print_out(&kernel.listing(options.block.or(file.block).unwrap_or([1; 3]), what.into())?)?;
         return Ok(Exit::Done);
     }
     let bound = Bound::new(&vm, &module, &kernel, &given)?;
@@ -71,11 +71,12 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
             },
         }
     }
-    session.print();
+    let printed = session.print();
     if session.trap.is_some() {
         return Ok(Exit::Trapped);
     }
     bound.write_back()?;
+    printed?;
     Ok(Exit::Done)
 }
 
@@ -116,19 +117,20 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn print(&self) {
+    fn print(&self) -> Result<(), UsageError> {
         let output: Vec<u8> = self.reports.iter().flat_map(|r| r.output.iter().copied()).collect();
         let output = String::from_utf8_lossy(&output);
         if let Some(trap) = &self.trap {
-            eprint!("{trap}");
+            crate::print_err(&trap.to_string());
         }
-        match self.options.format {
+        let printed = match self.options.format {
             Format::Human => crate::print_out(&output),
             Format::Json => crate::print_out(&format!("{}\n", self.json(&output))),
-        }
+        };
         if self.options.stats {
-            eprint!("{}", self.stats());
+            crate::print_err(&self.stats());
         }
+        printed
     }
 
     /// What ran the last launch.

@@ -43,9 +43,9 @@ pub(crate) fn enter(name: &'static str, body: impl FnOnce() -> Answer) -> Status
         Ok(Ok(())) => return Status::SUCCESS,
         Ok(Err(status)) => status,
         Err(_) => {
-            eprintln!(
+            error::say(&format!(
                 "ptxvm bug: `{name}` failed in itself; please report it with the program and this text"
-            );
+            ));
             Status::UNKNOWN
         }
     };

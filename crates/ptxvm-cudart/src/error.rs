@@ -40,6 +40,12 @@ thread_local! {
     static LAST: Cell<Status> = const { Cell::new(Status::SUCCESS) };
 }
 
+/// Says a line on standard error; one that is closed or full is no error.
+pub(crate) fn say(line: &str) {
+    use std::io::Write as _;
+    let _closed = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+}
+
 /// Notes a failure. That something is not ready is none.
 pub(crate) fn remember(status: Status) {
     if status != Status::NOT_READY {

@@ -35,12 +35,12 @@ fn release() -> (u32, u32) {
 }
 
 /// Prints the version in the form that clients look for.
-fn version(tool: &str) -> Exit {
+fn version(tool: &str) -> Result<Exit, UsageError> {
     let (major, minor) = release();
     crate::print_out(&format!(
         "{tool}: the stand-in of ptxvm\nCuda compilation tools, release {major}.{minor}, V{major}.{minor}.0\n"
-    ));
-    Exit::Done
+    ))?;
+    Ok(Exit::Done)
 }
 
 /// The value of an option: `-o x`, `--output-file x` or `--output-file=x`.
@@ -61,7 +61,7 @@ fn option<'a>(arguments: &'a [String], names: &[&str]) -> Option<&'a str> {
 /// The assembler: one input, one output.
 fn ptxas(arguments: &[String]) -> Result<Exit, UsageError> {
     if arguments.iter().any(|argument| argument == "--version" || argument == "-V") {
-        return Ok(version("ptxas"));
+        return version("ptxas");
     }
     let output = option(arguments, &["-o", "--output-file"]).unwrap_or("elf.o");
     let with_value = [
@@ -91,7 +91,7 @@ fn ptxas(arguments: &[String]) -> Result<Exit, UsageError> {
     for diagnostic in
         checked.diagnostics.iter().filter(|diagnostic| diagnostic.severity == ptxvm::Severity::Error)
     {
-        eprintln!("{}", ptxvm::render(diagnostic, &checked.source, false));
+        crate::print_err(&ptxvm::render(diagnostic, &checked.source, false));
     }
     if checked.module.is_none() {
         return Ok(Exit::Rejected);
@@ -103,7 +103,7 @@ fn ptxas(arguments: &[String]) -> Result<Exit, UsageError> {
 /// The packer: `--create=FILE`, and `--image=profile=sm_XX,file=FILE` or `--image3=kind=K,sm=XX,file=FILE` for each input.
 fn fatbinary(arguments: &[String]) -> Result<Exit, UsageError> {
     if arguments.iter().any(|argument| argument == "--version" || argument == "-V") {
-        return Ok(version("fatbinary"));
+        return version("fatbinary");
     }
     let output = option(arguments, &["--create", "-create"]).ok_or("fatbinary: --create names the output")?;
     let mut container = Vec::new();
