@@ -180,6 +180,69 @@ fn a_folder_that_cannot_be_written_is_read() {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).expect("allowed");
 }
 
+/// What another program may leave in the folder: nothing hangs, nothing is followed.
+#[cfg(unix)]
+#[test]
+fn what_is_planted_in_the_folder_does_no_harm() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let scratch = Scratch::new("planted");
+    assert_eq!(scratch.run(&[]), "compiled");
+    let file = scratch.code().remove(0);
+    let precious = scratch.0.join("precious");
+    fs::write(&precious, b"precious").expect("written");
+    fs::remove_file(&file).expect("it is there");
+    assert!(Command::new("mkfifo").arg("-m600").arg(&file).status().expect("it starts").success());
+    assert_eq!(scratch.run(&[]), "compiled");
+    fs::remove_file(&file).expect("it is there");
+    symlink(&precious, &file).expect("made");
+    assert_eq!(scratch.run(&[]), "compiled");
+    assert_eq!(fs::read(&precious).expect("it is there"), b"precious");
+    assert_eq!(scratch.run(&[]), "disk");
+    // Others could write there.
+    fs::set_permissions(scratch.0.join("code"), fs::Permissions::from_mode(0o770)).expect("allowed");
+    assert_eq!(scratch.run(&[]), "compiled");
+    fs::set_permissions(scratch.0.join("code"), fs::Permissions::from_mode(0o700)).expect("allowed");
+    assert_eq!(scratch.run(&[]), "disk");
+    // A FIFO, a file and a link in place of the folder.
+    let fifo = scratch.0.join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("it starts").success());
+    for place in [&fifo, &precious] {
+        let child = scratch.start(0, place, &[]);
+        assert_eq!(scratch.end(0, child), "compiled");
+    }
+    symlink(scratch.0.join("code"), scratch.0.join("link")).expect("made");
+    let child = scratch.start(0, &scratch.0.join("link"), &[]);
+    assert_eq!(scratch.end(0, child), "disk");
+}
+
+/// Processes are killed at any time while they make code, write it and read it; what they leave is right or not used.
+#[test]
+fn killed_processes_leave_a_folder_that_can_be_read() {
+    let scratch = Scratch::new("killed");
+    let cache = scratch.0.join("code");
+    // The times of a whole run, in steps that go through it.
+    let start = std::time::Instant::now();
+    assert_eq!(scratch.run(&[]), "compiled");
+    let whole = start.elapsed();
+    for turn in 0..24u32 {
+        // Every other time the code is there already.
+        if turn % 2 == 0 {
+            for file in scratch.code() {
+                let _ = fs::remove_file(file);
+            }
+        }
+        let mut children: Vec<_> = (0..2).map(|n| scratch.start(n, &cache, &[])).collect();
+        for child in &mut children {
+            std::thread::sleep(whole * turn / 24);
+            child.kill().expect("it is ours");
+            child.wait().expect("it ends");
+        }
+        let source = scratch.run(&[]);
+        assert!(source == "compiled" || source == "disk", "{source}");
+        assert_eq!(scratch.run(&[]), "disk");
+    }
+}
+
 /// The end comes while code is being made in the background, or before, or after: nobody hangs, nobody crashes.
 #[test]
 fn a_process_may_end_while_code_is_made() {
