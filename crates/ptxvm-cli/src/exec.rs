@@ -49,8 +49,8 @@ pub(crate) fn exec(options: &ExecOptions) -> Result<u8, UsageError> {
 /// Every variable that differs from ours, with its value.
 fn variables(options: &ExecOptions, folder: &Folder) -> Vec<(&'static str, OsString)> {
     let mut set = vec![
-        ("LD_LIBRARY_PATH", in_front(&folder.lib(), "LD_LIBRARY_PATH")),
-        ("PATH", in_front(&folder.bin(), "PATH")),
+        ("LD_LIBRARY_PATH", in_front(&folder.lib(), "LD_LIBRARY_PATH", "")),
+        ("PATH", in_front(&folder.bin(), "PATH", DEFAULT_PATH)),
     ];
     let absent = |name: &&str| std::env::var_os(name).is_none();
     for (name, value) in clients::variables(folder) {
@@ -62,10 +62,14 @@ fn variables(options: &ExecOptions, folder: &Folder) -> Vec<(&'static str, OsStr
     set
 }
 
-/// A search path with a folder in front of what the user has there.
-fn in_front(folder: &Path, name: &str) -> OsString {
+/// Where programs are looked for if `PATH` says nothing, as by the C library.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// A search path with a folder in front of what the user has there, or of what holds without.
+fn in_front(folder: &Path, name: &str, without: &str) -> OsString {
     let mut value = folder.as_os_str().to_owned();
-    if let Some(rest) = std::env::var_os(name).filter(|rest| !rest.is_empty()) {
+    let rest = std::env::var_os(name).filter(|rest| !rest.is_empty()).unwrap_or_else(|| without.into());
+    if !rest.is_empty() {
         value.push(":");
         value.push(rest);
     }

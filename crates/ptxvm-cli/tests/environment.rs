@@ -193,6 +193,24 @@ fn a_temporary_folder_that_is_not_there_is_named() {
     assert!(text(&output.stderr).contains("TMPDIR"));
 }
 
+/// Our folder stands in front of the search path; where there is none, that must not hide the programs of the system.
+#[test]
+fn programs_are_found_without_a_search_path() {
+    let scratch = Scratch::new("path");
+    fs::write(scratch.path("libptxvm_cuda.so"), b"").expect("written");
+    let run = ["exec", "--library-path", ".", "--", "sh", "-c", "ls kernel.ptx"];
+    for path in [None, Some("")] {
+        let mut command = scratch.ptxvm(&run);
+        command.env_remove("PATH");
+        if let Some(path) = path {
+            command.env("PATH", path);
+        }
+        let output = command.output().expect("it starts");
+        ends(&output, 0, "");
+        assert_eq!(text(&output.stdout), "kernel.ptx\n");
+    }
+}
+
 #[test]
 fn a_limit_on_file_sizes_is_an_error_of_writing() {
     let scratch = Scratch::new("limit");
