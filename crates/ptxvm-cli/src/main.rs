@@ -3,6 +3,8 @@
 //! Each subcommand has its file. Exit statuses are fixed for every command and stand in [`Exit`]; a panic is a bug of ours,
 //! says so, and exits with 101. Nothing here knows how PTX is checked or executed: that is `ptxvm`, the library.
 #![forbid(unsafe_code)]
+// They panic where the descriptor is full or its reader is gone: `print_out` and `print_err` do not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod arg;
 mod bind;

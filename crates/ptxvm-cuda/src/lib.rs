@@ -8,6 +8,8 @@
 //!
 //! What it does not do: it answers no undocumented table and no check of the vendor.
 #![allow(non_snake_case, reason = "entry points have the names of the driver API")]
+// They panic where the descriptor is full or its reader is gone.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod array;
 mod attributes;

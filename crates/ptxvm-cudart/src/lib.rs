@@ -12,6 +12,8 @@
 //!
 //! What it does not do: graphics interoperation, and graphs but for their handles.
 #![allow(non_snake_case, reason = "functions have the names of the runtime API")]
+// They panic where the descriptor is full or its reader is gone.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod array;
 mod device;
