@@ -84,7 +84,7 @@ impl Disk {
         }
         let Some(folder) = Folder::make(&self.path) else { return };
         let number = self.written.fetch_add(1, Ordering::Relaxed);
-        let known = self.bytes.fetch_add(len, Ordering::Relaxed) + len;
+        let known = self.bytes.fetch_add(len, Ordering::Relaxed).saturating_add(len);
         if number.is_multiple_of(LOOK) || known > self.limit {
             self.shrink(&folder, len);
         }
@@ -106,27 +106,27 @@ impl Disk {
             }
             !stale
         });
-        let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
-        let goal = if !all {
+        // Files of holes may claim to be larger than all that numbers of 64 bits can say.
+        let mut bytes = files.iter().fold(0u64, |bytes, file| bytes.saturating_add(file.bytes));
+        let mut surplus = 0;
+        if !all {
             // As many again may follow, so half of these go: the next processes come to an end of the names.
             self.crowded.store(true, Ordering::Relaxed);
-            bytes / 2
-        } else if bytes + room > self.limit {
-            // A quarter more than needed, so that the next files need no look.
-            (self.limit - self.limit / 4).saturating_sub(room)
-        } else {
-            bytes
-        };
+            surplus = files.len().div_ceil(2);
+        }
+        // A quarter more than needed, so that the next files need no look.
+        let is_full = bytes.saturating_add(room) > self.limit;
+        let goal = if is_full { (self.limit - self.limit / 4).saturating_sub(room) } else { bytes };
         files.sort_by_cached_key(|file| (std::cmp::Reverse(age(file, now)), file.name.clone()));
-        for file in files.iter().filter(|file| file.name.ends_with(SUFFIX)) {
-            if bytes <= goal {
+        for (number, file) in files.iter().filter(|file| file.name.ends_with(SUFFIX)).enumerate() {
+            if bytes <= goal && number >= surplus {
                 break;
             }
             // Gone already, if another process had the same idea.
             folder.remove(&file.name);
-            bytes -= file.bytes;
+            bytes = bytes.saturating_sub(file.bytes);
         }
-        self.bytes.store(bytes + room, Ordering::Relaxed);
+        self.bytes.store(bytes.saturating_add(room), Ordering::Relaxed);
     }
 }
 
