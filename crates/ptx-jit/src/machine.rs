@@ -21,7 +21,8 @@ pub fn native(row: RowId, mods: &Mods, cpu: Cpu) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Native;
 
-/// Whether the instruction's result depends on nothing but its operands, lane by lane.
+/// Whether the instruction's result depends on nothing but its operands, lane by lane, and it does nothing else. So it may be left out
+/// where nothing reads the result, be computed in lanes that do not run, and be computed once for several. What can trap may not.
 pub(crate) fn is_pure(inst: &Inst) -> bool {
     let moves = |src: &Src| {
         matches!(
@@ -39,7 +40,7 @@ pub(crate) fn is_pure(inst: &Inst) -> bool {
     };
     let (reads, writes) = carry(inst);
     // What has no result is there for its effect: an event, a sleep, a trap.
-    if inst.dsts.is_empty() {
+    if inst.dsts.is_empty() || inst.row.row().traps() {
         return false;
     }
     inst.row.row().class == Class::Lane && !inst.srcs.iter().any(moves) && !reads && !writes

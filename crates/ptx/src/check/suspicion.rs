@@ -17,7 +17,7 @@ pub(super) fn instruction(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst:
     let row = inst.row.row();
     for (form, operand) in inst.row.form().operands.iter().zip(&inst.operands) {
         match operand {
-            Operand::Sink if form.dir == Dir::Out && row.class == Class::Lane => {
+            Operand::Sink if form.dir == Dir::Out && row.class == Class::Lane && !row.traps() => {
                 let text = "`_` as the only result: the instruction does nothing";
                 body.checker.report.push(
                     Diagnostic::new(Code::NonStandard, site.opcode, text)
@@ -153,7 +153,7 @@ pub(super) fn unused_results(body: &Body, report: &mut Report) {
                 );
             }
             // The forms of §9.7.2 write the carry flag too.
-            if row.class == Class::Lane && !row.section.starts_with("9.7.2.") {
+            if row.class == Class::Lane && !row.traps() && !row.section.starts_with("9.7.2.") {
                 unread.insert(register, inst.span);
             }
         }

@@ -67,3 +67,52 @@ ops! {
     // §9.7.17 miscellaneous
     Brkpt "brkpt" Nanosleep "nanosleep" Pmevent "pmevent" Trap "trap"
 }
+
+impl Op {
+    /// Whether executing it can be a trap: a bad address, handle, member mask, barrier or callee, too deep a stack, or `trap` itself. What can
+    /// trap is there for its effect too: it is executed in the lanes that run it, in its place, and never left out because nothing reads its
+    /// result. A test in `ptx-exec` executes every row with bad operands and compares.
+    pub const fn traps(self) -> bool {
+        match self {
+            Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Mul24 | Op::Mad24 | Op::Sad | Op::Div | Op::Rem => {
+                false
+            }
+            Op::Abs | Op::Neg | Op::Min | Op::Max | Op::Popc | Op::Clz | Op::Bfind | Op::Fns | Op::Brev => {
+                false
+            }
+            Op::Bfe | Op::Bfi | Op::Szext | Op::Bmsk | Op::Dp4a | Op::Dp2a => false,
+            Op::AddCc | Op::Addc | Op::SubCc | Op::Subc | Op::MadCc | Op::Madc => false,
+            Op::Testp | Op::Copysign | Op::Fma | Op::Rcp | Op::Sqrt | Op::Rsqrt | Op::Sin | Op::Cos => false,
+            Op::Lg2 | Op::Ex2 | Op::Tanh => false,
+            Op::Set | Op::Setp | Op::Selp | Op::Slct => false,
+            Op::And | Op::Or | Op::Xor | Op::Not | Op::Cnot | Op::Lop3 | Op::Shf | Op::Shl | Op::Shr => false,
+            Op::Mov | Op::MovPack | Op::MovUnpack | Op::MovVec | Op::Prmt | Op::Cvt | Op::CvtPack => false,
+            // Among the lanes that are there, whoever they are.
+            Op::Shfl | Op::Vote | Op::Activemask => false,
+            Op::ShflSync | Op::VoteSync | Op::MatchAny | Op::MatchAll | Op::BarWarpSync => true,
+            Op::ReduxSync | Op::ElectSync => true,
+            Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red | Op::CpAsync => true,
+            // Hints about addresses access nothing, and any address can be converted and asked about.
+            Op::Prefetch | Op::Prefetchu | Op::Createpolicy | Op::Applypriority | Op::Discard => false,
+            Op::Isspacep | Op::Cvta | Op::CvtaTo | Op::Istypep => false,
+            Op::CpAsyncCommitGroup | Op::CpAsyncWaitGroup | Op::CpAsyncWaitAll => false,
+            Op::Tex | Op::Tld4 | Op::Txq | Op::Suld | Op::Sust | Op::Sured | Op::Suq => true,
+            Op::Bra | Op::Ret | Op::Exit => false,
+            Op::BrxIdx | Op::Call | Op::CallIndirect => true,
+            Op::BarSync | Op::BarArrive | Op::BarRed => true,
+            Op::Membar | Op::Fence | Op::Griddepcontrol => false,
+            Op::MbarrierInit | Op::MbarrierInval | Op::MbarrierArrive | Op::MbarrierArriveDrop => true,
+            Op::MbarrierTestWait | Op::CpAsyncMbarrierArrive => true,
+            Op::MbarrierPendingCount => false,
+            Op::WmmaLoad | Op::WmmaStore | Op::WmmaMma | Op::Mma | Op::Ldmatrix => true,
+            Op::Vadd | Op::Vsub | Op::Vabsdiff | Op::Vmin | Op::Vmax | Op::Vshl | Op::Vshr | Op::Vmad => {
+                false
+            }
+            Op::Vset => false,
+            Op::Vadd2 | Op::Vsub2 | Op::Vavrg2 | Op::Vabsdiff2 | Op::Vmin2 | Op::Vmax2 | Op::Vset2 => false,
+            Op::Vadd4 | Op::Vsub4 | Op::Vavrg4 | Op::Vabsdiff4 | Op::Vmin4 | Op::Vmax4 | Op::Vset4 => false,
+            Op::Brkpt | Op::Nanosleep | Op::Pmevent => false,
+            Op::Trap => true,
+        }
+    }
+}

@@ -203,6 +203,11 @@ pub(super) const fn row(
 }
 
 impl Row {
+    /// Whether executing it can be a trap: see [`Op::traps`].
+    pub const fn traps(&self) -> bool {
+        self.op.traps()
+    }
+
     /// With rules.
     pub(super) const fn rules(mut self, rules: &'static [Rule]) -> Self {
         self.rules = rules;

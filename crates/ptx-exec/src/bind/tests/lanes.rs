@@ -6,15 +6,14 @@ use super::machine::{Machine, Values, bind_alone, lane_state, rotate};
 use super::supported;
 use crate::lanes::{FULL, LANES};
 use ptx::ir::{Dst, Inst, Reg, Src};
-use ptx::isa::{Class, Op, RowId};
+use ptx::isa::{Class, RowId};
 
 /// One instruction of every bound form that acts lane by lane on registers.
 fn lane_instructions() -> Vec<Inst> {
     let mut all = Vec::new();
     for row in RowId::all() {
-        // Queries need something to query.
-        let query = matches!(row.row().op, Op::Txq | Op::Suq);
-        if row.row().class != Class::Lane || shape(row.row().op) != Shape::Step || query {
+        // Those that can trap need good operands.
+        if row.row().class != Class::Lane || shape(row.row().op) != Shape::Step || row.row().traps() {
             continue;
         }
         for mods in row.spellings() {

@@ -1,7 +1,7 @@
 //! A warp without a program, to run single steps in.
 
 use super::super::{Binding, StepFn, synthesise};
-use crate::bound::Exec;
+use crate::bound::{Exec, Stepped};
 use crate::lanes::{LANES, Lane, LaneMask, Registers};
 use crate::layout::Layout;
 use crate::mem::{Memory, View};
@@ -9,6 +9,9 @@ use crate::warp::{GridShape, WarpState};
 use ptx::check::module::AddressSize;
 use ptx::ir::{Inst, RegCounts};
 use std::sync::Arc;
+
+/// Registers of 32 bits: a matrix product has up to 28.
+const COUNT: u32 = 64;
 
 /// Registers, a warp and memory.
 pub(super) struct Machine {
@@ -18,7 +21,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// With eight registers of each class, all zero.
+    /// With registers that are all zero, enough for any instruction of the table.
     pub(super) fn new() -> Self {
         let grid = GridShape {
             ntid: [32, 1, 1],
@@ -31,12 +34,18 @@ impl Machine {
         };
         let memory = Memory::new(AddressSize::Bits64).expect("the system reserves addresses");
         let mut regs = Registers::default();
-        regs.reset(RegCounts { pred: 8, r16: 8, r32: 8, r64: 8 });
+        let (pred, r16, r32, r64) = (8, 8, COUNT, 8);
+        regs.reset(RegCounts { pred, r16, r32, r64 });
         Self { regs, warp: WarpState::new(Arc::new(grid), [0; 3], 0), view: View::new(&memory) }
     }
 
     /// Runs a step in the lanes of the mask.
     pub(super) fn run(&mut self, step: &StepFn, mask: LaneMask) {
+        self.try_run(step, mask).expect("no step here touches memory or traps");
+    }
+
+    /// The same, of a step that may trap.
+    pub(super) fn try_run(&mut self, step: &StepFn, mask: LaneMask) -> Stepped {
         let mut exec = Exec {
             mask,
             group: LaneMask::MAX,
@@ -45,7 +54,7 @@ impl Machine {
             mem: &mut self.view,
             frame: 0,
         };
-        step(&mut exec).expect("no step here touches memory or traps");
+        step(&mut exec)
     }
 
     /// Fills all registers.

@@ -1,9 +1,11 @@
-//! What is bound (here), what every step keeps ([`lanes`]), and whether steps compute the meanings ([`values`]).
+//! What is bound (here), what every step keeps ([`lanes`]), whether steps compute the meanings ([`values`]), and
+//! which of them can trap ([`traps`]).
 
 mod conversions;
 mod lanes;
 mod machine;
 mod packed;
+mod traps;
 mod values;
 
 use super::*;
