@@ -76,22 +76,21 @@ fn in_front(folder: &Path, name: &str, without: &str) -> OsString {
     value
 }
 
-/// Starts the command and waits for it. Signals that ask us to end are handed on, so that the folder is removed after the program.
+/// Starts the command and waits for it. Signals that ask us to end are handed on, so that the folder is removed after the program, which
+/// decides itself what they do to it.
 fn run(command: &mut Command) -> std::io::Result<ExitStatus> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
+    use signal_hook::iterator::SignalsInfo;
+    use signal_hook::iterator::exfiltrator::WithOrigin;
+    let mut signals = SignalsInfo::<WithOrigin>::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
     let mut child = command.spawn()?;
     let handle = signals.handle();
     let pid = rustix::process::Pid::from_child(&child);
     let forward = std::thread::Builder::new().spawn(move || {
-        for signal in signals.forever() {
-            // A terminal sends the other two to the program itself.
-            let signal = match signal {
-                SIGHUP => rustix::process::Signal::HUP,
-                SIGTERM => rustix::process::Signal::TERM,
-                _ => continue,
-            };
-            let _gone = rustix::process::kill_process(pid, signal);
+        for origin in signals.forever() {
+            if let Some(signal) = handed_on(&origin) {
+                let _gone = rustix::process::kill_process(pid, signal);
+            }
         }
     });
     if forward.is_err() {
@@ -102,6 +101,21 @@ fn run(command: &mut Command) -> std::io::Result<ExitStatus> {
     handle.close();
     let _never_panics = forward?.join();
     status
+}
+
+/// The signal that the program is to get too: not the ones of keys, which the terminal sends to the program itself.
+fn handed_on(origin: &signal_hook::low_level::siginfo::Origin) -> Option<rustix::process::Signal> {
+    use rustix::process::Signal;
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    use signal_hook::low_level::siginfo::Cause;
+    let keys = origin.cause == Cause::Kernel;
+    match origin.signal {
+        SIGHUP => Some(Signal::HUP),
+        SIGTERM => Some(Signal::TERM),
+        SIGINT if !keys => Some(Signal::INT),
+        SIGQUIT if !keys => Some(Signal::QUIT),
+        _ => None,
+    }
 }
 
 /// As a shell gives it: 128 and the signal's number where one ended the program.

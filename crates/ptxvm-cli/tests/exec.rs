@@ -52,6 +52,37 @@ fn the_programs_status_is_ours() {
     assert_eq!(libraries.exec(&[], &["/no/such/program"]).status.code(), Some(2));
 }
 
+/// Sends a signal to us alone, as `kill PID` does, once the program says that it is there; how we end.
+fn signalled(libraries: &Libraries, signal: &str, script: &str) -> Output {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ptxvm"));
+    command.arg("exec").arg("--library-path").arg(&libraries.0).args(["--", "sh", "-c", script]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().expect("the program starts");
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    out.read_line(&mut line).expect("a line");
+    let sent = Command::new("sh").args(["-c", &format!("kill -{signal} {}", child.id())]).status();
+    assert!(sent.expect("a shell").success());
+    let mut stdout = Vec::new();
+    out.read_to_end(&mut stdout).expect("text");
+    Output { status: child.wait().expect("it ends"), stdout, stderr: Vec::new() }
+}
+
+#[test]
+fn signals_reach_the_program_and_its_end_tells() {
+    let libraries = Libraries::new("signals");
+    for (signal, number) in [("HUP", 1), ("INT", 2), ("QUIT", 3), ("TERM", 15)] {
+        // The program dies of it, or does what it does then.
+        let dies = "ulimit -c 0; echo there; exec sleep 30";
+        let status = signalled(&libraries, signal, dies).status;
+        assert_eq!(status.code(), Some(128 + number), "{signal}: {status}");
+        let catches =
+            format!("trap 'echo caught; exit 7' {signal}; echo there; while :; do sleep 0.05; done");
+        let output = signalled(&libraries, signal, &catches);
+        assert_eq!((output.status.code(), out(&output).as_str()), (Some(7), "caught\n"), "{signal}");
+    }
+}
+
 #[test]
 fn libraries_stand_under_the_names_that_programs_ask_for() {
     let libraries = Libraries::new("names");
