@@ -14,8 +14,13 @@ use ptx::check::module::AddressSize;
 use ptx::ir::{ArgPlace, Builtin, Callee, ParamPlace, ParamSlot, Reg, RegClass};
 use ptx::isa::{Sem, Space};
 
-/// What a warp may print in one slice, in bytes; more is dropped.
-const OUTPUT_BYTES: usize = 16 << 20;
+/// What a warp may print until the scheduler takes it, in bytes; more is dropped. Chosen: many times what a slice prints, which ends when as
+/// much has been printed as [`PRINTED`] says, so that only single calls come here.
+const OUTPUT_BYTES: usize = 4 << 20;
+/// Bytes read and printed by the machine's functions that cost as much of a warp's slice as a turn of a loop.
+const PRINTED: u64 = 32;
+/// Bytes after which a call looks whether the launch is to stop: the lanes of one can print for seconds.
+const ASK: u64 = 64 << 10;
 
 /// What became of a call.
 pub(crate) enum Called {
@@ -243,17 +248,27 @@ fn run_builtin(
         argument(frame, current.act, place, bytes, current.mask)
     };
     let mut result = Lane::splat(0u64);
+    frame.charge += i64::from(current.mask.count_ones());
     match builtin {
         Builtin::Vprintf => {
             let (format, values) = (arg(frame, 0, pointer)?, arg(frame, 1, pointer)?);
+            let (mut bytes, mut asked) = (0, 0);
             for lane in lanes_of(current.mask) {
-                let text = frame.view.read_c_string(Space::Generic, lane, format.0[lane])?;
-                let written = printf::format(&mut frame.view, lane, &text, values.0[lane], pointer)?;
-                if frame.output.len() < OUTPUT_BYTES {
-                    frame.output.extend_from_slice(&written.text);
+                if bytes - asked >= ASK {
+                    asked = bytes;
+                    if let Some(kind) = world.end.come() {
+                        return Err(Fault::new(kind, lane));
+                    }
                 }
+                let text = frame.view.read_c_string(Space::Generic, lane, format.0[lane])?;
+                let room = OUTPUT_BYTES.saturating_sub(frame.output.len());
+                let written = printf::format(&mut frame.view, lane, &text, (values.0[lane], pointer), room)?;
+                frame.output.extend_from_slice(&written.text);
+                frame.dropped += written.dropped;
+                bytes += text.len() as u64 + written.text.len() as u64 + written.dropped;
                 result.0[lane] = u64::from(written.arguments);
             }
+            frame.charge += i64::try_from(bytes / PRINTED).unwrap_or(i64::MAX);
         }
         Builtin::Malloc => {
             let bytes = arg(frame, 0, pointer)?;

@@ -148,6 +148,10 @@ pub(crate) struct WarpFrame {
     pub(crate) lane_steps: u64,
     /// What it printed and nobody has taken yet.
     pub(crate) output: Vec<u8>,
+    /// Bytes that it printed beyond what is kept.
+    pub(crate) dropped: u64,
+    /// What the machine's own functions have cost of its slice since it was charged last.
+    pub(crate) charge: i64,
     /// Whether the registers are as native code left them.
     pub(crate) trusted: bool,
     /// Instructions that ran in native code, and of these those that the interpreter's steps did.
@@ -176,6 +180,8 @@ impl WarpFrame {
             steps: 0,
             lane_steps: 0,
             output: Vec::new(),
+            dropped: 0,
+            charge: 0,
             trusted: false,
             native_steps: (0, 0),
         }
@@ -200,6 +206,7 @@ impl WarpFrame {
         self.turn = crate::interp::TURN;
         (self.steps, self.lane_steps) = (0, 0);
         self.output.clear();
+        (self.dropped, self.charge) = (0, 0);
         self.trusted = false;
         self.native_steps = (0, 0);
         self.registers = 0;

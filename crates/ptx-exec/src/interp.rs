@@ -20,7 +20,7 @@ use crate::trap::{Fault, FaultKind};
 use native::Entered;
 pub(crate) use native::{Left, run_left};
 use ptx::ir::{BlockId, Guard};
-pub(crate) use world::World;
+pub(crate) use world::{End, World};
 
 mod native;
 #[cfg(test)]
@@ -33,6 +33,9 @@ const EXTRA_BLOCKS: u32 = 64;
 pub(crate) const TURN: i64 = 1 << 16;
 /// What a warp may spend before it yields.
 pub(crate) const SLICE: i64 = 1 << 13;
+/// Instructions after which a warp looks whether the launch is to stop: a slice of long turns may take seconds. Chosen: some tenths of a
+/// millisecond.
+const ASK_STEPS: u64 = 1 << 12;
 
 /// Prices of one turn of a loop: of the group's turn, and of the warp's slice. Chosen so that a spinning group gives way after
 /// 16 iterations and a spinning warp after 32, while loops that only compute are hardly ever disturbed.
@@ -122,6 +125,8 @@ struct Run<'a> {
     spent: i64,
     /// How much of that was spent spinning.
     idle: i64,
+    /// Instructions since it was last asked whether the launch is to stop.
+    counted: u64,
     steps: u64,
     reached: &'a mut Reached,
 }
@@ -133,7 +138,7 @@ impl<'a> Run<'a> {
     fn new(frame: &'a mut WarpFrame, world: &'a World<'a>, budget: Budget, reached: &'a mut Reached) -> Self {
         let _ = frame.view.take_activity();
         let Budget { slice, turn, steps } = budget;
-        Self { frame, world, slice, turn, spent: 0, idle: 0, steps, reached }
+        Self { frame, world, slice, turn, spent: 0, idle: 0, counted: 0, steps, reached }
     }
 
     /// Runs groups until the warp must stop.
@@ -206,7 +211,9 @@ impl<'a> Run<'a> {
                 let Next::Block(BlockId(next)) = next else { break (block, next) };
                 let back = next <= current.block;
                 current.block = next;
-                if back && let Some(stop) = self.charge(extra.is_some()) {
+                if (back || self.frame.charge > 0)
+                    && let Some(stop) = self.charge(extra.is_some())
+                {
                     self.give_way(&current);
                     return stop;
                 }
@@ -267,6 +274,7 @@ impl<'a> Run<'a> {
         }
         frame.trusted = false;
         self.steps -= count;
+        self.counted += count;
         frame.steps += count;
         frame.lane_steps += count * u64::from(current.mask.count_ones());
         frame.state.clock += count;
@@ -300,11 +308,12 @@ impl<'a> Run<'a> {
     fn charge(&mut self, extra: bool) -> Option<Option<Stop>> {
         let activity = self.frame.view.take_activity();
         let price = price(activity);
-        self.spent += price.slice;
+        let machine = std::mem::take(&mut self.frame.charge);
+        self.spent = self.spent.saturating_add(price.slice).saturating_add(machine);
         if activity.watched && !activity.changed {
             self.idle += price.slice;
         }
-        if self.spent >= self.slice {
+        if self.spent >= self.slice || self.is_to_stop() {
             return Some(Some(self.yielded()));
         }
         if extra {
@@ -318,6 +327,15 @@ impl<'a> Run<'a> {
             self.frame.turn = self.turn;
         }
         None
+    }
+
+    /// Whether the launch is to stop, which the scheduler sees too, and which is asked now and then.
+    fn is_to_stop(&mut self) -> bool {
+        if self.counted < ASK_STEPS {
+            return false;
+        }
+        self.counted = 0;
+        self.world.end.come().is_some()
     }
 
     fn yielded(&self) -> Stop {

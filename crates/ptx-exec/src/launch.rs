@@ -20,7 +20,7 @@ use crate::warp::{EventCounts, GridShape};
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
 use ptx::ir::{Callee, Program};
 use ptx::isa::{Space, TyKind};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,9 @@ const STACK_BYTES: u64 = 64 << 10;
 const SHARED_LIMIT: u64 = 227 << 10;
 /// Threads of a CTA. CUDA's limit since sm_20.
 const CTA_THREADS: u64 = 1024;
+
+/// What a launch may print unless it is told otherwise, in bytes. Chosen: far more than anyone reads, and as little as any machine has.
+pub const OUTPUT_BYTES: u64 = 64 << 20;
 
 /// OS threads of a launch, whatever is asked for. Chosen: more than any machine has cores.
 const THREAD_LIMIT: u32 = 1024;
@@ -301,6 +304,10 @@ pub struct LaunchConfig {
     pub timeout: Option<Duration>,
     /// The launch traps soon after this becomes true.
     pub cancel: Option<Arc<AtomicBool>>,
+    /// Counts the CTAs that have finished, from 0, while the launch runs.
+    pub progress: Option<Arc<AtomicU64>>,
+    /// What it may print, in bytes; a CTA that prints counts 32 bytes more. What comes later is dropped and counted.
+    pub output_limit: u64,
 }
 
 impl LaunchConfig {
@@ -316,6 +323,8 @@ impl LaunchConfig {
             max_steps: None,
             timeout: None,
             cancel: None,
+            progress: None,
+            output_limit: OUTPUT_BYTES,
         }
     }
 }
@@ -333,6 +342,10 @@ pub struct LaunchReport {
     pub fallback_steps: u64,
     /// What the kernel printed, in order of CTA numbers.
     pub output: Vec<u8>,
+    /// Bytes that it printed beyond the limit.
+    pub dropped: u64,
+    /// CTAs that have finished.
+    pub finished: u64,
     /// How often warps triggered each event with `pmevent`.
     pub events: EventCounts,
     /// From the first CTA's start to the last one's end.
@@ -498,22 +511,25 @@ impl Kernel {
             max_steps: config.max_steps,
             deadline: config.timeout.and_then(|timeout| start.checked_add(timeout)),
             cancel: config.cancel.clone(),
+            progress: config.progress.clone(),
+            output_limit: config.output_limit,
             rooms: Arc::clone(&self.rooms),
         };
         let began = Instant::now();
-        let Outcome { trap, error, steps, lane_steps, native_steps, fallback_steps, output, events } =
-            run_grid(run);
+        let done: Outcome = run_grid(run);
         let report = LaunchReport {
-            steps,
-            thread_instructions: lane_steps,
-            native_steps,
-            fallback_steps,
-            output,
-            events,
+            steps: done.steps,
+            thread_instructions: done.lane_steps,
+            native_steps: done.native_steps,
+            fallback_steps: done.fallback_steps,
+            output: done.output,
+            dropped: done.dropped,
+            finished: done.finished,
+            events: done.events,
             elapsed: began.elapsed(),
             threads,
         };
-        match (trap, error) {
+        match (done.trap, done.error) {
             (Some(trap), _) => {
                 let trap = Box::new(self.trap(trap, config));
                 Err(LaunchError::Trap(trap, Box::new(report)))

@@ -15,10 +15,15 @@ mod tests;
 /// Widths and precisions beyond this are cut, so that a format cannot ask for gigabytes.
 const WIDTH_LIMIT: usize = 4096;
 
+/// Arguments that a call takes, as CUDA's does; a conversion beyond them is printed as it stands.
+const ARGUMENTS: u32 = 32;
+
 /// What was printed.
 pub(crate) struct Written {
     /// The text.
     pub(crate) text: Vec<u8>,
+    /// Bytes of text that there was no room for.
+    pub(crate) dropped: u64,
     /// Arguments used: the result of CUDA's `printf`.
     pub(crate) arguments: u32,
 }
@@ -52,7 +57,8 @@ impl Arguments<'_> {
     }
 }
 
-/// Formats for one lane. `values` is the generic address of the argument buffer, `pointer` the width of a pointer.
+/// Formats for one lane. `values` is the generic address of the argument buffer, `pointer` the width of a pointer, `room` how many bytes
+/// the text may have.
 ///
 /// # Errors
 /// Faults of reading the arguments.
@@ -60,30 +66,36 @@ pub(crate) fn format(
     view: &mut View,
     lane: usize,
     format: &[u8],
-    values: u64,
-    pointer: u32,
+    (values, pointer): (u64, u32),
+    room: usize,
 ) -> Result<Written, Box<Fault>> {
     let mut args = Arguments { view, lane, at: values, used: 0 };
-    let mut text = Vec::new();
+    let (mut text, mut dropped) = (Vec::new(), 0);
+    let mut put = |piece: &[u8]| {
+        let kept = piece.len().min(room - text.len());
+        text.extend_from_slice(&piece[..kept]);
+        dropped += (piece.len() - kept) as u64;
+    };
     let mut rest = format;
     while let Some((&first, after)) = rest.split_first() {
-        if first != b'%' {
-            text.push(first);
-            rest = after;
-            continue;
-        }
-        match conversion(&mut args, after, u64::from(pointer))? {
+        let found = match first {
+            b'%' if args.used < ARGUMENTS || after.starts_with(b"%") => {
+                conversion(&mut args, after, u64::from(pointer))?
+            }
+            _ => None,
+        };
+        match found {
             Some((piece, left)) => {
-                text.extend_from_slice(&piece);
+                put(&piece);
                 rest = left;
             }
             None => {
-                text.push(first);
+                put(&[first]);
                 rest = after;
             }
         }
     }
-    Ok(Written { text, arguments: args.used })
+    Ok(Written { text, dropped, arguments: args.used })
 }
 
 /// The text of a conversion, and the rest of the format.

@@ -312,6 +312,8 @@ impl Machine {
             max_steps: self.max_steps,
             deadline: None,
             cancel: cancel.map(Arc::clone),
+            progress: None,
+            output_limit: 1 << 20,
             rooms: Arc::default(),
         })
     }

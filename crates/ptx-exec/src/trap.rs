@@ -32,8 +32,10 @@ pub enum FaultKind {
     Deadlock(String),
     /// `--max-steps` was reached.
     StepLimit,
-    /// `--timeout` was reached, or the launch was cancelled.
+    /// `--timeout` was reached.
     TimeLimit,
+    /// The host stopped the launch.
+    Cancelled,
     /// A texture, sampler or surface that is not bound, or not of the kind that the instruction needs; says which.
     BadTexture(String),
     /// A `.trap` surface access out of bounds; says where.
@@ -60,6 +62,7 @@ impl FaultKind {
             FaultKind::Deadlock(_) => "deadlock",
             FaultKind::StepLimit => "step_limit",
             FaultKind::TimeLimit => "time_limit",
+            FaultKind::Cancelled => "cancelled",
             FaultKind::BadTexture(_) => "bad_texture",
             FaultKind::SurfaceBounds(_) => "surface_bounds",
             FaultKind::Unsupported(_) => "unsupported",
@@ -146,6 +149,7 @@ impl std::fmt::Display for Trap {
             FaultKind::Deadlock(who) => format!("deadlock: {who}"),
             FaultKind::StepLimit => "step limit reached".to_owned(),
             FaultKind::TimeLimit => "time limit reached".to_owned(),
+            FaultKind::Cancelled => "the launch was cancelled".to_owned(),
             FaultKind::BadTexture(why) => why.clone(),
             FaultKind::SurfaceBounds(why) => format!("surface access out of bounds: {why}"),
             FaultKind::Unsupported(why) => why.clone(),

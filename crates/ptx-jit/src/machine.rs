@@ -66,6 +66,15 @@ impl Machine for Native {
         is_pure(inst)
     }
 
+    fn work(&self, inst: &Inst) -> u64 {
+        match inst.op {
+            // Texels are looked up lane by lane.
+            Op::Tex | Op::Tld4 | Op::Suld | Op::Sust | Op::Sured | Op::Txq | Op::Suq => 128,
+            Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red | Op::CpAsync => 4,
+            _ => 1,
+        }
+    }
+
     fn carry(&self, inst: &Inst) -> (bool, bool) {
         carry(inst)
     }

@@ -19,6 +19,7 @@ mod npy;
 mod object;
 mod options;
 mod output;
+mod progress;
 mod run;
 
 use clap::Parser;
@@ -37,6 +38,10 @@ pub(crate) enum Exit {
     Usage = 2,
     /// A trap stopped the kernel.
     Trapped = 3,
+    /// SIGINT stopped the kernel: 128 and its number, as shells say it.
+    Interrupted = 128 + 2,
+    /// The same of SIGTERM.
+    Terminated = 128 + 15,
 }
 
 /// Why a command cannot go on: the caller or the machine is at fault. Exits with [`Exit::Usage`].

@@ -203,6 +203,9 @@ pub(crate) struct RunOptions {
     /// Stop with a trap after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<std::time::Duration>,
+    /// Drop what the kernel prints beyond this, and say how much that was
+    #[arg(long, value_name = "BYTES", default_value_t = ptxvm::Launch::OUTPUT_LIMIT)]
+    pub(crate) max_output: u64,
     /// Launch this many times in the same process on the same memory
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,

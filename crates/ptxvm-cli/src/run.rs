@@ -8,8 +8,9 @@ use crate::bind::{Bound, Given};
 use crate::launch_file::LaunchFile;
 use crate::object::{Kind, Object};
 use crate::options::{Format, RunOptions, gpu_name};
+use crate::progress::{Interrupt, watched};
 use crate::{Exit, UsageError};
-use ptxvm::{CodeCache, CodeSource, ErrorKind, Launch, Report, Trap, Vm};
+use ptxvm::{CodeCache, CodeSource, ErrorKind, FaultKind, Launch, Report, Trap, Vm};
 use serde_json::{Value, json};
 
 /// Runs the kernel.
@@ -55,10 +56,17 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
     launch.timeout = options.timeout;
     launch.params = bound.params.clone();
 
+    let interrupt = Interrupt::new()?;
+    launch.cancel = Some(interrupt.flag());
     let mut session = Session { options, kernel: kernel.name().to_owned(), reports: Vec::new(), trap: None };
+    let mut room = options.max_output;
     for _ in 0..options.repeat {
-        match vm.launch(&kernel, &launch) {
-            Ok(report) => session.reports.push(report),
+        launch.output_limit = room;
+        match watched(&vm, &kernel, &mut launch) {
+            Ok(report) => {
+                room = if report.dropped > 0 { 0 } else { room.saturating_sub(report.output.len() as u64) };
+                session.reports.push(report);
+            }
             Err(error) => match error.into_kind() {
                 ErrorKind::Trap(trap, report) => {
                     session.reports.push(report);
@@ -71,9 +79,16 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
             },
         }
     }
+    let signal = interrupt.end();
     let printed = session.print();
-    if session.trap.is_some() {
-        return Ok(Exit::Trapped);
+    match (&session.trap, signal) {
+        (Some(trap), Some(exit)) if matches!(trap.kind, FaultKind::Cancelled) => {
+            let done = session.reports.last().map_or(0, |report| report.ctas);
+            crate::print_err(&format!("ptxvm: interrupted after {done} of {} CTAs\n", launch.ctas()));
+            return Ok(exit);
+        }
+        (Some(_), _) => return Ok(Exit::Trapped),
+        (None, _) => {}
     }
     bound.write_back()?;
     printed?;
@@ -127,6 +142,13 @@ impl Session<'_> {
             Format::Human => crate::print_out(&output),
             Format::Json => crate::print_out(&format!("{}\n", self.json(&output))),
         };
+        let dropped: u64 = self.reports.iter().map(|r| r.dropped).sum();
+        if dropped > 0 {
+            let limit = self.options.max_output;
+            crate::print_err(&format!(
+                "ptxvm: the kernel printed more than {limit} bytes; {dropped} bytes are lost (`--max-output BYTES`)\n"
+            ));
+        }
         if self.options.stats {
             crate::print_err(&self.stats());
         }
@@ -172,10 +194,11 @@ impl Session<'_> {
             "compile_ms": self.compile_ms(),
             "code": self.source().map(source_word),
             "output": output,
+            "output_dropped": self.reports.iter().map(|r| r.dropped).sum::<u64>(),
         });
         if self.options.stats {
             object["stats"] = self.reports.last().map_or(Value::Null, |r| {
-                json!({ "warp_instructions": r.warp_instructions, "thread_instructions": r.thread_instructions, "threads": r.threads, "prof_trigger": r.events })
+                json!({ "warp_instructions": r.warp_instructions, "thread_instructions": r.thread_instructions, "threads": r.threads, "ctas": r.ctas, "prof_trigger": r.events })
             });
         }
         object

@@ -18,6 +18,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const FLAGS: c_uint = 0xff;
 /// Values of `CUlimit`.
 const LIMITS: usize = 11;
+/// That of what `printf` may print.
+const PRINTF: usize = 1;
+/// The most that a launch may print, whatever is asked for, in bytes.
+const PRINTF_MOST: usize = 1 << 30;
 
 /// A context.
 pub(crate) struct Context {
@@ -57,6 +61,11 @@ impl Context {
             cache: AtomicU32::new(0),
             banks: AtomicU32::new(1),
         }
+    }
+
+    /// What the program asked for as room for `printf`, in bytes.
+    pub(crate) fn printf_bytes(&self) -> u64 {
+        self.limits()[PRINTF].min(PRINTF_MOST) as u64
     }
 
     /// Fails if a trap has struck it.
@@ -308,7 +317,8 @@ entries! { ENTRIES;
         value.set(found.ok_or(Status::UnsupportedLimit)?)
     }
 
-    /// Asks for a limit. Stack, `printf` and `malloc` have fixed limits above what programs ask for.
+    /// Asks for a limit. Stack and `malloc` have fixed limits above what programs ask for; a launch may print as much as is asked for here, and
+    /// what `Launch::OUTPUT_LIMIT` says in any case.
     fn cuCtxSetLimit(limit: c_int, value: usize) {
         let (_, context) = current()?;
         let index = usize::try_from(limit).map_err(|_| Status::InvalidValue)?;

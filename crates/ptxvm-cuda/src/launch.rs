@@ -35,7 +35,9 @@ pub(crate) fn status_of_trap(trap: &Trap) -> Status {
         FaultKind::BadBarrier(_) | FaultKind::BadMemberMask | FaultKind::BadAligned(_) => {
             Status::IllegalInstruction
         }
-        FaultKind::Deadlock(_) | FaultKind::StepLimit | FaultKind::TimeLimit => Status::LaunchTimeout,
+        FaultKind::Deadlock(_) | FaultKind::StepLimit | FaultKind::TimeLimit | FaultKind::Cancelled => {
+            Status::LaunchTimeout
+        }
         FaultKind::Trap
         | FaultKind::BadTexture(_)
         | FaultKind::SurfaceBounds(_)
@@ -122,6 +124,7 @@ pub(crate) fn launch(
     let mut launch = Launch::new(size.grid, size.block).shared(size.shared);
     launch.params = params(&function)?;
     launch.cancel = Some(Arc::clone(&queue.context.gone));
+    launch.output_limit = launch.output_limit.max(queue.context.printf_bytes());
     driver.settings.apply(&mut launch);
     function.kernel.check(&launch).map_err(|error| {
         log::note(&format!("`{}` cannot be launched so: {error}", function.kernel.name()));
@@ -158,6 +161,14 @@ fn run(driver: &Driver, context: &Context, function: &Function, launch: &Launch)
         if !report.output.is_empty() {
             let mut out = std::io::stdout().lock();
             let _closed = out.write_all(&report.output).and_then(|()| out.flush());
+        }
+        if report.dropped > 0 {
+            log::say(&format!(
+                "ptxvm: `{}` printed more than {} bytes in one launch; {} bytes are lost (`cudaLimitPrintfFifoSize` can be set higher)",
+                function.kernel.name(),
+                launch.output_limit,
+                report.dropped
+            ));
         }
         if driver.settings.stats {
             log::say(&format!(

@@ -2,7 +2,7 @@
 
 use crate::{Buffer, Element, Engine, Error, Kernel, Object, Ran};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 /// How to run a kernel.
@@ -27,11 +27,24 @@ pub struct Launch {
     pub timeout: Option<Duration>,
     /// Set to true from another thread, this stops the launch with a trap soon after.
     pub cancel: Option<Arc<AtomicBool>>,
+    /// Counts the CTAs that have finished while the launch runs: see [`Launch::ctas`].
+    pub progress: Option<Arc<AtomicU64>>,
+    /// What the kernel may print, in bytes of text and 32 for each CTA that prints: see [`Launch::OUTPUT_LIMIT`]. What it prints later is
+    /// dropped, and [`Report::dropped`] says how much.
+    pub output_limit: u64,
     /// Which engine executes.
     pub engine: Engine,
 }
 
 impl Launch {
+    /// What a kernel may print unless told otherwise: 64 MiB.
+    pub const OUTPUT_LIMIT: u64 = ptx_exec::launch::OUTPUT_BYTES;
+
+    /// How many CTAs it has.
+    pub fn ctas(&self) -> u64 {
+        self.grid.iter().fold(1, |product: u64, n| product.saturating_mul(u64::from(*n)))
+    }
+
     /// A launch of `grid` CTAs of `block` threads, without parameters.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
         Self {
@@ -44,6 +57,8 @@ impl Launch {
             max_steps: None,
             timeout: None,
             cancel: None,
+            progress: None,
+            output_limit: Self::OUTPUT_LIMIT,
             engine: Engine::Auto,
         }
     }
@@ -169,6 +184,10 @@ impl<T: Element> From<T> for Arg<'_> {
 pub struct Report {
     /// What the kernel printed (`vprintf`).
     pub output: Vec<u8>,
+    /// Bytes that it printed beyond [`Launch::output_limit`], which are lost.
+    pub dropped: u64,
+    /// CTAs that finished: all of them, unless a trap stopped the launch.
+    pub ctas: u64,
     /// From the start of the first CTA to the end of the last.
     pub elapsed: Duration,
     /// OS threads that took part.
@@ -191,6 +210,8 @@ impl Report {
             native_steps,
             fallback_steps,
             output,
+            dropped,
+            finished,
             events,
             elapsed,
             threads,
@@ -199,6 +220,8 @@ impl Report {
             Box::new(Ran { native_instructions: native_steps, fallback_instructions: fallback_steps, ..ran });
         Self {
             output,
+            dropped,
+            ctas: finished,
             elapsed,
             threads,
             warp_instructions: steps,

@@ -293,6 +293,8 @@ fn config(launch: &Launch) -> LaunchConfig {
         max_steps: launch.max_steps,
         timeout: launch.timeout,
         cancel: launch.cancel.clone(),
+        progress: launch.progress.clone(),
+        output_limit: launch.output_limit,
     }
 }
 

@@ -4,6 +4,9 @@
 
 use crate::bound::{Block, Code, Function};
 use crate::native::{Native, Supply};
+use crate::trap::FaultKind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// Everything of a launch that a running warp looks at.
 #[derive(Clone, Copy)]
@@ -20,6 +23,27 @@ pub(crate) struct World<'a> {
     pub(crate) native: Option<&'a dyn Native>,
     /// Where native code may come from while the launch runs.
     pub(crate) supply: Option<&'a dyn Supply>,
+    /// When the launch is to stop.
+    pub(crate) end: End<'a>,
+}
+
+/// When a launch is to stop, whatever it has done by then.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct End<'a> {
+    /// At that time.
+    pub(crate) deadline: Option<Instant>,
+    /// When the host sets this.
+    pub(crate) cancel: Option<&'a AtomicBool>,
+}
+
+impl End<'_> {
+    /// Why it is to stop now.
+    pub(crate) fn come(self) -> Option<FaultKind> {
+        if self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            return Some(FaultKind::Cancelled);
+        }
+        self.deadline.filter(|deadline| Instant::now() >= *deadline).map(|_| FaultKind::TimeLimit)
+    }
 }
 
 impl World<'_> {

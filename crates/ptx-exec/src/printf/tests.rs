@@ -36,7 +36,8 @@ fn print(text: &str, args: &[A<'_>]) -> (String, u32) {
     }
     let at = memory.alloc(Class::Global, buffer.len() as u64, 8, "arguments").expect("memory");
     memory.write(at, &buffer).expect("in bounds");
-    let written = format(&mut View::new(&memory), 3, text.as_bytes(), at, 8).expect("arguments in bounds");
+    let written =
+        format(&mut View::new(&memory), 3, text.as_bytes(), (at, 8), 1 << 20).expect("arguments in bounds");
     (String::from_utf8(written.text).expect("text"), written.arguments)
 }
 
@@ -163,8 +164,8 @@ fn missing_arguments_are_a_fault() {
     let memory = Memory::new(AddressSize::Bits64).expect("an address range");
     let at = memory.alloc(Class::Global, 4, 4, "arguments").expect("memory");
     let mut view = View::new(&memory);
-    assert!(format(&mut view, 0, b"%d", at, 8).is_ok());
-    assert_eq!(format(&mut view, 9, b"%d %d", at, 8).err().map(|fault| fault.lane), Some(9));
+    assert!(format(&mut view, 0, b"%d", (at, 8), 99).is_ok());
+    assert_eq!(format(&mut view, 9, b"%d %d", (at, 8), 99).err().map(|fault| fault.lane), Some(9));
 }
 
 /// `tests/printf/printf.tsv`: random formats, and what the C library prints.
@@ -193,4 +194,26 @@ fn random_formats_as_the_c_library() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count >= 1500);
+}
+
+#[test]
+fn the_text_is_as_long_as_there_is_room_and_what_is_missing_is_counted() {
+    let memory = Memory::new(AddressSize::Bits64).expect("an address range");
+    let at = memory.alloc(Class::Global, 4, 4, "one argument").expect("memory");
+    memory.write(at, &77u32.to_le_bytes()).expect("in bounds");
+    let written = |room| {
+        let written = format(&mut View::new(&memory), 0, b"<%5d>%%", (at, 8), room).expect("in bounds");
+        (String::from_utf8(written.text).expect("text"), written.dropped, written.arguments)
+    };
+    assert_eq!(written(8), ("<   77>%".to_owned(), 0, 1));
+    assert_eq!(written(4), ("<   ".to_owned(), 4, 1));
+    assert_eq!(written(0), (String::new(), 8, 1));
+}
+
+#[test]
+fn a_call_takes_32_arguments() {
+    let args: Vec<A<'_>> = (0..40).map(W).collect();
+    let (text, used) = print(&"%d ".repeat(34), &args);
+    let numbers: String = (0..32).map(|n| format!("{n} ")).collect();
+    assert_eq!((text, used), (numbers + "%d %d ", 32));
 }

@@ -19,9 +19,8 @@ use std::sync::Arc;
 const IDLE_ROUNDS: u32 = 2;
 /// Rounds after which a CTA is set aside in any case, in case that it waits for another in a way that does not show.
 const LONG_ROUNDS: u32 = 1024;
-/// What a CTA may print, in bytes; more is dropped, as CUDA drops what overflows its buffer. Chosen: keeps a kernel that prints
-/// for ever from filling the host's memory.
-const OUTPUT_BYTES: usize = 16 << 20;
+/// Room for what a warp printed that is kept for what it prints next, in bytes.
+const KEPT_OUTPUT: usize = 64 << 10;
 /// Warps that a report of a deadlock names one by one.
 const NAMED_WARPS: usize = 8;
 
@@ -92,8 +91,13 @@ pub(super) trait Limits {
     fn take(&self, count: u64);
     /// Whether the thread may still get help.
     fn alone(&self) -> bool;
-    /// Whether the time is up.
-    fn late(&self) -> bool;
+    /// So many CTAs have finished.
+    fn finish(&self, count: u64);
+    /// How many of so many bytes that a CTA printed are kept; those of it that are not, and `dropped` ones, are counted. `first`: it has
+    /// printed nothing before.
+    fn print(&self, bytes: usize, dropped: u64, first: bool) -> usize;
+    /// Why the launch is to stop now.
+    fn late(&self) -> Option<FaultKind>;
 }
 
 impl Cta {
@@ -261,12 +265,17 @@ impl Cta {
         if let (steps @ 1.., fallbacks) = std::mem::take(&mut warp.native_steps) {
             limits.spend_native(steps, fallbacks);
         }
-        if self.output.len() < OUTPUT_BYTES {
-            self.output.append(&mut warp.output);
+        if !warp.output.is_empty() || warp.dropped > 0 {
+            let dropped = std::mem::take(&mut warp.dropped);
+            let kept = limits.print(warp.output.len(), dropped, self.output.is_empty());
+            self.output.extend_from_slice(&warp.output[..kept]);
+            warp.output.clear();
+            warp.output.shrink_to(KEPT_OUTPUT);
         }
-        warp.output.clear();
-        if limits.late() && !matches!(stop, Stop::Trapped(_)) {
-            stop = late(warp, world);
+        if !matches!(stop, Stop::Trapped(_))
+            && let Some(kind) = limits.late()
+        {
+            stop = Stop::Trapped(blame(warp, world, kind));
         }
         match stop {
             Stop::Yielded { idle } => round.idle &= idle,
@@ -369,11 +378,6 @@ pub(super) struct Round {
     pub(super) ran: bool,
     /// Whether all that ran only looked at memory.
     pub(super) idle: bool,
-}
-
-/// The time is up, at a place where the warp is.
-fn late(warp: &WarpFrame, world: &World<'_>) -> Stop {
-    Stop::Trapped(blame(warp, world, FaultKind::TimeLimit))
 }
 
 /// A fault that is blamed on the place of the warp's first group.

@@ -15,10 +15,11 @@ use super::pool::{Help, Pool};
 use super::seed;
 use crate::bound::{Code, Function};
 use crate::frame::{WarpFrame, register_bytes};
-use crate::interp::{Stopped, World};
+use crate::interp::{End, Stopped, World};
 use crate::lanes::LANES;
 use crate::mem::{Memory, MemoryError, View};
 use crate::native::{Native, Reached, Supply};
+use crate::trap::FaultKind;
 use crate::warp::{EventCounts, GridShape, WarpState};
 use ptx::check::module::{AddressSize, Source};
 use std::cell::{Cell, RefCell};
@@ -41,8 +42,8 @@ const KEPT_ROOMS: usize = 64;
 /// Memory for the state of resident CTAs, all threads together. Chosen: fits common machines, and lets over ten thousand
 /// CTAs of 1024 simple threads wait for each other.
 pub(crate) const RESIDENT_BYTES: u64 = 2 << 30;
-/// What a launch may print, in bytes; what comes from further CTAs is dropped.
-const OUTPUT_BYTES: usize = 256 << 20;
+/// What a CTA that prints costs of what a launch may print, beside its text: about what keeping it takes, in bytes.
+const PIECE_BYTES: u64 = 32;
 /// CTAs that a thread may keep resident whatever they need.
 const RESIDENT_LEAST: u64 = 2;
 
@@ -82,6 +83,10 @@ pub(crate) struct GridRun {
     pub(crate) deadline: Option<Instant>,
     /// Set by the host to stop the launch.
     pub(crate) cancel: Option<Arc<AtomicBool>>,
+    /// Where CTAs that have finished are counted for the host.
+    pub(crate) progress: Option<Arc<AtomicU64>>,
+    /// What the launch may print, in bytes; what comes later is dropped.
+    pub(crate) output_limit: u64,
     /// Rooms of earlier launches.
     pub(crate) rooms: Arc<Rooms>,
 }
@@ -95,6 +100,7 @@ impl GridRun {
             source: &self.source,
             native: self.native.as_deref(),
             supply: self.supply.as_deref(),
+            end: End { deadline: self.deadline, cancel: self.cancel.as_deref() },
         }
     }
 }
@@ -170,6 +176,10 @@ pub(crate) struct Outcome {
     pub(crate) fallback_steps: u64,
     /// Printed text.
     pub(crate) output: Vec<u8>,
+    /// Bytes that were printed beyond the limit.
+    pub(crate) dropped: u64,
+    /// CTAs that have finished.
+    pub(crate) finished: u64,
     /// Events triggered by `pmevent`.
     pub(crate) events: EventCounts,
 }
@@ -185,6 +195,11 @@ pub(crate) struct Launching {
     lane_steps: AtomicU64,
     native_steps: AtomicU64,
     fallback_steps: AtomicU64,
+    /// CTAs that have finished.
+    finished: Arc<AtomicU64>,
+    /// Bytes of the limit for output that are used up, and those that were dropped.
+    printed: AtomicU64,
+    dropped: AtomicU64,
     found: Mutex<Found>,
 }
 
@@ -193,7 +208,6 @@ struct Found {
     trap: Option<GridTrap>,
     error: Option<MemoryError>,
     output: Vec<(u64, Vec<u8>)>,
-    output_bytes: usize,
     events: EventCounts,
 }
 
@@ -204,6 +218,8 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
     // Threads for which there is no memory would only wait.
     let fit = run.world().function(run.kernel).map_or(1, |function| RESIDENT_BYTES / run.cta_bytes(function));
     let threads = u64::from(run.threads).min(count).min(fit).max(1) as u32;
+    let finished = run.progress.clone().unwrap_or_default();
+    finished.store(0, Ordering::Relaxed);
     let launching = Arc::new(Launching {
         run,
         next: AtomicU64::new(0),
@@ -214,6 +230,9 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
         lane_steps: AtomicU64::new(0),
         native_steps: AtomicU64::new(0),
         fallback_steps: AtomicU64::new(0),
+        finished,
+        printed: AtomicU64::new(0),
+        dropped: AtomicU64::new(0),
         found: Mutex::new(Found::default()),
     });
     let helpers = Helpers { pool: memory.pool(), launching: &launching, help: RefCell::new(None) };
@@ -236,7 +255,9 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
         lane_steps: sum(&launching.lane_steps),
         native_steps: sum(&launching.native_steps),
         fallback_steps: sum(&launching.fallback_steps),
-        output: output.into_iter().flat_map(|(_, text)| text).collect(),
+        output: output.into_iter().map(|(_, text)| text).collect::<Vec<_>>().concat(),
+        dropped: sum(&launching.dropped),
+        finished: sum(&launching.finished),
         events: found.events,
     }
 }
@@ -328,7 +349,27 @@ impl Limits for Worker<'_> {
         self.alone.get().is_some()
     }
 
-    fn late(&self) -> bool {
+    fn finish(&self, count: u64) {
+        self.launching.finished.fetch_add(count, Ordering::Relaxed);
+    }
+
+    fn print(&self, bytes: usize, dropped: u64, first: bool) -> usize {
+        let all = self.launching;
+        let (limit, piece) = (all.run.output_limit, if first { PIECE_BYTES } else { 0 });
+        let cost = piece.saturating_add(bytes as u64);
+        let before = all.printed.fetch_add(cost, Ordering::Relaxed);
+        let room = limit.saturating_sub(before).saturating_sub(piece);
+        let kept = usize::try_from(room).unwrap_or(usize::MAX).min(bytes);
+        let dropped = dropped + (bytes - kept) as u64;
+        if dropped > 0 {
+            // What is printed after a gap would not be understood.
+            all.printed.fetch_max(limit, Ordering::Relaxed);
+            all.dropped.fetch_add(dropped, Ordering::Relaxed);
+        }
+        kept
+    }
+
+    fn late(&self) -> Option<FaultKind> {
         if let Some((began, helpers)) = self.alone.get()
             && began.elapsed() > ALONE
         {
@@ -336,8 +377,7 @@ impl Limits for Worker<'_> {
             helpers.call();
         }
         let run = &self.launching.run;
-        run.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            || run.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+        End { deadline: run.deadline, cancel: run.cancel.as_deref() }.come()
     }
 }
 
@@ -420,6 +460,7 @@ impl Launching {
             let Some(mut cta) = fresh.or_else(|| resident.pop_front()) else { break };
             match cta.run(&world, &worker, &mut room.reached) {
                 CtaStop::Finished => {
+                    worker.finish(1);
                     self.keep_output(&mut cta);
                     spare.push(cta);
                     idle = 0;
@@ -464,11 +505,7 @@ impl Launching {
     fn keep_output(&self, cta: &mut Cta) {
         if !cta.output.is_empty() {
             let text = std::mem::take(&mut cta.output);
-            let mut found = self.found();
-            found.output_bytes += text.len();
-            if found.output_bytes <= OUTPUT_BYTES {
-                found.output.push((cta.index, text));
-            }
+            self.found().output.push((cta.index, text));
         }
     }
 

@@ -15,7 +15,6 @@ use crate::native::{
     CtaCall, CtaCode, CtaStop as WholeStop, Fresh, Kept, Line, Native, Portion, Reached, Slot, SlotState,
     TeamCode, mask_at,
 };
-use crate::trap::FaultKind;
 
 /// What comes first of what a team keeps: masks of lanes, in this order.
 const LIVE: usize = 0;
@@ -53,10 +52,10 @@ impl Cta {
             if limits.steps().is_none() {
                 return Some(CtaStop::Cancelled);
             }
-            if limits.late() {
+            if let Some(kind) = limits.late() {
                 self.frames_from_teams(team, world, function, (turn, None));
                 let warp = (turn * team.warps).min(self.warps.len() as u32 - 1);
-                let stopped = super::cta::blame(&self.warps[warp as usize], world, FaultKind::TimeLimit);
+                let stopped = super::cta::blame(&self.warps[warp as usize], world, kind);
                 return Some(CtaStop::Trapped(stopped, warp));
             }
             let room = &mut self.room;

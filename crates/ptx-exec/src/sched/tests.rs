@@ -638,7 +638,7 @@ fn an_endless_loop_ends_at_the_step_limit_or_when_cancelled() {
     machine.max_steps = None;
     let cancel = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let outcome = machine.run_shape(&endless(), [9, 1, 1], [32, 1, 1], Some(&cancel));
-    assert_eq!(outcome.trap.expect("a trap").stopped.fault.kind, FaultKind::TimeLimit);
+    assert_eq!(outcome.trap.expect("a trap").stopped.fault.kind, FaultKind::Cancelled);
 }
 
 #[test]

@@ -12,7 +12,6 @@ use crate::native::{
     CtaCall, CtaCode, CtaStop as WholeStop, Fresh, Line, Native, NativeStop, Portion, Reached, Slot,
     SlotState,
 };
-use crate::trap::FaultKind;
 
 /// Turns of loops that native code of a CTA may take until it looks whether the launch is to stop. Chosen: about a tenth of a millisecond.
 pub(super) const TURNS: i64 = 1 << 15;
@@ -77,9 +76,9 @@ impl Cta {
             if limits.steps().is_none() {
                 return Some(CtaStop::Cancelled);
             }
-            if limits.late() {
+            if let Some(kind) = limits.late() {
                 self.frames_from_slots(native.cta(), world, function, (warp, false));
-                let stopped = super::cta::blame(&self.warps[warp as usize], world, FaultKind::TimeLimit);
+                let stopped = super::cta::blame(&self.warps[warp as usize], world, kind);
                 return Some(CtaStop::Trapped(stopped, warp));
             }
             let room = &mut self.room;
@@ -162,6 +161,7 @@ impl Cta {
             self.ctaid = ctaid;
             self.index += count;
             limits.take(count);
+            limits.finish(count);
         }
     }
 

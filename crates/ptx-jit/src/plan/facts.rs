@@ -48,27 +48,37 @@ impl Facts {
     }
 }
 
-/// Price of a turn of a loop that waits for others, or may; of any other it is 1.
+/// Price of a turn of a loop that waits for others, or may.
 const WATCHING: i64 = 64;
+/// Work of a turn that costs 1: whether a launch is to stop is asked when the turns of a call are used up, so that it may not take long.
+/// Chosen: loops of common size cost 1.
+const WORK: u64 = 512;
 
-/// By block: the price of a turn of the loop with that header.
+/// By block: the price of a turn of the loop with that header. Loops in it have prices of their own.
 pub(super) fn prices(function: &Function, machine: &impl Machine) -> Vec<i64> {
     let mut watching = vec![0u32; function.blocks.len() + 1];
+    let mut work = vec![0u64; function.blocks.len() + 1];
     for (at, block) in function.blocks.iter().enumerate() {
         let watches = block.insts.iter().any(|inst| machine.watches(inst));
         watching[at + 1] = watching[at] + u32::from(watches);
+        work[at + 1] = work[at] + block.insts.iter().map(|inst| machine.work(inst)).sum::<u64>();
     }
     let mut price = vec![1; function.blocks.len()];
     for (at, block) in function.blocks.iter().enumerate() {
         for to in block.term.successors() {
             let to = to.0 as usize;
-            if to <= at && watching[at + 1] > watching[to] {
-                price[to] = WATCHING;
+            if to <= at {
+                let least = if watching[at + 1] > watching[to] { WATCHING } else { 1 };
+                let turn = i64::try_from((work[at + 1] - work[to]) / WORK).unwrap_or(i64::MAX);
+                price[to] = price[to].max(least).max(turn.min(DEAREST));
             }
         }
     }
     price
 }
+
+/// The highest price: about as much as a call may spend.
+const DEAREST: i64 = 1 << 15;
 
 /// The register of the member mask of a warp-synchronous instruction: the last source of all of them.
 pub(super) fn members(inst: &Inst) -> Option<Reg> {

@@ -430,6 +430,8 @@ pub trait Machine {
     fn does_sync(&self, inst: &Inst) -> bool;
     /// Whether the instruction's result depends on nothing but its operands, lane by lane.
     fn is_pure(&self, inst: &Inst) -> bool;
+    /// What executing the instruction costs a warp, in instructions that only compute.
+    fn work(&self, inst: &Inst) -> u64;
     /// Whether the instruction reads and writes the carry flags.
     fn carry(&self, inst: &Inst) -> (bool, bool);
     /// Whether the instruction reads or writes memory at addresses that are checked.

@@ -26,7 +26,7 @@ mod tests;
 use crate::{Error, Kernel, Launch, Report, Vm};
 pub(crate) use executor::Executor;
 pub use executor::StreamKind;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -72,6 +72,7 @@ impl Stream {
     /// Runs a kernel when its turn comes.
     pub fn launch(&self, kernel: &Kernel, mut launch: Launch) -> Pending {
         let cancel = Arc::clone(launch.cancel.get_or_insert_default());
+        let progress = (Arc::clone(launch.progress.get_or_insert_default()), launch.ctas());
         let kernel = kernel.clone();
         let result = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&result);
@@ -79,7 +80,7 @@ impl Stream {
             let done = kernel.launch(&launch);
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
         });
-        Pending { mark, result, cancel }
+        Pending { mark, result, cancel, progress }
     }
 
     /// Runs a task on another thread when its turn comes.
@@ -169,9 +170,16 @@ pub struct Pending {
     mark: Mark,
     result: Arc<Mutex<Option<Result<Report, Error>>>>,
     cancel: Arc<AtomicBool>,
+    /// CTAs that have finished, and all.
+    progress: (Arc<AtomicU64>, u64),
 }
 
 impl Pending {
+    /// How many CTAs have finished, and how many there are.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.progress.0.load(Ordering::Relaxed), self.progress.1)
+    }
+
     /// Stops it with a trap soon, also if it has not begun.
     pub fn cancel(&self) {
         self.cancel.store(true, Ordering::Relaxed);

@@ -138,7 +138,7 @@ fn a_launch_is_cancelled_while_it_runs() {
     assert!(!pending.mark().is_done());
     pending.cancel();
     let error = pending.wait().expect_err("it was stopped");
-    assert_eq!(error.trap().map(|trap| &trap.kind), Some(&FaultKind::TimeLimit));
+    assert_eq!(error.trap().map(|trap| &trap.kind), Some(&FaultKind::Cancelled));
     // The stream goes on.
     assert_eq!(stream.run(|| 1), 1);
 }
