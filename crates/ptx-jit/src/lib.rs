@@ -20,6 +20,6 @@ mod team;
 
 pub use cache::{Compiler, Found, Source};
 pub use engine::{Compiled, Listing, listing};
-pub use llvm::{Cpu, Error, Session, guard_this_thread};
+pub use llvm::{Cpu, Error, Session, guard_this_thread, is_ending};
 pub use machine::native;
 pub use team::Teams;

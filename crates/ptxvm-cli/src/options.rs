@@ -200,7 +200,7 @@ pub(crate) struct RunOptions {
     /// Stop with a trap after this many warp instructions
     #[arg(long, value_name = "N")]
     pub(crate) max_steps: Option<u64>,
-    /// Stop with a trap after this many seconds
+    /// Stop with a trap after this many seconds, compiling included
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<std::time::Duration>,
     /// Drop what the kernel prints beyond this, and say how much that was

@@ -70,6 +70,35 @@ fn signals_stop_a_launch_and_the_program_says_how_far_it_came() {
 }
 
 #[test]
+fn a_time_limit_bounds_compiling_and_the_end_of_the_program() {
+    let mut body = String::from("mov.u32 %r3, %tid.x; mov.u32 %r4, 0;\n");
+    for i in 0..40_000 {
+        body += &format!(
+            "mad.lo.u32 %r{}, %r{}, %r{}, {i}; shf.l.wrap.b32 %r4, %r5, %r3, %r4;\n",
+            3 + i % 3,
+            3 + i % 2,
+            4 + i % 2
+        );
+    }
+    let text = format!(
+        "{HEAD}.visible .entry k(.param .u64 out) {{ .reg .b32 %r<9>; .reg .b64 %rd<3>; {body} ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r3; ret; }}"
+    );
+    let text = Text::new("slow", &text);
+    // What reading the text takes is no part of the launch.
+    let start = Instant::now();
+    assert_eq!(text.run(&["--arg", "zeros:4", "--engine", "interp"]).status.code(), Some(0));
+    let reading = start.elapsed();
+    for engine in ["jit", "auto"] {
+        let start = Instant::now();
+        let grid = ["--grid", "1000000", "--block", "32", "--arg", "zeros:4"];
+        let output = text.run(&[&grid[..], &["--engine", engine, "--timeout", "0.2"]].concat());
+        assert_eq!(output.status.code(), Some(3), "{}", errors(&output));
+        assert!(errors(&output).contains("trap: time limit reached"), "{}", errors(&output));
+        assert!(start.elapsed() < reading + SOON, "{engine}: {:?}, reading {reading:?}", start.elapsed());
+    }
+}
+
+#[test]
 fn what_is_printed_has_a_bound_and_the_rest_is_counted() {
     let text = format!(
         "{HEAD}.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n.global .align 1 .b8 word[4] = {{120, 121, 10, 0}};\n\

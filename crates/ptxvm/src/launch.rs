@@ -23,7 +23,7 @@ pub struct Launch {
     pub seed: u64,
     /// Stop with a trap after this many warp instructions.
     pub max_steps: Option<u64>,
-    /// Stop with a trap after this time.
+    /// Stop with a trap after this time, that of making native code included.
     pub timeout: Option<Duration>,
     /// Set to true from another thread, this stops the launch with a trap soon after.
     pub cancel: Option<Arc<AtomicBool>>,

@@ -172,3 +172,44 @@ fn what_is_printed_within_the_limit_is_all_there() {
         assert_eq!((report.output.len() as u64 + report.dropped, report.dropped > 0), (9600, true));
     }
 }
+
+/// A kernel that takes LLVM seconds.
+#[cfg(feature = "jit")]
+fn slow_to_compile(vm: &Vm) -> Kernel {
+    let mut body = String::from("mov.u32 %r3, %r1; mov.u32 %r4, 0;\n");
+    for i in 0..40_000 {
+        writeln!(
+            body,
+            "mad.lo.u32 %r{}, %r{}, %r{}, {i}; xor.b32 %r5, %r3, %r4; shf.l.wrap.b32 %r4, %r5, %r3, %r4;",
+            3 + i % 3,
+            3 + i % 2,
+            4 + i % 2
+        )
+        .expect("to memory");
+    }
+    kernel(vm, "", &format!("{body} st.global.u32 [%rd3], %r3;"))
+}
+
+#[cfg(feature = "jit")]
+#[test]
+fn making_code_counts_as_time_and_nobody_waits_for_what_was_given_up() {
+    for engine in [Engine::Jit, Engine::Auto] {
+        for threads in [1, 2] {
+            let vm = device();
+            let (kernel, data) = (slow_to_compile(&vm), vm.zeros::<u32>(64).expect("memory"));
+            // Large enough that `auto` makes code first.
+            let launch = Launch::new([2_000_000, 1, 1], [32, 1, 1]).engine(engine).threads(threads);
+            let launch = launch.args(&kernel, &[Arg::buffer(&data)]).expect("arguments");
+            let start = Instant::now();
+            let error =
+                vm.launch(&kernel, &launch.clone().timeout(Duration::from_millis(100))).expect_err("late");
+            assert_eq!(kind(&error), Some(&FaultKind::TimeLimit));
+            let pending = vm.stream().launch(&kernel, launch);
+            std::thread::sleep(Duration::from_millis(50));
+            pending.cancel();
+            assert_eq!(kind(&pending.wait().expect_err("cancelled")), Some(&FaultKind::Cancelled));
+            drop((kernel, data, vm));
+            assert!(start.elapsed() < 2 * SOON, "{engine:?} {threads}: {:?}", start.elapsed());
+        }
+    }
+}

@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the end of the process waits for work that goes on by itself. Chosen: most kernels take less, and no user minds.
-const GRACE: Duration = Duration::from_millis(200);
+/// How long the end of the process waits for work that goes on by itself. Chosen: most kernels take less.
+const GRACE: Duration = Duration::from_millis(500);
 /// How long the end of the process waits at most. Chosen: threads are parked within milliseconds where that is possible at all.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a thread that was interrupted outside of LLVM's code is left alone.
@@ -84,7 +84,7 @@ pub fn guard_this_thread() {
 }
 
 /// Whether the process is ending, so that work in LLVM is to be given up.
-pub(crate) fn is_ending() -> bool {
+pub fn is_ending() -> bool {
     ENDING.load(Ordering::Relaxed)
 }
 

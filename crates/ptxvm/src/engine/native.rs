@@ -8,18 +8,21 @@
 //! With one OS thread equal seeds give equal runs, of racy kernels too: there nothing is decided by time, but by instructions executed, and
 //! the launch makes the code itself.
 //!
-//! Invariant: results do not depend on what is chosen here. No launch waits for the background; the end of the device does.
+//! Code is always made on a thread of its own, because LLVM cannot be interrupted. A launch that waits for code stops waiting at its time
+//! limit, when it is cancelled and when the process ends. Code that the thread still makes is there for later launches.
+//!
+//! Invariant: results do not depend on what is chosen here. Neither the end of a device nor that of the process waits for code.
 
 use super::{Cpu, Engine, Listing, Ran, Source};
 use crate::{CodeCache, Error, Launch};
 use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LaunchReport};
 use ptx_exec::native::{Native, Supply};
 use ptx_jit::{Compiled, Compiler, Found, Teams};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
 use std::time::{Duration, Instant};
 
 /// Shapes of CTA that a kernel keeps code for. Chosen: programs use a few.
@@ -32,6 +35,8 @@ const TO_BEGIN: Duration = Duration::from_millis(8);
 const FOR_EACH: Duration = Duration::from_micros(40);
 /// What looking for code on disk is worth: it takes some tenths of a millisecond.
 const TO_LOOK: Duration = Duration::from_millis(1);
+/// How often a launch that waits for code looks whether it is to stop, or whether code that an earlier one gave up is there.
+const LOOKS: Duration = Duration::from_millis(5);
 /// A launch that would take the interpreter so many times as long as making code waits for it.
 const WAITS: u32 = 2;
 
@@ -47,13 +52,16 @@ struct Shared {
     cores: u64,
 }
 
+/// A thread that makes code. Code generators go deep into large kernels.
+fn compiler_thread() -> std::thread::Builder {
+    std::thread::Builder::new().name("ptxvm compiler".to_owned()).stack_size(16 << 20)
+}
+
 /// What is to be made in the background, one after another.
 #[derive(Default)]
 struct Queue {
     tasks: VecDeque<Task>,
     running: bool,
-    /// The thread that was started last.
-    thread: Option<JoinHandle<()>>,
 }
 
 struct Task {
@@ -75,6 +83,8 @@ struct Slot {
     looked: AtomicBool,
     /// Whether it is being made.
     begun: AtomicBool,
+    /// Held by the thread that makes it for a launch, which may have been stopped since.
+    maker: Mutex<Weak<()>>,
     /// Nanoseconds that launches have spent without it.
     spent: AtomicU64,
     /// Instructions of lanes that launches have executed without it.
@@ -116,6 +126,7 @@ impl Natives {
                     made: OnceLock::new(),
                     looked: AtomicBool::new(false),
                     begun: AtomicBool::new(false),
+                    maker: Mutex::default(),
                     spent: AtomicU64::new(0),
                     steps: AtomicU64::new(0),
                 })
@@ -184,8 +195,40 @@ impl Slot {
     }
 }
 
+/// When a launch is to stop.
+#[derive(Clone)]
+struct Until {
+    deadline: Option<Instant>,
+    cancel: Option<Arc<AtomicBool>>,
+}
+
+impl Until {
+    fn of(config: &LaunchConfig) -> Self {
+        let deadline = config.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        Self { deadline, cancel: config.cancel.clone() }
+    }
+
+    /// How long the launch may wait; `None`: it is to stop now.
+    fn wait(&self) -> Option<Duration> {
+        if ptx_jit::is_ending() || self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            return None;
+        }
+        let left = self.deadline.map_or(LOOKS, |deadline| deadline.saturating_duration_since(Instant::now()));
+        (!left.is_zero()).then_some(left.min(LOOKS))
+    }
+
+    /// The launch with what is left of its time.
+    fn rest<'a>(&self, config: &'a LaunchConfig) -> Cow<'a, LaunchConfig> {
+        let Some(deadline) = self.deadline else { return Cow::Borrowed(config) };
+        let left = deadline.saturating_duration_since(Instant::now());
+        Cow::Owned(LaunchConfig { timeout: Some(left), ..config.clone() })
+    }
+}
+
 /// A launch that began without native code.
 struct Waiting {
+    /// When it is to stop.
+    until: Until,
     shared: Arc<Shared>,
     kernel: Arc<Kernel>,
     slot: Arc<Slot>,
@@ -221,7 +264,7 @@ impl Supply for Waiting {
         if self.slot.estimate() < self.cost || self.slot.begun.swap(true, Ordering::Relaxed) {
             return None;
         }
-        self.slot.make(&self.shared.compiler, &self.kernel, Source::Compiled);
+        self.shared.make(&self.kernel, &self.slot, &self.until);
         self.slot.code().map(|code| &**code as &dyn Native)
     }
 
@@ -231,16 +274,49 @@ impl Supply for Waiting {
 }
 
 impl Shared {
+    /// Makes the code for a launch, unless that must stop before.
+    fn make(self: &Arc<Self>, kernel: &Arc<Kernel>, slot: &Arc<Slot>, until: &Until) {
+        let maker = Arc::new(());
+        loop {
+            let mut current = slot.maker.lock().unwrap_or_else(PoisonError::into_inner);
+            if current.strong_count() == 0 {
+                *current = Arc::downgrade(&maker);
+                break;
+            }
+            drop(current);
+            let Some(wait) = until.wait() else { return };
+            std::thread::sleep(wait);
+        }
+        slot.look(&self.compiler, kernel);
+        if slot.made.get().is_some() || until.wait().is_none() {
+            return;
+        }
+        let (done, ended) = mpsc::channel::<()>();
+        let task = (Arc::clone(self), Arc::clone(kernel), Arc::clone(slot));
+        let thread = compiler_thread().spawn(move || {
+            let (shared, kernel, slot) = task;
+            slot.make(&shared.compiler, &kernel, Source::Compiled);
+            drop((maker, done));
+        });
+        if thread.is_err() {
+            return slot.make(&self.compiler, kernel, Source::Compiled);
+        }
+        loop {
+            let Some(wait) = until.wait() else { return };
+            if ended.recv_timeout(wait) == Err(mpsc::RecvTimeoutError::Disconnected) {
+                return;
+            }
+        }
+    }
+
     /// Has a thread make the code, after what others wait for.
     fn begin(self: &Arc<Self>, task: Task) {
         let mut queue = self.queue();
         queue.tasks.push_back(task);
         if !queue.running {
             let shared = Arc::clone(self);
-            let thread = std::thread::Builder::new().name("ptxvm compiler".to_owned());
             // Without a thread there is no code until a launch waits for it.
-            queue.thread = thread.spawn(move || shared.work()).ok();
-            queue.running = queue.thread.is_some();
+            queue.running = compiler_thread().spawn(move || shared.work()).is_ok();
         }
     }
 
@@ -266,20 +342,9 @@ impl Shared {
 }
 
 impl Drop for Jit {
-    /// Waits for code that is being made. A process that ends takes down LLVM's tables, and a thread that still compiles would read them.
-    /// Code is made in the background only once launches have taken a good part of what it is thought to cost, so this mostly takes no longer than
-    /// they did; kernels with many branches can cost seconds.
+    /// Nothing is made any more but what is being made.
     fn drop(&mut self) {
-        let thread = {
-            let mut queue = self.shared.queue();
-            queue.tasks.clear();
-            queue.thread.take()
-        };
-        // The thread itself may be the last to hold a kernel of the device.
-        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
-            // It has said what was wrong if it panicked.
-            let _ended = thread.join();
-        }
+        self.shared.queue().tasks.clear();
     }
 }
 
@@ -313,6 +378,7 @@ impl Jit {
             return Ok(kernel.launch(config));
         }
         ptx_jit::guard_this_thread();
+        let until = Until::of(config);
         let compiler = &self.shared.compiler;
         let slot = natives.slot(launch.block);
         let instructions: usize = kernel.function().blocks.iter().map(|block| block.insts.len() + 1).sum();
@@ -329,7 +395,7 @@ impl Jit {
                 false => least > cost * WAITS,
             };
             if launch.engine == Engine::Jit || pays {
-                slot.make(compiler, kernel, Source::Compiled);
+                self.shared.make(kernel, &slot, &until);
             } else if !alone && least + slot.estimate() > TO_LOOK {
                 slot.look(compiler, kernel);
             }
@@ -338,7 +404,7 @@ impl Jit {
             slot.tell(ran);
             ran.native = true;
             let code: Arc<dyn Native> = Arc::<Compiled>::clone(code);
-            return Ok(kernel.launch_with(config, Some(&code)));
+            return Ok(kernel.launch_with(&until.rest(config), Some(&code)));
         }
         if let Some(Made::Not(why)) = slot.made.get() {
             if launch.engine == Engine::Jit {
@@ -346,14 +412,21 @@ impl Jit {
                 return Err(Error::caller(format!("no native code for `{name}`: {why}")));
             }
             ran.why_not = Some(why.clone());
-            return Ok(kernel.launch(config));
+            return Ok(kernel.launch(&until.rest(config)));
         }
         let start = Instant::now();
         let (shared, kernel_too) = (Arc::clone(&self.shared), Arc::clone(kernel));
-        let waiting =
-            Arc::new(Waiting { shared, kernel: kernel_too, slot: Arc::clone(&slot), start, cost, alone });
+        let waiting = Arc::new(Waiting {
+            until: until.clone(),
+            shared,
+            kernel: kernel_too,
+            slot: Arc::clone(&slot),
+            start,
+            cost,
+            alone,
+        });
         let supply: Arc<dyn Supply> = Arc::<Waiting>::clone(&waiting);
-        let done = kernel.launch_supplied(config, &supply);
+        let done = kernel.launch_supplied(&until.rest(config), &supply);
         let report = match &done {
             Ok(report) => Some(report),
             Err(LaunchError::Trap(_, report)) => Some(&**report),
