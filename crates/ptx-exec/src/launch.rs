@@ -550,35 +550,55 @@ impl Kernel {
     pub fn check(&self, config: &LaunchConfig) -> Result<(), LaunchError> {
         let function = self.function();
         let invalid = |why: String| Err(LaunchError::Invalid(why));
-        let show = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
-        let threads = volume(config.block);
-        if config.block.contains(&0) || config.grid.contains(&0) {
-            return invalid(format!(
-                "no threads: a grid of {}, CTAs of {}",
-                show(config.grid),
-                show(config.block)
-            ));
+        if config.grid.contains(&0) {
+            return invalid(no_threads(config.grid, config.block));
         }
-        let most = if self.module.program.target.sm.number < 20 { 512 } else { CTA_THREADS };
-        if threads > most || config.block[2] > 64 {
-            return invalid(format!(
-                "a CTA of {} is over the limit of {most} threads, 64 in z",
-                show(config.block)
-            ));
-        }
+        self.check_block(config.block)?;
         if config.grid[0] > i32::MAX as u32 || config.grid[1] > 65535 || config.grid[2] > 65535 {
             return invalid(format!(
                 "a grid of {} is over the limit of 2147483647x65535x65535",
-                show(config.grid)
+                extents(config.grid)
+            ));
+        }
+        if self.shared_bytes(config) > SHARED_LIMIT {
+            let bytes = self.shared_bytes(config);
+            return invalid(format!("{bytes} bytes of shared memory are over the limit of {SHARED_LIMIT}"));
+        }
+        if config.params.len() as u64 != u64::from(function.param_bytes) {
+            let (wants, has) = (function.param_bytes, config.params.len());
+            return invalid(format!(
+                "`{}` has {wants} bytes of parameters, but {has} were given",
+                function.name
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses shapes of a CTA that no launch of the kernel can have. Whatever is sized by a shape is sized after this.
+    ///
+    /// # Errors
+    /// [`LaunchError::Invalid`], as launching would.
+    pub fn check_block(&self, block: [u32; 3]) -> Result<(), LaunchError> {
+        let function = self.function();
+        let invalid = |why: String| Err(LaunchError::Invalid(why));
+        let threads = volume(block);
+        if threads == 0 {
+            return invalid(no_threads([1; 3], block));
+        }
+        let most = if self.module.program.target.sm.number < 20 { 512 } else { CTA_THREADS };
+        if threads > most || block[2] > 64 {
+            return invalid(format!(
+                "a CTA of {} is over the limit of {most} threads, 64 in z",
+                extents(block)
             ));
         }
         if let Some(required) = function.performance.reqntid
-            && required != config.block
+            && required != block
         {
             return invalid(format!(
                 "`.reqntid` wants CTAs of {}, not {}",
-                show(required),
-                show(config.block)
+                extents(required),
+                extents(block)
             ));
         }
         if let Some(max) = function.performance.maxntid {
@@ -587,21 +607,10 @@ impl Kernel {
                 return invalid(format!("`.maxntid` allows CTAs of {most} threads, not {threads}"));
             }
         }
-        if self.shared_bytes(config) > SHARED_LIMIT {
-            let bytes = self.shared_bytes(config);
-            return invalid(format!("{bytes} bytes of shared memory are over the limit of {SHARED_LIMIT}"));
-        }
         let registers = register_bytes(function.regs).saturating_mul(threads.div_ceil(LANES as u64));
         if registers > RESIDENT_BYTES {
             return invalid(format!(
                 "the registers of a CTA need {registers} bytes, over the limit of {RESIDENT_BYTES}"
-            ));
-        }
-        if config.params.len() as u64 != u64::from(function.param_bytes) {
-            let (wants, has) = (function.param_bytes, config.params.len());
-            return invalid(format!(
-                "`{}` has {wants} bytes of parameters, but {has} were given",
-                function.name
             ));
         }
         Ok(())
@@ -703,6 +712,15 @@ impl Drop for Kernel {
 /// Shared memory comes in units of so many bytes. PTX ISA §10.22.
 fn shared_unit(program: &Program) -> u32 {
     if program.target.sm.number < 30 { 128 } else { 256 }
+}
+
+/// Extents of a grid or a CTA, for people.
+fn extents([x, y, z]: [u32; 3]) -> String {
+    format!("{x}x{y}x{z}")
+}
+
+fn no_threads(grid: [u32; 3], block: [u32; 3]) -> String {
+    format!("no threads: a grid of {}, CTAs of {}", extents(grid), extents(block))
 }
 
 /// Elements of a box.

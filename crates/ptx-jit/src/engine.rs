@@ -1,7 +1,8 @@
 //! Compiled kernels, and how the machine runs them.
 //!
-//! Invariants: compiled code runs only for the kernel, the memory and the CTA shape that it was made for; the pointers in its
-//! [`Frame`] are made from one exclusive borrow of the warp and do not outlive the call.
+//! Invariants: compiled code runs only for the kernel, the memory and the CTA shape that it was made for, which is one that the kernel can
+//! be launched with ([`Kernel::check_block`]); the pointers in its [`Frame`] are made from one exclusive borrow of the warp and do not outlive
+//! the call.
 
 use crate::cache::Made;
 use crate::emit::memory::space_of;
@@ -184,6 +185,7 @@ pub fn listing(
     teams: Teams,
     what: Listing,
 ) -> Result<String, Error> {
+    kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
     let Translated { module, .. } = translate(session, kernel, ntid, teams)?;
     match what {
         Listing::Llvm => {

@@ -43,7 +43,8 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
     };
     let kernel = module.kernel_or_only(options.kernel.as_deref().or(file.kernel.as_deref()))?;
     if let Some(what) = options.emit {
-        crate::print_out(&kernel.listing(options.block.or(file.block).unwrap_or([1; 3]), what.into())?)?;
+        let block = options.block.or(file.block).or_else(|| kernel.resources().required_block);
+        crate::print_out(&kernel.listing(block.unwrap_or([1; 3]), what.into())?)?;
         return Ok(Exit::Done);
     }
     let bound = Bound::new(&vm, &module, &kernel, &given)?;

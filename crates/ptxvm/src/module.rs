@@ -270,6 +270,8 @@ impl Kernel {
 
     pub(crate) fn launch(&self, launch: &Launch) -> Result<Report, Error> {
         let config = config(launch);
+        // Before either engine makes anything that is as large as the launch says.
+        self.bound.check(&config).map_err(|error| Error::caller(error.to_string()))?;
         let mut ran = Ran::default();
         match self.device.jit.launch(&self.bound, &self.natives, launch, &config, &mut ran)? {
             Ok(report) => Ok(Report::new(report, ran)),

@@ -1,0 +1,90 @@
+//! Limits: what is too large, too deep or without an end is refused with one line, before memory or time go into it.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// A kernel with a parameter, and one without.
+const KERNELS: &str = "\
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry with(.param .u64 p) { ret; }
+.visible .entry without() { ret; }
+.visible .entry shaped() .reqntid 32 { ret; }
+";
+
+/// A folder of its own for a test, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("ptxvm-limits-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).expect("written");
+        path.to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _leftovers_are_harmless = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs the program where the shell's `limit` holds (`ulimit -v 500000`).
+fn limited(limit: &str, args: &[&str]) -> Output {
+    Command::new("sh")
+        .args(["-c", &format!("{limit}\nexec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_ptxvm")])
+        .args(args)
+        .env("PTXVM_CACHE_DIR", "")
+        .output()
+        .expect("a shell")
+}
+
+/// The status, and what was printed on standard error.
+fn ended(output: &Output) -> (Option<i32>, String) {
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Refused with status 2 and one line that has these words, within seconds.
+fn refused(limit: &str, args: &[&str], words: &str) {
+    let start = Instant::now();
+    let (status, message) = ended(&limited(limit, args));
+    assert_eq!(status, Some(2), "{args:?}: {message}");
+    assert!(message.contains(words) && message.starts_with("ptxvm: "), "{args:?}: {message}");
+    assert_eq!(message.lines().count(), 1, "{args:?}: {message}");
+    assert!(start.elapsed() < Duration::from_secs(20), "{args:?}");
+}
+
+#[test]
+fn the_shape_of_a_cta_is_checked_before_anything_is_sized_by_it() {
+    let scratch = Scratch::new("shape");
+    let file = scratch.write("k.ptx", KERNELS);
+    for engine in ["auto", "interp", "jit"] {
+        for block in ["4294967295", "65536,65536", "1025,1025,1025", "4294967295,4294967295,4294967295"] {
+            refused(
+                "",
+                &["run", &file, "without", "--engine", engine, "--block", block],
+                "over the limit of 1024 threads",
+            );
+        }
+        refused(
+            "",
+            &["run", &file, "shaped", "--engine", engine, "--block", "64"],
+            "`.reqntid` wants CTAs of 32x1x1",
+        );
+    }
+    refused(
+        "",
+        &["run", &file, "without", "--emit", "asm", "--block", "4294967295"],
+        "over the limit of 1024",
+    );
+    // Without `--block`, the shape that the kernel requires is shown.
+    assert_eq!(ended(&limited("", &["run", &file, "shaped", "--emit", "asm"])).0, Some(0));
+}
