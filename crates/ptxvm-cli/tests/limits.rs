@@ -88,3 +88,19 @@ fn the_shape_of_a_cta_is_checked_before_anything_is_sized_by_it() {
     // Without `--block`, the shape that the kernel requires is shown.
     assert_eq!(ended(&limited("", &["run", &file, "shaped", "--emit", "asm"])).0, Some(0));
 }
+
+/// A few lines that ask for 2^60 replacements, of which nothing is left, and calls of a macro in calls of it.
+#[test]
+fn macros_cost_what_their_text_may() {
+    let scratch = Scratch::new("macros");
+    let doubling: String = (1..60).map(|i| format!("#define A{i} A{0} A{0}\n", i - 1)).collect();
+    let nested = format!("#define F(x) x\n{KERNELS}{}{}\n", "F(".repeat(200_000), ")".repeat(200_000));
+    for (name, text) in [("doubling", format!("#define A0\n{doubling}{KERNELS}A59\n")), ("nested", nested)] {
+        let file = scratch.write(name, text);
+        let start = Instant::now();
+        let (status, message) = ended(&limited("", &["check", &file]));
+        assert_eq!(status, Some(1), "{message}");
+        assert!(message.starts_with("error[P0009]: ") && message.contains("1 error\n"), "{message}");
+        assert!(start.elapsed() < Duration::from_secs(30), "{name}");
+    }
+}

@@ -94,6 +94,9 @@ pub fn check(name: &str, text: &str, options: &CheckOptions) -> Checked {
         return too_long(name);
     }
     let source = Arc::new(Source::new(name, text));
+    if preprocessed.unfinished {
+        return Checked { module: None, source, diagnostics: preprocessed.diagnostics };
+    }
     let mut lexed = syntax::lexer::lex_seen(text);
     let mut found = preprocessed.diagnostics;
     found.append(&mut lexed.diagnostics);

@@ -40,6 +40,7 @@ codes! {
     MissingSemicolon = 6, "a statement without its semicolon";
     UnbalancedBrace = 7, "braces that do not match";
     BadPreprocessorLine = 8, "a preprocessor line that is not understood";
+    MacroLimit = 9, "macros over their limits";
     MissingVersion = 101, "a module that does not begin with `.version`";
     MissingTarget = 102, "a module without `.target` after `.version`";
     UnknownVersion = 103, "a PTX version that does not exist";

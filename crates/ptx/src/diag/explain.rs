@@ -22,6 +22,7 @@ impl Code {
             Code::MissingSemicolon => include_str!("explain/P0006.md"),
             Code::UnbalancedBrace => include_str!("explain/P0007.md"),
             Code::BadPreprocessorLine => include_str!("explain/P0008.md"),
+            Code::MacroLimit => include_str!("explain/P0009.md"),
             Code::MissingVersion => include_str!("explain/P0101.md"),
             Code::MissingTarget => include_str!("explain/P0102.md"),
             Code::UnknownVersion => include_str!("explain/P0103.md"),

@@ -2,8 +2,9 @@
 //! `#else`, `#endif`. PTX ISA §4.1; A11 of the project's readings.
 //!
 //! Invariants: a text without such lines is not touched. What is made of any other text has the same lines under the same
-//! numbers: lines that a condition leaves out are empty, and the lines of the preprocessor stay (as trivia). The work is
-//! linear in the text and in what macros add, and that is bounded.
+//! numbers: lines that a condition leaves out are empty, and the lines of the preprocessor stay (as trivia). The work of macros is counted,
+//! whether or not anything comes of it, and bounded in proportion to the text ([`WORK`], [`WORK_FOR_BYTE`]); a text that asks for more is
+//! not looked at any further.
 //!
 //! What it does not do: `#include` reads no file and is refused, as are `#error`, and `#` and `##` in macros. Line markers and
 //! lines that nobody knows are the lexer's matter.
@@ -20,8 +21,11 @@ use std::rc::Rc;
 
 /// How deep the replacements of macros may nest.
 const MAX_DEPTH: usize = 64;
-/// How many bytes macros may add to a text beyond its own length; chosen, so that a short text cannot ask for much memory.
-const MAX_ADDED: usize = 4 << 20;
+/// What macros may cost: a unit is a byte that they add, or a token of theirs that is looked at or copied. Chosen: some tenths of a second for
+/// the shortest text, some seconds for one of ten megabytes.
+const WORK: usize = 4 << 20;
+/// What they may cost beyond that for each byte of the text.
+const WORK_FOR_BYTE: usize = 8;
 
 /// A text after its preprocessor lines have been followed, and what was wrong with them.
 pub(crate) struct Preprocessed<'s> {
@@ -29,12 +33,14 @@ pub(crate) struct Preprocessed<'s> {
     pub(crate) text: Cow<'s, str>,
     /// Places are in that text.
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Macros went over a limit, and the rest of the text stands as it was: what is wrong with it, nobody knows.
+    pub(crate) unfinished: bool,
 }
 
 /// Follows the preprocessor's lines of a text.
 pub(crate) fn preprocess(source: &str) -> Preprocessed<'_> {
     if u32::try_from(source.len()).is_err() || !has_directives(source) {
-        return Preprocessed { text: Cow::Borrowed(source), diagnostics: Vec::new() };
+        return Preprocessed { text: Cow::Borrowed(source), diagnostics: Vec::new(), unfinished: false };
     }
     let mut preprocessor = Preprocessor {
         source,
@@ -42,14 +48,15 @@ pub(crate) fn preprocess(source: &str) -> Preprocessed<'_> {
         macros: HashMap::new(),
         conditions: Vec::new(),
         diagnostics: Vec::new(),
-        added: 0,
-        most: MAX_ADDED.saturating_add(source.len()),
-        overfull: false,
+        work: 0,
+        most: WORK.saturating_add(source.len().saturating_mul(WORK_FOR_BYTE)),
+        unfinished: false,
         depth: 0,
         closings: None,
     };
     preprocessor.run(&lex(source).tokens);
-    Preprocessed { text: Cow::Owned(preprocessor.out), diagnostics: preprocessor.diagnostics }
+    let Preprocessor { out, diagnostics, unfinished, .. } = preprocessor;
+    Preprocessed { text: Cow::Owned(out), diagnostics, unfinished }
 }
 
 /// The word of a preprocessor line that is followed here, and what stands behind it.
@@ -89,7 +96,7 @@ struct Macro {
 #[derive(Clone)]
 struct Piece {
     kind: TokenKind,
-    text: String,
+    text: Rc<str>,
     /// Whether something white stands before it.
     blank: bool,
     /// The name of a macro in what replaces that macro: it is never replaced again.
@@ -98,7 +105,7 @@ struct Piece {
 
 impl Piece {
     fn new(kind: TokenKind, text: &str, blank: bool) -> Self {
-        Self { kind, text: text.to_owned(), blank, inert: false }
+        Self { kind, text: text.into(), blank, inert: false }
     }
 }
 
@@ -122,11 +129,11 @@ struct Preprocessor<'s> {
     macros: HashMap<String, Rc<Macro>>,
     conditions: Vec<Condition>,
     diagnostics: Vec<Diagnostic>,
-    /// Bytes that macros have added, and how many they may.
-    added: usize,
+    /// What macros have cost, and what they may.
+    work: usize,
     most: usize,
-    /// It has been said that they add too much.
-    overfull: bool,
+    /// They have gone over a limit, and that has been said.
+    unfinished: bool,
     /// How deep the replacement at hand is.
     depth: usize,
     /// The `)` of each `(`, as numbers of tokens, once they are needed.
@@ -137,6 +144,10 @@ impl Preprocessor<'_> {
     fn run(&mut self, tokens: &[Token]) {
         let mut at = 0;
         while let Some(token) = tokens.get(at) {
+            if self.unfinished {
+                self.out.push_str(&self.source[token.span.start as usize..]);
+                return;
+            }
             let text = token.span.text(self.source);
             at += 1;
             if token.kind == TokenKind::HashLine {
@@ -149,7 +160,13 @@ impl Preprocessor<'_> {
             } else if !self.active() {
                 self.out.extend(text.chars().filter(|c| matches!(c, '\n')));
             } else if token.kind == TokenKind::Ident && self.macros.contains_key(text) {
+                let (start, next) = (self.out.len(), at);
                 at = self.call(tokens, at, text);
+                if self.unfinished {
+                    self.out.truncate(start);
+                    self.out.push_str(text);
+                    at = next;
+                }
             } else {
                 self.out.push_str(text);
             }
@@ -197,7 +214,7 @@ impl Preprocessor<'_> {
             "define" => self.define(rest, span),
             "undef" => match pieces(rest).as_slice() {
                 [name] if is_name(name) => {
-                    self.macros.remove(&name.text);
+                    self.macros.remove(&*name.text);
                 }
                 _ => self.refuse(span, "`#undef` needs one name", "`#undef NAME`"),
             },
@@ -235,7 +252,7 @@ impl Preprocessor<'_> {
         let written = pieces(rest);
         if word != "if" {
             return match written.as_slice() {
-                [name] if is_name(name) => self.macros.contains_key(&name.text) == (word == "ifdef"),
+                [name] if is_name(name) => self.macros.contains_key(&*name.text) == (word == "ifdef"),
                 _ => {
                     self.refuse(span, &format!("`#{word}` needs one name"), "");
                     false
@@ -245,7 +262,10 @@ impl Preprocessor<'_> {
         let asked = self.defined(written);
         let mut expanded = Vec::new();
         self.expand(&asked, &mut Vec::new(), &mut expanded, span);
-        match condition::evaluate(expanded.iter().map(|piece| (piece.kind, piece.text.as_str()))) {
+        if self.unfinished {
+            return false;
+        }
+        match condition::evaluate(expanded.iter().map(|piece| (piece.kind, &*piece.text))) {
             Some(value) => value != 0,
             None => {
                 let help = "integers, `defined NAME`, parentheses and the operators of C";
@@ -261,9 +281,9 @@ impl Preprocessor<'_> {
         let mut at = 0;
         while let Some(piece) = written.get(at) {
             let name = match written.get(at + 1..) {
-                Some([name, ..]) if piece.text == "defined" && is_name(name) => Some((name, 2)),
+                Some([name, ..]) if &*piece.text == "defined" && is_name(name) => Some((name, 2)),
                 Some([open, name, close, ..])
-                    if piece.text == "defined"
+                    if &*piece.text == "defined"
                         && open.kind == TokenKind::LParen
                         && close.kind == TokenKind::RParen =>
                 {
@@ -273,7 +293,7 @@ impl Preprocessor<'_> {
             };
             match name {
                 Some((name, length)) => {
-                    let value = u8::from(self.macros.contains_key(&name.text));
+                    let value = u8::from(self.macros.contains_key(&*name.text));
                     result.push(Piece::new(TokenKind::Integer, &value.to_string(), true));
                     at += length;
                 }
@@ -317,7 +337,7 @@ impl Preprocessor<'_> {
             return;
         }
         let replaced = Macro { parameters, body: body.to_vec() };
-        self.macros.insert(name.text.clone(), Rc::new(replaced));
+        self.macros.insert(name.text.to_string(), Rc::new(replaced));
     }
 
     /// Replaces a name in the text; `at` is behind it. Gives where the text goes on.
@@ -343,7 +363,8 @@ impl Preprocessor<'_> {
             }
             end = close + 1;
         }
-        let span = Span::new(self.out.len() as u32, self.out.len() as u32);
+        let start = u32::try_from(self.out.len()).unwrap_or(u32::MAX);
+        let span = Span::new(start, start.saturating_add(name.len() as u32));
         let mut result = Vec::new();
         self.expand(&written, &mut Vec::new(), &mut result, span);
         for (index, piece) in result.iter().enumerate() {
@@ -364,41 +385,39 @@ impl Preprocessor<'_> {
     }
 
     /// Replaces the names in `written`, and those in what replaces them, save the names in `busy`, whose replacement this is.
-    fn expand(&mut self, written: &[Piece], busy: &mut Vec<String>, result: &mut Vec<Piece>, span: Span) {
+    fn expand(&mut self, written: &[Piece], busy: &mut Vec<Rc<str>>, result: &mut Vec<Piece>, span: Span) {
         if self.depth >= MAX_DEPTH {
-            self.too_much(span);
+            self.stop(span, format!("macros nested more than {MAX_DEPTH} deep"));
             return;
         }
         self.depth += 1;
         let mut ends: Option<HashMap<usize, usize>> = None;
         let mut at = 0;
-        while let Some(piece) = written.get(at) {
+        while let Some(piece) = written.get(at)
+            && self.spend(1, span)
+        {
             at += 1;
             let inert = piece.inert || busy.contains(&piece.text);
             let known = piece.kind == TokenKind::Ident && !inert;
-            let Some(known) = self.macros.get(&piece.text).filter(|_| known).cloned() else {
-                self.added = self.added.saturating_add(piece.text.len() + 1);
+            let Some(known) = self.macros.get(&*piece.text).filter(|_| known).cloned() else {
+                self.spend(piece.text.len() + 1, span);
                 result.push(Piece { inert, ..piece.clone() });
                 continue;
             };
-            if self.added > self.most {
-                self.too_much(span);
+            if !self.spend(known.body.len(), span) {
                 break;
             }
             let mut body = known.body.clone();
             if let Some(parameters) = &known.parameters {
+                let whole = if ends.is_none() { written.len() } else { 0 };
                 let ends = ends.get_or_insert_with(|| closings(written.iter().map(|piece| piece.kind)));
-                let Some(close) = ends.get(&at).copied() else {
+                let Some(close) = ends.get(&at).copied().filter(|end| self.spend(whole + end - at, span))
+                else {
                     result.push(piece.clone());
                     continue;
                 };
                 let arguments = arguments(&written[at + 1..close]);
-                let none = parameters.is_empty() && arguments.iter().all(Vec::is_empty);
-                if arguments.len() != parameters.len() && !none {
-                    let (wanted, have) = (parameters.len(), arguments.len());
-                    let message = format!("the macro `{}` has {wanted} parameters, not {have}", piece.text);
-                    self.refuse(span, &message, "");
-                }
+                self.compare(&piece.text, parameters.len(), &arguments, span);
                 at = close + 1;
                 body = self.substitute(body, parameters, &arguments, busy, span);
             }
@@ -412,10 +431,30 @@ impl Preprocessor<'_> {
         self.depth -= 1;
     }
 
-    fn too_much(&mut self, span: Span) {
-        if !std::mem::replace(&mut self.overfull, true) {
-            let message = "macros stand for too much text here";
-            self.diagnostics.push(Diagnostic::new(Code::TooLarge, span, message).with_section("4.1"));
+    /// Refuses a call with another number of arguments than the macro has parameters.
+    fn compare(&mut self, name: &str, wanted: usize, arguments: &[Vec<Piece>], span: Span) {
+        let none = wanted == 0 && arguments.iter().all(Vec::is_empty);
+        let have = arguments.len();
+        if have != wanted && !none {
+            self.refuse(span, &format!("the macro `{name}` has {wanted} parameters, not {have}"), "");
+        }
+    }
+
+    /// Adds to what macros have cost. Whether they may go on.
+    fn spend(&mut self, work: usize, span: Span) -> bool {
+        self.work = self.work.saturating_add(work);
+        if self.work > self.most {
+            self.stop(span, format!("macros that take more than {} steps to replace", self.most));
+        }
+        !self.unfinished
+    }
+
+    /// Goes no further, because of a limit.
+    fn stop(&mut self, span: Span, message: String) {
+        if !std::mem::replace(&mut self.unfinished, true) {
+            let help = "a step is a token that is looked at or copied, or a byte of what comes out; `cpp -P` has no such limits";
+            let diagnostic = Diagnostic::new(Code::MacroLimit, span, message).with_help(help);
+            self.diagnostics.push(diagnostic.with_section("4.1"));
         }
     }
 
@@ -425,10 +464,10 @@ impl Preprocessor<'_> {
         body: Vec<Piece>,
         parameters: &HashMap<String, usize>,
         arguments: &[Vec<Piece>],
-        busy: &mut Vec<String>,
+        busy: &mut Vec<Rc<str>>,
         span: Span,
     ) -> Vec<Piece> {
-        let mut expanded: Vec<Vec<Piece>> = Vec::with_capacity(arguments.len());
+        let mut expanded: Vec<Vec<Piece>> = Vec::new();
         for argument in arguments {
             let mut pieces = Vec::new();
             self.expand(argument, busy, &mut pieces, span);
@@ -436,20 +475,19 @@ impl Preprocessor<'_> {
         }
         let mut result = Vec::with_capacity(body.len());
         for piece in body {
-            let parameter = parameters.get(&piece.text).copied();
-            match parameter.filter(|_| piece.kind == TokenKind::Ident) {
-                None => result.push(piece),
-                Some(index) if self.added <= self.most => {
-                    let argument = expanded.get(index).map_or(&[][..], Vec::as_slice);
-                    let bytes: usize = argument.iter().map(|p| p.text.len() + 1).sum();
-                    self.added = self.added.saturating_add(bytes);
-                    let start = result.len();
-                    result.extend_from_slice(argument);
-                    if let Some(first) = result.get_mut(start) {
-                        first.blank = piece.blank;
-                    }
-                }
-                Some(_) => self.too_much(span),
+            let parameter = parameters.get(&*piece.text).copied();
+            let Some(index) = parameter.filter(|_| piece.kind == TokenKind::Ident) else {
+                result.push(piece);
+                continue;
+            };
+            let argument = expanded.get(index).map_or(&[][..], Vec::as_slice);
+            if !self.spend(argument.len(), span) {
+                break;
+            }
+            let start = result.len();
+            result.extend_from_slice(argument);
+            if let Some(first) = result.get_mut(start) {
+                first.blank = piece.blank;
             }
         }
         result
@@ -505,7 +543,7 @@ fn parameter_names(written: &[Piece]) -> Option<HashMap<String, usize>> {
     }
     for (number, part) in written.split(|piece| piece.kind == TokenKind::Comma).enumerate() {
         match part {
-            [name] if is_name(name) && names.insert(name.text.clone(), number).is_none() => {}
+            [name] if is_name(name) && names.insert(name.text.to_string(), number).is_none() => {}
             _ => return None,
         }
     }
@@ -601,13 +639,34 @@ mod tests {
         }
         source += "A39";
         let result = preprocess(&source);
-        assert!(result.diagnostics.iter().any(|d| d.code == Code::TooLarge));
-        assert!(result.text.len() < 3 * MAX_ADDED);
+        assert_eq!(result.diagnostics.iter().map(|d| d.code).collect::<Vec<_>>(), [Code::MacroLimit]);
+        assert!(result.unfinished && result.text.ends_with("\nA39"), "the rest stands as it was");
+    }
+
+    /// Nothing comes of the first, so bytes alone do not bound it; the others copy their arguments over and over.
+    #[test]
+    fn macros_that_come_to_nothing_cost_something_too() {
+        let mut doubling = String::from("#define A0\n");
+        for i in 1..60 {
+            doubling += &format!("#define A{i} A{0} A{0}\n", i - 1);
+        }
+        let nested = |n| format!("#define F(x) x\n{}1{}", "F(".repeat(n), ")".repeat(n));
+        let all: Vec<String> = (0..40).map(|i| format!("A{i}()")).collect();
+        let each: String = all.iter().map(|name| format!("#define {name} {}\n", all.concat())).collect();
+        for source in [doubling + "A59", nested(20_000), nested(200_000), each + "A0()"] {
+            let result = preprocess(&source);
+            assert_eq!(result.diagnostics.len(), 1);
+            assert_eq!(result.diagnostics[0].code, Code::MacroLimit, "{}", result.diagnostics[0].message);
+        }
+        let source = format!("#define F(x) x\n#if {}1{}\na\n#endif", "F(".repeat(70), ")".repeat(70));
+        let condition = preprocess(&source);
+        assert_eq!(condition.diagnostics.len(), 1);
+        assert_eq!(condition.diagnostics[0].message, "macros nested more than 64 deep");
     }
 
     #[test]
     fn a_long_text_may_use_macros_in_proportion() {
-        let source = "#define N 32\n".to_owned() + &"N,".repeat(MAX_ADDED / 2);
+        let source = "#define N 32\n".to_owned() + &"N,".repeat(WORK / 2);
         assert_eq!(preprocess(&source).diagnostics, []);
     }
 
