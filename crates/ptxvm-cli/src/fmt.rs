@@ -6,7 +6,6 @@
 use crate::options::FmtOptions;
 use crate::output::write_file;
 use crate::{Exit, UsageError};
-use std::io::Read as _;
 use std::path::Path;
 
 /// Formats the files. The status is that of the worst.
@@ -54,13 +53,13 @@ fn fmt_file(file: &str, options: &FmtOptions) -> Result<Exit, UsageError> {
 
 /// Reads a text that will be written back: what is not UTF-8 is not replaced but refused.
 fn read_exactly(file: &str) -> Result<(String, String), UsageError> {
-    let mut bytes = Vec::new();
-    let (name, read) = if file == "-" {
-        ("<stdin>", std::io::stdin().read_to_end(&mut bytes).map(drop))
+    let (name, bytes) = if file == "-" {
+        ("<stdin>", crate::read_at_most(&mut std::io::stdin(), crate::LONGEST_TEXT))
     } else {
-        (file, std::fs::read(file).map(|read| bytes = read))
+        let open = std::fs::File::open(file);
+        (file, open.and_then(|mut file| crate::read_at_most(&mut file, crate::LONGEST_TEXT)))
     };
-    read.map_err(|e| format!("cannot read `{name}`: {e}"))?;
+    let bytes = bytes.map_err(|e| format!("cannot read `{name}`: {e}"))?;
     let text = String::from_utf8(bytes).map_err(|_| format!("`{name}` is not UTF-8"))?;
     Ok((name.to_owned(), text))
 }

@@ -8,6 +8,9 @@ use crate::bind::Given;
 use crate::object::{Kind, Object, Source};
 use serde_json::{Map, Value};
 
+/// Longest launch file, in bytes. Chosen: a thousand times what anybody writes.
+const LONGEST: u64 = 16 << 20;
+
 /// The contents of a launch file.
 #[derive(Debug, Default)]
 pub(crate) struct LaunchFile {
@@ -27,7 +30,9 @@ impl LaunchFile {
     /// Reads a file.
     pub(crate) fn read(path: &std::path::Path) -> Result<Self, UsageError> {
         let fail = |why: String| UsageError(format!("`{}`: {why}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+        let bytes = std::fs::File::open(path).and_then(|mut file| crate::read_at_most(&mut file, LONGEST));
+        let text = String::from_utf8(bytes.map_err(|e| fail(e.to_string()))?);
+        let text = text.map_err(|_| fail("it is not UTF-8".to_owned()))?;
         Self::parse(&text).map_err(fail)
     }
 

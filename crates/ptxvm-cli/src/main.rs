@@ -54,6 +54,18 @@ impl<T: std::fmt::Display> From<T> for UsageError {
     }
 }
 
+/// Ends with one line where memory runs out at a place that cannot say what for.
+#[global_allocator]
+static ALLOCATOR: ptxvm::EndingAllocator = ptxvm::EndingAllocator;
+
+/// The stack that commands run on, in bytes: what the system gives to the first thread may be little (`ulimit -s`), and parsers go as deep as
+/// their limits allow. Chosen: what is nested as deep as it may be takes less than 1 MiB.
+const STACK: usize = 16 << 20;
+/// The status of a panic.
+const PANICKED: u8 = 101;
+/// Longest PTX text that is read, in bytes. Chosen: far above what compilers write; a device without an end must end.
+pub(crate) const LONGEST_TEXT: u64 = 1 << 30;
+
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|info| {
         print_err(&format!(
@@ -63,6 +75,15 @@ fn main() -> ExitCode {
     // Instead of ending the program by a signal, a file that grows past the limit of its size is an error of writing it.
     let grown = std::sync::Arc::default();
     let _as_before = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, grown);
+    let thread = std::thread::Builder::new().stack_size(STACK).spawn(dispatch);
+    ExitCode::from(match thread {
+        Ok(thread) => thread.join().unwrap_or(PANICKED),
+        Err(_) => dispatch(),
+    })
+}
+
+/// Does what the arguments say; the exit status.
+fn dispatch() -> u8 {
     let arguments: Vec<_> = std::env::args_os().collect();
     let exit = match exec::tools::called_as(arguments.first()) {
         Some(tool) => {
@@ -74,11 +95,10 @@ fn main() -> ExitCode {
             Err(said) => usage(&said),
         },
     };
-    let exit = exit.unwrap_or_else(|UsageError(message)| {
+    exit.unwrap_or_else(|UsageError(message)| {
         print_err(&format!("ptxvm: {message}\n"));
         Exit::Usage as u8
-    });
-    ExitCode::from(exit)
+    })
 }
 
 /// Runs a subcommand; its exit status.
@@ -114,12 +134,34 @@ pub(crate) fn colors() -> bool {
 /// Reads a PTX text; `-` is standard input. Text that is not UTF-8 is read with replacement characters, which the checker
 /// reports with their place.
 pub(crate) fn read_source(path: &str) -> Result<(String, String), UsageError> {
-    use std::io::Read as _;
-    let mut bytes = Vec::new();
+    let fail = |what: &str, why: std::io::Error| UsageError(format!("cannot read {what}: {why}"));
+    let text = |bytes| {
+        String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+    };
     if path == "-" {
-        std::io::stdin().read_to_end(&mut bytes).map_err(|e| format!("cannot read standard input: {e}"))?;
-        return Ok(("<stdin>".to_owned(), String::from_utf8_lossy(&bytes).into_owned()));
+        let bytes =
+            read_at_most(&mut std::io::stdin(), LONGEST_TEXT).map_err(|e| fail("standard input", e))?;
+        return Ok(("<stdin>".to_owned(), text(bytes)));
     }
-    let bytes = std::fs::read(path).map_err(|e| format!("cannot read `{path}`: {e}"))?;
-    Ok((path.to_owned(), String::from_utf8_lossy(&bytes).into_owned()))
+    let file = std::fs::File::open(path);
+    let bytes = file.and_then(|mut file| read_at_most(&mut file, LONGEST_TEXT));
+    Ok((path.to_owned(), text(bytes.map_err(|e| fail(&format!("`{path}`"), e))?)))
+}
+
+/// Reads to the end, which must come within so many bytes. Memory is taken as they come.
+pub(crate) fn read_at_most(reader: &mut impl std::io::Read, most: u64) -> std::io::Result<Vec<u8>> {
+    use std::io::{Error, ErrorKind, Read as _};
+    let mut bytes = Vec::new();
+    let read = ptxvm::attempt(|| reader.take(most.saturating_add(1)).read_to_end(&mut bytes));
+    match read {
+        Ok(length) if length as u64 > most => {
+            Err(Error::new(ErrorKind::FileTooLarge, format!("it has more than {most} bytes")))
+        }
+        Ok(_) => Ok(bytes),
+        Err(e) if e.kind() == ErrorKind::OutOfMemory => {
+            let had = bytes.len();
+            Err(Error::new(ErrorKind::OutOfMemory, format!("no memory for more than its first {had} bytes")))
+        }
+        Err(e) => Err(e),
+    }
 }

@@ -206,8 +206,8 @@ pub(crate) struct RunOptions {
     /// Drop what the kernel prints beyond this, and say how much that was
     #[arg(long, value_name = "BYTES", default_value_t = ptxvm::Launch::OUTPUT_LIMIT)]
     pub(crate) max_output: u64,
-    /// Launch this many times in the same process on the same memory
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Launch this many times in the same process on the same memory, at most a million
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) repeat: u32,
     /// Schedule seed: another order of lanes' turns, warps and CTAs
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -80,6 +80,9 @@ fn the_shape_of_a_cta_is_checked_before_anything_is_sized_by_it() {
             "`.reqntid` wants CTAs of 32x1x1",
         );
     }
+    if !cfg!(feature = "jit") {
+        return;
+    }
     refused(
         "",
         &["run", &file, "without", "--emit", "asm", "--block", "4294967295"],
@@ -102,5 +105,56 @@ fn macros_cost_what_their_text_may() {
         assert_eq!(status, Some(1), "{message}");
         assert!(message.starts_with("error[P0009]: ") && message.contains("1 error\n"), "{message}");
         assert!(start.elapsed() < Duration::from_secs(30), "{name}");
+    }
+}
+
+#[test]
+fn texts_without_an_end_are_refused() {
+    let scratch = Scratch::new("endless");
+    let file = scratch.write("k.ptx", KERNELS);
+    refused("ulimit -v 300000", &["check", "/dev/zero"], "cannot read `/dev/zero`: no memory");
+    refused("ulimit -v 300000", &["fmt", "--check", "/dev/zero"], "cannot read `/dev/zero`: no memory");
+    refused("", &["run", &file, "with", "--launch", "/dev/zero"], "it has more than 16777216 bytes");
+}
+
+/// Where the system grants few addresses, a command does its work, or says in one line that it cannot.
+#[test]
+fn little_memory_is_enough_or_said_to_be_too_little() {
+    let scratch = Scratch::new("memory");
+    let file = scratch.write("k.ptx", KERNELS);
+    for kilobytes in [100_000, 300_000, 500_000, 1_000_000, 2_000_000, 5_000_000] {
+        let limit = format!("ulimit -v {kilobytes}");
+        assert_eq!(ended(&limited(&limit, &["check", &file])), (Some(0), String::new()), "{limit}");
+        for engine in ["auto", "interp", "jit"] {
+            let (status, message) =
+                ended(&limited(&limit, &["run", &file, "without", "--engine", engine, "--block", "256"]));
+            let done = status == Some(0) && message.is_empty();
+            let said = status == Some(2) && message.starts_with("ptxvm: ") && message.lines().count() == 1;
+            assert!(done || said && (kilobytes < 200_000 || engine == "jit"), "{limit}: {message}");
+        }
+    }
+    let much = format!("{KERNELS}.global .u32 a[] = {{ {}1 }};\n", "1, ".repeat(1_000_000));
+    refused("ulimit -v 80000", &["check", &scratch.write("much.ptx", much)], "out of memory: ");
+}
+
+/// What is nested as deep as the parser allows, and expressions as deep as LLVM makes them, need no stack of the first thread's.
+#[test]
+fn a_small_stack_is_enough() {
+    let scratch = Scratch::new("stack");
+    let deep = |open: &str, close: &str| open.repeat(120) + "1" + &close.repeat(120);
+    let header = ".version 8.0\n.target sm_80\n.address_size 64\n";
+    let blocks = deep("{", "}").replace('1', "");
+    let branches: String = (0..500).map(|i| format!("@p bra L{i};\n")).collect();
+    let labels: String = (0..500).rev().map(|i| format!("L{i}: membar.gl;\n")).collect();
+    let text = format!(
+        "{header}.global .u32 a = {};\n.global .u32 b = {}1;\n.visible .entry k()\n{{\n.reg .pred p;\n{blocks}\n{branches}{labels}ret;\n}}\n",
+        deep("(", ")"),
+        "~".repeat(120),
+    );
+    let file = scratch.write("deep.ptx", text);
+    let engine = if cfg!(feature = "jit") { "jit" } else { "interp" };
+    for command in [&["check", &file][..], &["fmt", "--stdout", &file], &["run", &file, "--engine", engine]] {
+        let (status, message) = ended(&limited("ulimit -s 128", command));
+        assert_eq!(status, Some(0), "{command:?}: {message}");
     }
 }

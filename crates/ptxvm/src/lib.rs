@@ -67,6 +67,7 @@ pub use ptx::diag::{Code, Diagnostic, Severity};
 pub use ptx::isa::Geom;
 pub use ptx::isa::Sm;
 pub use ptx::syntax::format::format;
+pub use ptx_exec::mem::{EndingAllocator, attempt};
 pub use ptx_exec::texture::{Sampler, Shape};
 pub use ptx_exec::trap::{FaultKind, Trap};
 pub use stream::{Mark, Pending, Stream, StreamGroup, StreamKind};

@@ -49,7 +49,7 @@ impl Device {
 impl From<MemoryError> for Error {
     fn from(error: MemoryError) -> Self {
         match error {
-            MemoryError::Reserve | MemoryError::OutOfMemory { .. } => {
+            MemoryError::Reserve | MemoryError::OutOfMemory { .. } | MemoryError::Host { .. } => {
                 ErrorKind::Machine(error.to_string()).into()
             }
             MemoryError::NotAllocated { .. } | MemoryError::OutOfBounds { .. } => {

@@ -31,18 +31,22 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Reserves a range that addresses of this width can name, as large as the system grants. Tries the same addresses in
-    /// the same order each time, so that addresses look alike from run to run.
+    /// Reserves a range that addresses of this width can name, as large as the system grants, and grants once more: where addresses are
+    /// limited, as much is left for the rest of the process. Tries the same addresses in the same order each time, so that addresses look
+    /// alike from run to run.
     pub(super) fn reserve(size: AddressSize) -> Option<Self> {
         const GIB: u64 = 1 << 30;
+        const MIB: u64 = 1 << 20;
         // The hints are places that common systems leave free; nothing but the look of addresses depends on them.
         let (hints, sizes): (&[u64], &[u64]) = match size {
             AddressSize::Bits64 => {
-                (&[0x20_0000_0000, 0x40_0000_0000, 0x60_0000_0000, 0], &[64 * GIB, 16 * GIB, 4 * GIB, GIB])
+                const SIZES: &[u64] =
+                    &[64 * GIB, 16 * GIB, 4 * GIB, GIB, 512 * MIB, 256 * MIB, 128 * MIB, 64 * MIB];
+                (&[0x20_0000_0000, 0x40_0000_0000, 0x60_0000_0000, 0], SIZES)
             }
             AddressSize::Bits32 => (
                 &[0x1000_0000, 0x2000_0000, 0x4000_0000, 0x6000_0000, 0x8000_0000, 0xa000_0000, 0xc000_0000],
-                &[GIB, GIB / 2, GIB / 4],
+                &[GIB, GIB / 2, GIB / 4, GIB / 8, GIB / 16],
             ),
         };
         let limit = match size {
@@ -53,15 +57,17 @@ impl Arena {
             // A hint that is taken makes the system choose; that is good enough if it lies below the limit.
             let attempts = hints.iter().map(|hint| Self::map(*hint, *bytes));
             let mut kept = Vec::new();
+            let mut at_hint = None;
             for arena in attempts.flatten() {
-                let start = arena.base();
-                if hints.contains(&start) {
-                    return Some(arena);
+                if hints.contains(&arena.base()) {
+                    at_hint = Some(arena);
+                    break;
                 }
                 kept.push(arena);
             }
-            if let Some(found) = kept.into_iter().find(|a| a.base() + a.bytes <= limit) {
-                return Some(found);
+            let found = at_hint.or_else(|| kept.into_iter().find(|a| a.base() + a.bytes <= limit));
+            if found.is_some() && Self::map(0, *bytes).is_some() {
+                return found;
             }
         }
         None

@@ -21,6 +21,7 @@
 //! What it does not do: no model of caches, no detection of races.
 
 mod access;
+mod allocator;
 mod arena;
 mod cell;
 mod heap;
@@ -30,6 +31,7 @@ mod target;
 mod tests;
 mod view;
 
+pub use allocator::{EndingAllocator, attempt};
 pub use cell::Cell;
 pub use target::Addresses;
 pub use view::{Activity, View};
@@ -67,6 +69,11 @@ pub enum MemoryError {
         /// Bytes asked for.
         bytes: u64,
     },
+    /// The host has no room for a copy of that many bytes.
+    Host {
+        /// Bytes asked for.
+        bytes: u64,
+    },
     /// No allocation starts there.
     NotAllocated {
         /// The address.
@@ -86,8 +93,11 @@ pub enum MemoryError {
 impl std::fmt::Display for MemoryError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            MemoryError::Reserve => write!(f, "the system reserves no address range for device memory"),
+            MemoryError::Reserve => f.write_str(
+                "the system grants no addresses for device memory (a limit such as that of `ulimit -v`?)",
+            ),
             MemoryError::OutOfMemory { bytes } => write!(f, "no room for {bytes} bytes of device memory"),
+            MemoryError::Host { bytes } => write!(f, "no room for {bytes} bytes of the host's memory"),
             MemoryError::NotAllocated { address } => write!(f, "no allocation starts at {address:#x}"),
             MemoryError::OutOfBounds { address, bytes, nearest } => {
                 write!(f, "{bytes} bytes at {address:#x} are not inside one allocation ({nearest})")

@@ -17,7 +17,7 @@ use crate::bound::{Code, Function};
 use crate::frame::{WarpFrame, register_bytes};
 use crate::interp::{End, Stopped, World};
 use crate::lanes::LANES;
-use crate::mem::{Memory, MemoryError, View};
+use crate::mem::{Memory, MemoryError, View, attempt};
 use crate::native::{Native, Reached, Supply};
 use crate::trap::FaultKind;
 use crate::warp::{EventCounts, GridShape, WarpState};
@@ -548,9 +548,19 @@ impl Launching {
         Some(cta)
     }
 
+    /// Whether the host has room for the registers of a CTA, where that is a question.
+    fn room(&self) -> Result<(), MemoryError> {
+        const MUCH: u64 = 16 << 20;
+        let registers = self.run.world().function(self.run.kernel).map_or(0, |f| register_bytes(f.regs));
+        let bytes = registers.saturating_mul(u64::from(self.run.shape.warps()));
+        let fits = || usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
+        if bytes < MUCH || attempt(fits) { Ok(()) } else { Err(MemoryError::Host { bytes }) }
+    }
+
     /// Room for a CTA.
     fn make(&self) -> Result<Box<Cta>, MemoryError> {
         let run = &self.run;
+        self.room()?;
         let shared = match run.shared_bytes {
             0 => None,
             bytes => Some(run.memory.shared_window(bytes)?),

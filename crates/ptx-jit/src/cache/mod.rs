@@ -13,7 +13,7 @@ mod key;
 pub(crate) use entry::Made;
 
 use crate::engine::{self, Compiled};
-use crate::llvm::{Cpu, Error, Session};
+use crate::llvm::{Cpu, Error, Session, room};
 use crate::team::Teams;
 use disk::Disk;
 use key::Key;
@@ -25,6 +25,10 @@ use std::time::{Duration, Instant};
 
 /// What is kept in memory of kernels that are gone, in bytes of objects. Chosen: thousands of kernels.
 const KEPT_BYTES: usize = 64 << 20;
+
+/// The stack to compile on, in bytes: LLVM walks expressions recursively, and programs give their threads as little as they like. Chosen:
+/// twice what systems give to a process.
+const STACK: usize = 16 << 20;
 
 /// Where code came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,7 +105,7 @@ impl Compiler {
     /// Code of a kernel for CTAs of that shape, if it had been made.
     pub fn find(&self, kernel: &Kernel, ntid: [u32; 3]) -> Option<Found> {
         let start = Instant::now();
-        if !self.cpu.is_available() {
+        if !self.cpu.is_available() || kernel.check_block(ntid).is_err() {
             return None;
         }
         let key = Key::new(kernel, ntid, self.cpu, self.teams);
@@ -124,7 +128,8 @@ impl Compiler {
     /// Says why it cannot be compiled; the interpreter can still run it.
     pub fn compile(&self, kernel: &Kernel, ntid: [u32; 3]) -> Result<Found, Error> {
         let start = Instant::now();
-        let made = Arc::new(engine::make(self.session()?, kernel, ntid, self.teams)?);
+        kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
+        let made = Arc::new(on_own_stack(|| self.make(kernel, ntid))?);
         let key = Key::new(kernel, ntid, self.cpu, self.teams);
         let code = self.place((key, ntid), Arc::clone(&made), None, kernel)?;
         let took = start.elapsed();
@@ -132,6 +137,15 @@ impl Compiler {
             disk.write(key, &made.encode());
         }
         Ok(Found { code, source: Source::Compiled, took })
+    }
+
+    fn make(&self, kernel: &Kernel, ntid: [u32; 3]) -> Result<Made, Error> {
+        if self.session.get().is_none() {
+            room::to_load()?;
+        }
+        let session = self.session()?;
+        room::to_compile(kernel.function().blocks.iter().map(|block| block.insts.len() + 1).sum())?;
+        engine::make(session, kernel, ntid, self.teams)
     }
 
     /// Gives code a place in memory, unless it has one for the same addresses.
@@ -157,6 +171,16 @@ impl Compiler {
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Does something on a thread with a stack of [`STACK`] bytes, whatever the caller's is.
+fn on_own_stack<R: Send>(work: impl FnOnce() -> Result<R, Error> + Send) -> Result<R, Error> {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name("ptxvm compiler".to_owned()).stack_size(STACK);
+        let thread = builder.spawn_scoped(scope, work);
+        let thread = thread.map_err(|e| Error::new(format!("there is no thread to compile on: {e}")))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// A place in memory, with the addresses that it was made for.

@@ -18,6 +18,7 @@ mod memory;
 mod module;
 mod park;
 mod place;
+pub(crate) mod room;
 mod session;
 mod sums;
 #[cfg(test)]
