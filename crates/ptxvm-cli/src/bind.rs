@@ -103,20 +103,22 @@ impl Bound {
         Ok(match arg {
             Arg::Scalar(bytes) | Arg::Bytes(bytes) => bytes.clone(),
             Arg::In(file) => {
-                let buffer = vm.named_buffer(label, &Array::read(file)?.bytes)?;
-                self.input(buffer, width)
+                let array = Array::read(file)?;
+                self.input(filled(vm, label, &array)?, width)
             }
             Arg::InOut(from, to) => {
-                let array = Array::read(from)?;
-                let buffer = vm.named_buffer(label, &array.bytes)?;
+                let mut array = Array::read(from)?;
+                let buffer = filled(vm, label, &array)?;
+                array.bytes = Vec::new();
                 self.output(buffer, array, to, width)
             }
             Arg::Out { dtype, shape, file } => {
-                let array = Array::zeros(dtype, shape.clone())?;
-                let buffer = vm.named_buffer(label, &array.bytes)?;
+                let array =
+                    Array::zeros(dtype, shape.clone()).map_err(|e| format!("{label}: {e}", e = e.0))?;
+                let buffer = zeros(vm, label, array.len())?;
                 self.output(buffer, array, file, width)
             }
-            Arg::Zeros(bytes) => self.input(vm.named_zeros(label, *bytes)?, width),
+            Arg::Zeros(bytes) => self.input(zeros(vm, label, *bytes)?, width),
             Arg::Object(object) => {
                 let descriptor = self.descriptor(vm, label, object)?;
                 let object = vm.object(label, descriptor)?;
@@ -140,13 +142,35 @@ impl Bound {
     }
 
     /// Writes the output files.
-    pub(crate) fn write_back(self) -> Result<(), UsageError> {
-        for (buffer, mut array, file) in self.outputs {
-            array.bytes = buffer.read()?;
-            array.write(&file)?;
+    pub(crate) fn write_back(self, vm: &Vm) -> Result<(), UsageError> {
+        for (buffer, array, file) in self.outputs {
+            array.write(&file, |out| copy_out(vm, &buffer, out))?;
         }
         self.shared.into_values().chain(self.own).try_for_each(Texels::write_back)
     }
+}
+
+/// New device memory; `label` stands in errors and traps.
+fn zeros(vm: &Vm, label: &str, bytes: u64) -> Result<Buffer<u8>, UsageError> {
+    vm.named_zeros(label, bytes).map_err(|e| UsageError(format!("{label}: {e}")))
+}
+
+/// Device memory with the contents of an array.
+fn filled(vm: &Vm, label: &str, array: &Array) -> Result<Buffer<u8>, UsageError> {
+    let buffer = zeros(vm, label, array.len())?;
+    buffer.write(&array.bytes)?;
+    Ok(buffer)
+}
+
+/// Copies device memory out in pieces, so that the host needs little memory of its own.
+fn copy_out(vm: &Vm, buffer: &Buffer<u8>, out: &mut dyn std::io::Write) -> Result<(), UsageError> {
+    let mut piece = [0; 1 << 14];
+    for start in (0..buffer.len()).step_by(piece.len()) {
+        let length = piece.len().min(buffer.len() - start);
+        vm.read(buffer.address() + start as u64, &mut piece[..length])?;
+        out.write_all(&piece[..length])?;
+    }
+    Ok(())
 }
 
 /// The bytes of an address for a parameter of that width.

@@ -1,12 +1,18 @@
 //! Arrays in `.npy` files, as raw bytes with their element type and shape.
 //!
-//! Invariant: `bytes.len()` is the element size times the product of the shape. Byte order is little-endian, as on the
-//! device; big-endian and object arrays are refused. The order of the file (C or Fortran) is kept.
+//! Invariants: [`Array::bytes`] is empty in a new array, which is zero, and else has [`Array::len`] bytes. Byte order is little-endian,
+//! as on the device; big-endian and object arrays are refused. The order of the file (C or Fortran) is kept. Memory grows with what a file
+//! holds, not with what its header says.
+
+mod header;
 
 use crate::UsageError;
-use npyz::WriterBuilder as _;
-use std::io::Read as _;
+use header::{Header, MAX_AXES};
+use std::io::Write;
 use std::path::Path;
+
+/// Most bytes of an array.
+const MAX_BYTES: u64 = 1 << 40;
 
 /// An array.
 #[derive(Clone, Debug)]
@@ -17,7 +23,9 @@ pub(crate) struct Array {
     pub(crate) shape: Vec<u64>,
     /// Fortran order.
     fortran: bool,
-    /// Contents.
+    /// Bytes of the whole array.
+    len: u64,
+    /// Contents; of an array of zeros, none.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -25,9 +33,17 @@ impl Array {
     /// An array of zeros.
     pub(crate) fn zeros(dtype: &str, shape: Vec<u64>) -> Result<Self, UsageError> {
         let (dtype, size) = dtype_of(dtype)?;
+        if shape.len() > MAX_AXES {
+            return Err(format!("an array of {} axes is over the limit of {MAX_AXES}", shape.len()).into());
+        }
         let count = shape.iter().try_fold(size, |n, extent| n.checked_mul(*extent));
-        let count = count.filter(|n| *n <= 1 << 40).ok_or("an array of more than 1 TiB")?;
-        Ok(Self { dtype, shape, fortran: false, bytes: vec![0; count as usize] })
+        let len = count.filter(|n| *n <= MAX_BYTES).ok_or("an array of more than 1 TiB")?;
+        Ok(Self { dtype, shape, fortran: false, len, bytes: Vec::new() })
+    }
+
+    /// Bytes of the whole array.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
     }
 
     /// Whether the last axis varies fastest.
@@ -40,40 +56,33 @@ impl Array {
         let fail = |why: String| UsageError(format!("cannot read `{}`: {why}", path.display()));
         let file = std::fs::File::open(path).map_err(|e| fail(e.to_string()))?;
         let mut reader = std::io::BufReader::new(file);
-        let header =
-            npyz::NpyHeader::from_reader(&mut reader).map_err(|e| fail(format!("not a .npy file: {e}")))?;
-        let npyz::DType::Plain(ty) = header.dtype() else {
-            return Err(fail("structured arrays are not supported".to_owned()));
-        };
-        let (dtype, size) = dtype_of(&ty.to_string()).map_err(|e| fail(e.0))?;
-        let count = header.shape().iter().try_fold(size, |n, extent| n.checked_mul(*extent));
-        let mut bytes = Vec::new();
-        reader.read_to_end(&mut bytes).map_err(|e| fail(e.to_string()))?;
-        if count != Some(bytes.len() as u64) {
+        let Header { dtype, fortran, shape } = Header::read(&mut reader).map_err(fail)?;
+        let array = Self::zeros(&dtype, shape).map_err(|e| fail(e.0))?;
+        let bytes = crate::read_at_most(&mut reader, array.len).map_err(|e| fail(e.to_string()))?;
+        if bytes.len() as u64 != array.len {
+            let extents: Vec<String> = array.shape.iter().map(u64::to_string).collect();
             return Err(fail(format!(
-                "{} bytes of data do not fit the shape {:?}",
+                "{} bytes of data do not fit the shape [{}] of `{}`, which has {}",
                 bytes.len(),
-                header.shape()
+                extents.join(", "),
+                array.dtype,
+                array.len
             )));
         }
-        Ok(Self {
-            dtype,
-            shape: header.shape().to_vec(),
-            fortran: header.order() == npyz::Order::Fortran,
-            bytes,
-        })
+        Ok(Self { fortran, bytes, ..array })
     }
 
-    /// Writes a file.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), UsageError> {
-        let fail = |why: String| UsageError(format!("cannot write `{}`: {why}", path.display()));
-        let ty = self.dtype.parse().map_err(|e| fail(format!("{e}")))?;
-        let order = if self.fortran { npyz::Order::Fortran } else { npyz::Order::C };
-        let builder = npyz::WriteOptions::new_header_only()
-            .dtype(npyz::DType::Plain(ty))
-            .shape(&self.shape)
-            .order(order);
-        crate::output::write_file(path, |out| builder.writer(out).write_header_only()?.write_all(&self.bytes))
+    /// Writes a file; `data` gives the contents.
+    pub(crate) fn write(
+        &self,
+        path: &Path,
+        data: impl FnOnce(&mut dyn Write) -> Result<(), UsageError>,
+    ) -> Result<(), UsageError> {
+        let header = Header { dtype: self.dtype.clone(), fortran: self.fortran, shape: self.shape.clone() };
+        crate::output::write_file(path, |out| {
+            out.write_all(&header.encode())?;
+            data(out).map_err(|error| std::io::Error::other(error.0))
+        })
     }
 }
 
@@ -123,14 +132,30 @@ mod tests {
         for (dtype, shape) in [("f4", vec![3, 5]), ("uint8", vec![7]), ("<i8", vec![]), ("bool", vec![0, 4])]
         {
             let mut array = Array::zeros(dtype, shape).unwrap();
-            for (i, byte) in array.bytes.iter_mut().enumerate() {
-                *byte = i as u8;
-            }
-            array.write(&path).unwrap();
+            array.bytes = (0..array.len()).map(|i| i as u8).collect();
+            array.write(&path, |out| Ok(out.write_all(&array.bytes)?)).unwrap();
             let back = Array::read(&path).unwrap();
             assert_eq!((back.dtype, back.shape, back.bytes), (array.dtype, array.shape, array.bytes));
         }
         std::fs::remove_file(path).unwrap();
+    }
+
+    /// The header of the first claims a terabyte, which nobody sets aside; the second is longer than it says.
+    #[test]
+    fn sizes_are_those_of_the_file() {
+        let path = std::env::temp_dir().join(format!("ptxvm-npy-size-{}.npy", std::process::id()));
+        for (shape, bytes, word) in
+            [(1 << 38, 64, "64 bytes of data"), (3, 4000, "it has more than 12 bytes")]
+        {
+            let array = Array::zeros("f4", vec![shape]).unwrap();
+            array.write(&path, |out| Ok(out.write_all(&vec![0; bytes])?)).unwrap();
+            let error = Array::read(&path).unwrap_err().0;
+            assert!(error.contains(word), "{error}");
+        }
+        std::fs::remove_file(path).unwrap();
+        assert!(Array::zeros("f8", vec![1 << 38]).is_err());
+        assert!(Array::zeros("f4", vec![u64::MAX, u64::MAX]).is_err());
+        assert!(Array::zeros("f4", vec![1; 65]).is_err());
     }
 
     #[test]

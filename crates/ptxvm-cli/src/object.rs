@@ -272,7 +272,9 @@ impl Fields {
     /// Whether any of them says what texels are.
     fn describe_texels(&self) -> bool {
         let Fields { geom, data_type, order, size, layers, levels, samples, linear, pitch, .. } = self;
-        let numbers = layers + levels + samples > 0 || size.iter().any(Option::is_some) || pitch.is_some();
+        let numbers = [layers, levels, samples].iter().any(|n| **n > 0)
+            || size.iter().any(Option::is_some)
+            || pitch.is_some();
         geom.is_some() || data_type.is_some() || order.is_some() || numbers || *linear
     }
 
@@ -440,13 +442,13 @@ impl Texels {
             (vm.array(shape, format).map_err(|e| fail(e.to_string()))?, None)
         };
         let wanted: u64 = (0..shape.levels).map(|level| array.level_bytes(level)).sum();
-        let has = if let Arg::Zeros(bytes) = source { *bytes } else { file.bytes.len() as u64 };
+        let has = if let Arg::Zeros(bytes) = source { *bytes } else { file.len() };
         if wanted != has {
             let ty = &file.dtype;
             return Err(fail(format!("{has} bytes of `{ty}` do not fit the texture's {wanted}")));
         }
         let mut rest = &file.bytes[..];
-        // New memory is zero: there is nothing to write of `zeros:`.
+        // New memory is zero: there is nothing to write of `zeros:` and `out:`.
         for level in (0..shape.levels).filter(|_| !file.bytes.is_empty()) {
             let (texels, after) = rest.split_at(array.level_bytes(level) as usize);
             array.write(level, texels)?;
@@ -457,12 +459,10 @@ impl Texels {
 
     /// Writes the texels to their file, if they have one.
     pub(crate) fn write_back(self) -> Result<(), UsageError> {
-        let Some((mut file, path)) = self.output else { return Ok(()) };
-        file.bytes.clear();
-        for level in 0..self.array.shape().levels {
-            file.bytes.extend(self.array.read(level)?);
-        }
-        file.write(&path)
+        let Some((file, path)) = self.output else { return Ok(()) };
+        file.write(&path, |out| {
+            (0..self.array.shape().levels).try_for_each(|level| Ok(out.write_all(&self.array.read(level)?)?))
+        })
     }
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
         (Some(_), _) => return Ok(Exit::Trapped),
         (None, _) => {}
     }
-    bound.write_back()?;
+    bound.write_back(&vm)?;
     printed?;
     Ok(Exit::Done)
 }

@@ -158,3 +158,46 @@ fn a_small_stack_is_enough() {
         assert_eq!(status, Some(0), "{command:?}: {message}");
     }
 }
+
+#[test]
+fn arrays_of_any_size_are_had_or_refused() {
+    let scratch = Scratch::new("arrays");
+    let file = scratch.write("k.ptx", KERNELS);
+    let out = scratch.write("out.npy", "");
+    let run = |limit: &str, argument: &str, words: &str| {
+        refused(limit, &["run", &file, "with", "--engine", "interp", "--arg", argument], words);
+    };
+    let small = "ulimit -v 2000000";
+    run(small, &format!("out:f4[2000000000]={out}"), "argument 1 (`p`): no room for 8000000000 bytes");
+    run(small, "zeros:8000000000", "argument 1 (`p`): no room for 8000000000 bytes");
+    run("", "zeros:18446744073709551615", "argument 1 (`p`): no room for 18446744073709551615 bytes");
+    run(
+        "",
+        &format!("out:f4[18446744073709551615,2]={out}"),
+        "argument 1 (`p`): an array of more than 1 TiB",
+    );
+    run("", &format!("out:f4[{}]={out}", "1,".repeat(65)), "an array of 65 axes");
+    run(small, &format!("tex:out:f4[60000,60000]={out}"), "argument 1 (`p`)");
+
+    let header =
+        |text: &str| [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes()].concat();
+    let shaped =
+        |shape: &str| header(&format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}"));
+    let lies = scratch.write("lies.npy", shaped("(100000000000,)"));
+    run(small, &format!("in:{lies}"), "0 bytes of data do not fit the shape [100000000000]");
+    let deep = scratch.write("deep.npy", shaped(&("[".repeat(40) + "1" + &"]".repeat(40))));
+    run("", &format!("in:{deep}"), "its header has `[` where `(` is expected");
+    run("", "in:/dev/zero", "not a .npy file");
+}
+
+/// Beside device memory, an array takes none: 60 MB come out of a process of 500 MB, half of which are the device's.
+#[test]
+fn results_are_written_without_a_copy() {
+    let scratch = Scratch::new("large");
+    let file = scratch.write("k.ptx", KERNELS);
+    let out = scratch.write("out.npy", "");
+    let argument = format!("out:u1[60000000]={out}");
+    let command = ["run", &file, "with", "--engine", "interp", "--arg", &argument];
+    assert_eq!(ended(&limited("ulimit -v 500000", &command)), (Some(0), String::new()));
+    assert_eq!(std::fs::metadata(&out).expect("written").len(), 60_000_128);
+}

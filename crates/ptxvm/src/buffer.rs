@@ -4,8 +4,12 @@
 
 use crate::Error;
 use crate::vm::Device;
+use ptx_exec::mem::MemoryError;
 use std::marker::PhantomData;
 use std::sync::Arc;
+
+/// Bytes that are copied at once, a multiple of every element's size: so that a copy needs little memory beside its ends.
+const PIECE: usize = 1 << 14;
 
 /// A type whose values can lie in device memory: plain numbers.
 pub trait Element: Copy + sealed::Sealed + 'static {
@@ -70,11 +74,19 @@ impl<T: Element> Buffer<T> {
     /// Copies it to the host.
     ///
     /// # Errors
-    /// None today; the memory is the buffer's own.
+    /// Of the machine, where the host has no memory for it; of the caller, where the kernel has freed the memory.
     pub fn read(&self) -> Result<Vec<T>, Error> {
-        let mut bytes = vec![0; self.len * size_of::<T>()];
-        self.device.copy_out(self.address, &mut bytes)?;
-        Ok(bytes.chunks_exact(size_of::<T>()).map(T::get).collect())
+        let size = size_of::<T>();
+        let mut data = Vec::new();
+        ptx_exec::mem::attempt(|| data.try_reserve_exact(self.len))
+            .map_err(|_| MemoryError::Host { bytes: (self.len * size) as u64 })?;
+        let mut bytes = [0; PIECE];
+        for start in (0..self.len).step_by(PIECE / size) {
+            let length = (self.len - start).min(PIECE / size) * size;
+            self.device.copy_out(self.address + (start * size) as u64, &mut bytes[..length])?;
+            data.extend(bytes[..length].chunks_exact(size).map(T::get));
+        }
+        Ok(data)
     }
 
     /// Copies `data` to the device, to its beginning.
@@ -89,11 +101,15 @@ impl<T: Element> Buffer<T> {
                 self.len
             )));
         }
-        let mut bytes = Vec::with_capacity(size_of_val(data));
-        for value in data {
-            value.put(&mut bytes);
+        let mut bytes = Vec::with_capacity(PIECE.min(size_of_val(data)));
+        let mut address = self.address;
+        for piece in data.chunks(PIECE / size_of::<T>()) {
+            bytes.clear();
+            piece.iter().for_each(|value| value.put(&mut bytes));
+            self.device.copy_in(address, &bytes)?;
+            address += bytes.len() as u64;
         }
-        self.device.copy_in(self.address, &bytes)
+        Ok(())
     }
 }
 

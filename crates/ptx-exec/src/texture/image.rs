@@ -6,7 +6,7 @@
 //! Order: levels one after another; in a level planes (slices of a 3d image; else layers, in each its faces, in each its samples), in a plane rows, in a
 //! row texels.
 
-use crate::mem::{Class, Memory, MemoryError};
+use crate::mem::{Class, Memory, MemoryError, attempt};
 use ptx::isa::Geom;
 use ptx_sem::{Format, complete_levels, level_size};
 use std::sync::Arc;
@@ -340,7 +340,8 @@ impl Image {
     pub fn read(&self, level: u32) -> Result<Vec<u8>, ImageError> {
         let bytes = usize::try_from(self.level_bytes(level)).unwrap_or(0);
         self.right_length(level, bytes)?;
-        let mut all = Vec::with_capacity(bytes);
+        let mut all = Vec::new();
+        attempt(|| all.try_reserve_exact(bytes)).map_err(|_| MemoryError::Host { bytes: bytes as u64 })?;
         for (address, bytes) in self.rows(level) {
             let start = all.len();
             all.resize(start + bytes, 0);
