@@ -13,7 +13,8 @@
 
 mod unpack;
 
-use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// First word of a part.
 pub const PART_MAGIC: u32 = 0xBA55ED50;
@@ -21,8 +22,14 @@ pub const PART_MAGIC: u32 = 0xBA55ED50;
 pub const PART_HEADER: usize = 16;
 /// Bytes of the header of an entry before its strings.
 const ENTRY_HEADER: usize = 64;
-/// Most that one payload may be unpacked to, in bytes. Chosen: a text of that size is beyond what is ever embedded.
+/// Most that one payload, and all groups together, may be unpacked to, in bytes. Chosen: a text of that size is beyond what is ever embedded.
 const UNPACKED_MAX: u64 = 1 << 30;
+/// Most that a byte of a payload may stand for, beyond the first [`UNPACKED_FREE`] bytes. Chosen: texts are packed to a tenth or a hundredth.
+const RATIO_MAX: u64 = 2048;
+/// What every payload may be unpacked to.
+const UNPACKED_FREE: u64 = 16 << 20;
+/// Most bytes of a name; longer ones are cut.
+const NAME_MAX: u32 = 1024;
 
 /// `kind` of an entry with PTX text.
 const KIND_PTX: u16 = 1;
@@ -100,9 +107,26 @@ pub struct Entry<'a> {
     /// The name of the text it was made of, where it says one.
     pub name: String,
     packing: Packing,
-    /// The payload of the entry, or of the group that it is in.
-    payload: Cow<'a, [u8]>,
+    payload: Payload<'a>,
     unpacked: u64,
+}
+
+/// Bytes of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Payload<'a> {
+    /// Those of the container.
+    Own(&'a [u8]),
+    /// A part of what the entry's group was unpacked to.
+    Shared(Arc<[u8]>, Range<usize>),
+}
+
+impl Payload<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Payload::Own(bytes) => bytes,
+            Payload::Shared(group, part) => group.get(part.clone()).unwrap_or_default(),
+        }
+    }
 }
 
 impl Entry<'_> {
@@ -111,7 +135,7 @@ impl Entry<'_> {
     /// # Errors
     /// [`Malformed`], where it is packed and damaged.
     pub fn text(&self) -> Result<String, Malformed> {
-        let bytes = unpack::unpack(self.packing, &self.payload, self.unpacked)?;
+        let bytes = unpack::unpack(self.packing, self.payload.bytes(), self.unpacked)?;
         let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
         Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
     }
@@ -139,6 +163,7 @@ pub fn part_bytes(header: &[u8; PART_HEADER]) -> Option<u64> {
 /// [`Malformed`].
 pub fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, Malformed> {
     let mut found = Vec::new();
+    let mut left = UNPACKED_MAX;
     let mut rest = bytes;
     while let Some(header) = rest.first_chunk::<PART_HEADER>() {
         let Some(size) = part_bytes(header) else {
@@ -152,7 +177,7 @@ pub fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, Malformed> {
         let size = usize::try_from(size).map_err(|_| Malformed("it is larger than memory"))?;
         let part = rest.get(..size).ok_or(Malformed("it ends before its size says"))?;
         let body = part.get(at..).filter(|_| at >= PART_HEADER).ok_or(Malformed("a header is too short"))?;
-        part_entries(body, &mut found)?;
+        part_entries(body, &mut found, &mut left)?;
         rest = &rest[size..];
     }
     if rest.len() == bytes.len() {
@@ -161,7 +186,8 @@ pub fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, Malformed> {
     Ok(found)
 }
 
-fn part_entries<'a>(mut rest: &'a [u8], found: &mut Vec<Entry<'a>>) -> Result<(), Malformed> {
+/// `left`: how many bytes may still be unpacked.
+fn part_entries<'a>(mut rest: &'a [u8], found: &mut Vec<Entry<'a>>, left: &mut u64) -> Result<(), Malformed> {
     while rest.len() >= ENTRY_HEADER {
         let fields = Fields(rest);
         let short = Malformed("an entry ends before its size says");
@@ -174,7 +200,7 @@ fn part_entries<'a>(mut rest: &'a [u8], found: &mut Vec<Entry<'a>>) -> Result<()
         let (head, payload) = (&rest[..header], &rest[header..end]);
         let read = read_entry(head, payload).ok_or(short)?;
         if Fields(head).u16(0) == Some(KIND_GROUP) {
-            group(head, &read, found)?;
+            group(head, &read, found, left)?;
         } else {
             found.push(read);
         }
@@ -211,26 +237,37 @@ fn read_entry<'a>(head: &[u8], payload: &'a [u8]) -> Option<Entry<'a>> {
         },
         name: fields.string(fields.u32(32)?, fields.u32(36)?),
         packing,
-        payload: Cow::Borrowed(payload),
+        payload: Payload::Own(payload),
         unpacked: fields.u64(56)?,
     })
 }
 
 /// The entries of a group. Its header ends with the number of sub-headers, their size with these two words, and the sub-headers.
-fn group<'a>(head: &[u8], group: &Entry<'a>, found: &mut Vec<Entry<'a>>) -> Result<(), Malformed> {
+fn group<'a>(
+    head: &[u8],
+    group: &Entry<'a>,
+    found: &mut Vec<Entry<'a>>,
+    left: &mut u64,
+) -> Result<(), Malformed> {
     let short = Malformed("a group of entries ends before its size says");
     let count = Fields(head).u32(ENTRY_HEADER).ok_or(short)?;
     let mut heads = head.get(ENTRY_HEADER + 8..).ok_or(short)?;
-    let payload = unpack::unpack(group.packing, &group.payload, group.unpacked)?;
+    let payload = unpack::unpack(group.packing, group.payload.bytes(), group.unpacked)?;
+    *left = left
+        .checked_sub(payload.len() as u64)
+        .ok_or(Malformed("groups of entries unpack to more than 1 GiB"))?;
+    // Parts may overlap: each is a range, and none is copied.
+    let payload: Arc<[u8]> = payload.into();
     for _ in 0..count {
         let fields = Fields(heads);
         // Where an entry has the size of its header, a sub-header has where its payload begins.
         let start = fields.u32(4).ok_or(short)? as usize;
         let bytes = usize::try_from(fields.u64(8).ok_or(short)?).map_err(|_| short)?;
         let end = start.checked_add(bytes).ok_or(short)?;
-        let part = payload.get(start..end).ok_or(short)?;
+        payload.get(start..end).ok_or(short)?;
         let read = read_entry(heads, &[]).ok_or(short)?;
-        found.push(Entry { packing: Packing::Raw, payload: Cow::Owned(part.to_vec()), ..read });
+        let payload = Payload::Shared(Arc::clone(&payload), start..end);
+        found.push(Entry { packing: Packing::Raw, payload, ..read });
         heads = heads.get(sub_header_bytes(fields).ok_or(short)?..).ok_or(short)?;
     }
     Ok(())
@@ -266,7 +303,7 @@ impl Fields<'_> {
     }
 
     fn string(self, at: u32, bytes: u32) -> String {
-        let end = (at as usize).saturating_add(bytes as usize);
+        let end = (at as usize).saturating_add(bytes.min(NAME_MAX) as usize);
         let bytes = self.0.get(at as usize..end).unwrap_or_default();
         String::from_utf8_lossy(bytes).into_owned()
     }
@@ -315,10 +352,13 @@ pub fn write_packed(name: &str, sm: u32, packing: Packing, payload: &[u8], unpac
     out
 }
 
-/// How large a payload may become.
-pub(super) fn limit(unpacked: u64) -> Result<usize, Malformed> {
+/// How large a payload of so many bytes may become.
+pub(super) fn limit(payload: usize, unpacked: u64) -> Result<usize, Malformed> {
     if unpacked > UNPACKED_MAX {
         return Err(Malformed("an entry says that it unpacks to more than 1 GiB"));
+    }
+    if unpacked > UNPACKED_FREE && unpacked / RATIO_MAX > payload as u64 {
+        return Err(Malformed("an entry says that it unpacks to more than 16 MiB and 2048 times its size"));
     }
     Ok(unpacked as usize)
 }

@@ -213,3 +213,45 @@ fn noise_is_refused_or_read() {
         }
     }
 }
+
+/// A group whose sub-headers all name the same large part: parts are not copied.
+#[test]
+fn groups_of_overlapping_parts_take_no_memory() {
+    let payload = vec![b'x'; 1 << 20];
+    let mut heads = Vec::new();
+    for _ in 0..20_000 {
+        let mut head = vec![0u8; 80];
+        head[0] = 1;
+        head[8..16].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+        head[20] = 64;
+        head[28] = 80;
+        // The name, too, is all that follows.
+        head[36..40].copy_from_slice(&u32::MAX.to_le_bytes());
+        head[64] = 72;
+        heads.extend(head);
+    }
+    let mut bytes = write_packed("", 0, Packing::Raw, &[], 0);
+    bytes.truncate(16 + 64);
+    (bytes[16], bytes[17]) = (0, 1);
+    bytes.extend(20_000u32.to_le_bytes());
+    bytes.extend((heads.len() as u32 + 8).to_le_bytes());
+    bytes.extend(&heads);
+    bytes.extend(&payload);
+    let header = (64 + 8 + heads.len()) as u32;
+    bytes[20..24].copy_from_slice(&header.to_le_bytes());
+    bytes[24..32].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+    let size = bytes.len() as u64 - 16;
+    bytes[8..16].copy_from_slice(&size.to_le_bytes());
+    let entries = container::entries(&bytes).expect("entries");
+    assert_eq!(entries.len(), 20_000);
+    assert!(entries.iter().all(|entry| entry.name.len() <= 3 * 1024));
+}
+
+#[test]
+fn payloads_that_claim_to_be_bombs_are_refused() {
+    for packing in [Packing::Zstd, Packing::Lz4] {
+        let bytes = write_packed("k", 70, packing, &zstd(TEXT.as_bytes()), 1 << 30);
+        let entries = container::entries(&bytes).expect("entries");
+        assert!(entries[0].text().is_err());
+    }
+}

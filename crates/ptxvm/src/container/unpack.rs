@@ -1,7 +1,7 @@
 //! Payloads of a container, unpacked.
 //!
 //! Invariant: no more memory is taken than the header says, and never more than [`limit`] allows, whatever the bytes
-//! say. What it does not do: dictionaries, which containers do not use.
+//! say, so that work and memory are bounded by the size of the container. What it does not do: dictionaries, which containers do not use.
 
 use super::{Malformed, Packing, limit};
 use std::borrow::Cow;
@@ -11,8 +11,8 @@ use std::io::Read;
 pub(super) fn unpack(packing: Packing, payload: &[u8], unpacked: u64) -> Result<Cow<'_, [u8]>, Malformed> {
     match packing {
         Packing::Raw => Ok(Cow::Borrowed(payload)),
-        Packing::Lz4 => lz4(payload, limit(unpacked)?).map(Cow::Owned),
-        Packing::Zstd => zstd(payload, limit(unpacked)?).map(Cow::Owned),
+        Packing::Lz4 => lz4(payload, limit(payload.len(), unpacked)?).map(Cow::Owned),
+        Packing::Zstd => zstd(payload, limit(payload.len(), unpacked)?).map(Cow::Owned),
     }
 }
 
