@@ -2,8 +2,8 @@
 //!
 //! Invariant: an array lives as long as a texture or surface of it, whenever it is destroyed.
 
-use crate::context::current;
-use crate::copy::move_bytes;
+use crate::context::{Context, current};
+use crate::copy::move_checked;
 use crate::driver::{Driver, driver, status_of};
 use crate::entry::{DefaultStream, entries};
 use crate::ffi::{In, Out, Pointer};
@@ -49,12 +49,16 @@ pub(crate) struct CudaArray {
     pub(crate) array: Array,
     pub(crate) level: u32,
     pub(crate) description: Description,
+    /// The context that it goes with.
+    pub(crate) context: Arc<Context>,
 }
 
 /// Levels of an array.
 pub(crate) struct Mipmap {
     pub(crate) array: Array,
     pub(crate) description: Description,
+    /// The context that it goes with.
+    pub(crate) context: Arc<Context>,
 }
 
 /// The format of texels: of `CUarray_format` and a number of channels. Integers of 8 and 16 bits are read as fractions unless `as_integer`.
@@ -109,17 +113,25 @@ fn shape(description: &Description, levels: u32) -> Result<Shape, Status> {
     Ok(Shape { geom, size, layers, levels, samples: 0 })
 }
 
-fn create(description: Description, levels: u32) -> Result<(&'static Driver, Array), Status> {
-    let (driver, _) = current()?;
+fn create(description: Description, levels: u32) -> Result<(&'static Driver, Arc<Context>, Array), Status> {
+    let (driver, context) = current()?;
     let shape = shape(&description, levels)?;
     let format = format(description.format, description.channels, true)?;
-    Ok((driver, driver.vm.array(shape, format).map_err(|error| status_of(&error))?))
+    // Not more than the device has, as for any memory; what levels and alignment add is found out below.
+    let [width, height, depth] = shape.size;
+    let dimensions = [width, height, depth, shape.layers.max(1)];
+    let bytes = dimensions.iter().fold(u64::from(format.bytes()), |all, n| all.saturating_mul(u64::from(*n)));
+    if bytes > driver.memory_total.saturating_sub(driver.vm.memory_usage().0) {
+        return Err(Status::OutOfMemory);
+    }
+    let array = driver.vm.array(shape, format).map_err(|error| status_of(&error))?;
+    Ok((driver, context, array))
 }
 
 fn create_array(out: Out<Handle>, description: Description) -> Answer {
     out.check()?;
-    let (driver, array) = create(description, 1)?;
-    out.set(driver.arrays.insert(CudaArray { array, level: 0, description }))
+    let (driver, context, array) = create(description, 1)?;
+    out.set(driver.arrays.insert(CudaArray { array, level: 0, description, context }))
 }
 
 fn find(handle: Handle) -> Result<(&'static Driver, Arc<CudaArray>), Status> {
@@ -155,6 +167,42 @@ enum End {
     Memory(Side),
 }
 
+impl End {
+    /// Fails unless so many bytes are there.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE`.
+    fn check(&self, bytes: usize) -> Answer {
+        match self {
+            End::Memory(side) => side.check(),
+            End::Array(array, offset) => {
+                let last = offset.checked_add(bytes - 1).ok_or(Status::InvalidValue)?;
+                array.piece(last, 1).map(|_| ())
+            }
+        }
+    }
+
+    /// What lies in one piece from a byte on: where, and how many bytes, at most `bytes`.
+    fn piece(&self, at: usize, bytes: usize) -> Result<(Side, usize), Status> {
+        match self {
+            End::Memory(side) => Ok((side.part(at, bytes)?, bytes)),
+            End::Array(array, offset) => array.piece(offset + at, bytes),
+        }
+    }
+}
+
+impl CudaArray {
+    /// Bytes of a row from one on, as rows follow each other without gaps.
+    fn piece(&self, at: usize, bytes: usize) -> Result<(Side, usize), Status> {
+        let (size, _) = self.array.extent(self.level).ok_or(Status::InvalidValue)?;
+        let row = size[0] as usize * self.texel();
+        let (line, x) = (at / row, at % row);
+        let (plane, y) = (line / size[1] as usize, line % size[1] as usize);
+        let part = (row - x).min(bytes);
+        Ok((Side::Device(self.row(plane, y, x, part)?), part))
+    }
+}
+
 /// Copies bytes of the rows of an array, one after another without gaps.
 fn copy(
     (to, from): (impl FnOnce(&Driver) -> Result<End, Status>, impl FnOnce(&Driver) -> Result<End, Status>),
@@ -164,40 +212,23 @@ fn copy(
 ) -> Answer {
     let (driver, queue) = queue(stream, default)?;
     let (to, from) = (to(driver)?, from(driver)?);
-    let to = pieces(&to, bytes)?;
-    let from = pieces(&from, bytes)?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    to.check(bytes)?;
+    from.check(bytes)?;
     queue.perform(when, move || {
-        let (mut to, mut from) = (to.iter().copied(), from.iter().copied());
-        let (mut into, mut out) = (to.next(), from.next());
-        while let (Some((a, n)), Some((b, m))) = (into, out) {
-            let part = n.min(m);
-            move_bytes(driver, a, b, part)?;
-            into = if n > part { Some((a.part(part, n - part)?, n - part)) } else { to.next() };
-            out = if m > part { Some((b.part(part, m - part)?, m - part)) } else { from.next() };
+        to.check(bytes)?;
+        from.check(bytes)?;
+        let mut at = 0;
+        while at < bytes {
+            let (into, room) = to.piece(at, bytes - at)?;
+            let (out, part) = from.piece(at, room)?;
+            move_checked(driver, into.part(0, part)?, out, part)?;
+            at += part;
         }
         Ok(())
     })
-}
-
-/// The contiguous pieces of one side.
-fn pieces(end: &End, bytes: usize) -> Result<Vec<(Side, usize)>, Status> {
-    let (array, offset) = match end {
-        End::Memory(side) => return Ok(vec![(*side, bytes)]),
-        End::Array(array, offset) => (array, *offset),
-    };
-    let (size, _) = array.array.extent(array.level).ok_or(Status::InvalidValue)?;
-    let row = size[0] as usize * array.texel();
-    let mut list = Vec::new();
-    let mut at = offset;
-    let stop = offset.checked_add(bytes).ok_or(Status::InvalidValue)?;
-    while at < stop {
-        let (line, x) = (at / row, at % row);
-        let (plane, y) = (line / size[1] as usize, line % size[1] as usize);
-        let part = (row - x).min(stop - at);
-        list.push((Side::Device(array.row(plane, y, x, part)?), part));
-        at += part;
-    }
-    Ok(list)
 }
 
 fn array_end(handle: Handle, offset: usize) -> impl FnOnce(&Driver) -> Result<End, Status> {
@@ -250,8 +281,8 @@ entries! { ENTRIES;
         let largest = description.width.max(description.height);
         let depth = if description.flags & (LAYERED | CUBEMAP) == 0 { description.depth } else { 0 };
         let complete = usize::BITS - largest.max(depth).leading_zeros();
-        let (driver, array) = create(description, levels.clamp(1, complete.max(1)))?;
-        mipmap.set(driver.mipmaps.insert(Mipmap { array, description }))
+        let (driver, context, array) = create(description, levels.clamp(1, complete.max(1)))?;
+        mipmap.set(driver.mipmaps.insert(Mipmap { array, description, context }))
     }
 
     /// A level, as an array.
@@ -269,7 +300,8 @@ entries! { ENTRIES;
             depth: if layered { whole.depth } else { dimension(whole.depth, size[2]) },
             ..whole
         };
-        level_array.set(driver.arrays.insert(CudaArray { array: mipmap.array.clone(), level, description }))
+        let (array, context) = (mipmap.array.clone(), Arc::clone(&mipmap.context));
+        level_array.set(driver.arrays.insert(CudaArray { array, level, description, context }))
     }
 
     /// Destroys an array with levels.

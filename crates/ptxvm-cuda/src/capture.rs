@@ -14,6 +14,7 @@ use crate::handles::Handle;
 use crate::status::{Answer, Status};
 use crate::stream::queue;
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,6 +26,8 @@ const STATUS: [c_int; 3] = [0, 1, 2];
 pub(crate) struct Capture {
     id: u64,
     graph: Handle,
+    /// Whether it was made for the capture, and is not the program's.
+    is_own: bool,
     /// The stream that it was begun in.
     origin: Slot,
     /// Streams that take part, with that one.
@@ -123,6 +126,14 @@ impl Slot {
         Ok(())
     }
 
+    /// The stream is destroyed: a capture that it takes part in is spoiled, and does without it.
+    pub(crate) fn leave(&self) {
+        if let Some(place) = self.lock().take() {
+            place.capture.invalid.store(true, Ordering::Relaxed);
+            place.capture.streams().retain(|slot| !Arc::ptr_eq(&slot.0, &self.0));
+        }
+    }
+
     /// Fails where the stream is captured, for an event from outside.
     ///
     /// # Errors
@@ -156,20 +167,20 @@ fn begin(
     if place.is_some() {
         return Err(Status::IllegalState);
     }
-    let (graph, after) = match into {
+    let (graph, after, is_own) = match into {
         Some((graph, after)) => {
-            let nodes = driver.graphs.get(graph)?.handles();
-            if !after.iter().all(|node| nodes.contains(node)) {
+            if !driver.graphs.get(graph)?.has_all(&after) {
                 return Err(Status::InvalidValue);
             }
-            (graph, after)
+            (graph, after, false)
         }
-        None => (driver.graphs.insert(Graph::default()), Vec::new()),
+        None => (driver.graphs.insert(Graph::default()), Vec::new(), true),
     };
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let capture = Arc::new(Capture {
         id: NEXT.fetch_add(1, Ordering::Relaxed),
         graph,
+        is_own,
         origin: slot.clone(),
         streams: Mutex::new(vec![slot.clone()]),
         invalid: AtomicBool::new(false),
@@ -189,21 +200,28 @@ fn end((stream, default): (Handle, DefaultStream), out: Out<Handle>) -> Answer {
         return Err(Status::StreamCaptureUnmatched);
     }
     capture.ended.store(true, Ordering::Relaxed);
-    let graph = driver.graphs.get(capture.graph)?;
-    let before = graph.ancestors(&place.after);
+    // The program may have destroyed it. The streams are free again all the same.
+    let graph = driver.graphs.get(capture.graph);
+    let before = graph.as_ref().map(|graph| graph.ancestors(&place.after)).unwrap_or_default();
     let mut joined = true;
-    for slot in capture.streams().drain(..) {
+    let streams: Vec<Slot> = capture.streams().drain(..).collect();
+    for slot in streams {
         let other = slot.lock().take();
         joined &= other.is_none_or(|other| other.after.iter().all(|node| before.contains(node)));
     }
     let result = match capture.check() {
+        Ok(()) if graph.is_err() => Err(Status::StreamCaptureInvalidated),
         Ok(()) if !joined => Err(Status::StreamCaptureUnjoined),
         result => result,
     };
     match result {
         Ok(()) => out.set(capture.graph),
         Err(status) => {
-            driver.graphs.remove(capture.graph)?;
+            if capture.is_own
+                && let Ok(graph) = driver.graphs.remove(capture.graph)
+            {
+                graph.forget_nodes(driver);
+            }
             out.set(Handle::NULL)?;
             Err(status)
         }
@@ -234,10 +252,13 @@ fn whole_info(
     graph.set_optional(place.as_ref().map_or(Handle::NULL, |place| place.capture.graph))?;
     let after = place.map_or_else(Vec::new, |place| place.after);
     count.set_optional(after.len())?;
-    GIVEN.with_borrow_mut(|given| {
+    let give = |given: &RefCell<Vec<Handle>>| {
+        let mut given = given.borrow_mut();
         *given = after;
-        nodes.set_optional(if given.is_empty() { Pointer::NULL } else { Pointer::of_handles(given) })
-    })
+        nodes.set_optional(if given.is_empty() { Pointer::NULL } else { Pointer::of_handles(&given) })
+    };
+    // A thread that is ending keeps nothing for its program any more.
+    GIVEN.try_with(give).unwrap_or(Err(Status::Deinitialized))
 }
 
 /// Adds to what the next node depends on, or sets it.
@@ -247,15 +268,14 @@ fn update(stream: (Handle, DefaultStream), (nodes, count): (In<Handle>, usize), 
     let slot = queue.slot().ok_or(Status::IllegalState)?;
     let mut place = slot.lock();
     let place = place.as_mut().ok_or(Status::IllegalState)?;
-    let known = driver.graphs.get(place.capture.graph)?.handles();
-    if flags > 1 || !nodes.iter().all(|node| known.contains(node)) {
+    if flags > 1 || !driver.graphs.get(place.capture.graph)?.has_all(&nodes) {
         return Err(Status::InvalidValue);
     }
     if flags == 1 {
         place.after = nodes;
     } else {
-        let new = nodes.into_iter().filter(|node| !place.after.contains(node)).collect::<Vec<_>>();
-        place.after.extend(new);
+        let known: HashSet<Handle> = place.after.iter().copied().collect();
+        place.after.extend(nodes.into_iter().filter(|node| !known.contains(node)));
     }
     Ok(())
 }

@@ -18,8 +18,18 @@ const CHUNK: usize = 256 << 10;
 /// Moves bytes.
 ///
 /// # Errors
-/// `CUDA_ERROR_ILLEGAL_ADDRESS` where memory was freed since the call was checked.
+/// `CUDA_ERROR_ILLEGAL_ADDRESS` where device memory was freed since the call was checked, `CUDA_ERROR_INVALID_VALUE` where memory of the host is not there.
 pub(crate) fn move_bytes(driver: &Driver, to: Side, from: Side, bytes: usize) -> Answer {
+    to.check()?;
+    from.check()?;
+    move_checked(driver, to, from, bytes)
+}
+
+/// The same of memory of the host that was checked just now.
+///
+/// # Errors
+/// `CUDA_ERROR_ILLEGAL_ADDRESS` where device memory was freed since the call was checked.
+pub(crate) fn move_checked(driver: &Driver, to: Side, from: Side, bytes: usize) -> Answer {
     let gone = |_: Error| Status::IllegalAddress;
     match (to, from) {
         (Side::Device(to), Side::Host(from)) => from.read(|from| driver.vm.write(to, from)).map_err(gone),
@@ -75,10 +85,11 @@ fn copy(
         && let Side::Host(host) = from
     {
         // The documentation lets memory that is not pinned be reused as soon as the call returns.
-        let bytes = host.read(<[u8]>::to_vec);
+        let bytes = host.copied()?;
         return queue.perform(When::InTurn, move || match to {
             Side::Device(to) => driver.vm.write(to, &bytes).map_err(|_| Status::IllegalAddress),
             Side::Host(to) => {
+                to.check()?;
                 to.write(|to| to.copy_from_slice(&bytes));
                 Ok(())
             }
@@ -99,24 +110,62 @@ fn set(
     when: When,
 ) -> Answer {
     let (driver, queue) = queue(stream, default)?;
-    let row = width.checked_mul(size).ok_or(Status::InvalidValue)?;
-    if row == 0 || height == 0 {
+    let rows = Rows { address, pitch, pattern, size, width, height };
+    if !rows.check(driver)? {
         return Ok(());
     }
-    if !address.is_multiple_of(size as u64) || height > 1 && (pitch < row || !pitch.is_multiple_of(size)) {
-        return Err(Status::InvalidValue);
-    }
-    let all =
-        pitch.checked_mul(height - 1).and_then(|bytes| bytes.checked_add(row)).ok_or(Status::InvalidValue)?;
-    Side::device(driver, address, all)?;
     let seen = driver.blocks.at(address).is_some_and(|(_, block)| block.kind.is_seen_by_the_host());
     let when = if seen { when } else { When::InTurn };
-    queue.perform(when, move || {
-        let pattern = pattern.to_le_bytes();
-        let pattern = &pattern[..size];
+    queue.perform(when, move || rows.fill(driver))
+}
+
+/// Rows of device memory that are set to a pattern.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    /// Where the first begins.
+    pub(crate) address: u64,
+    /// Distance of rows in bytes.
+    pub(crate) pitch: usize,
+    /// The number that is repeated.
+    pub(crate) pattern: u32,
+    /// How many bytes it has: 1, 2 or 4.
+    pub(crate) size: usize,
+    /// How many of them a row has.
+    pub(crate) width: usize,
+    /// How many rows.
+    pub(crate) height: usize,
+}
+
+impl Rows {
+    /// Whether there is something to set.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where rows are misaligned or overlap, or are not in one allocation.
+    pub(crate) fn check(&self, driver: &Driver) -> Result<bool, Status> {
+        let Self { address, pitch, pattern: _, size, width, height } = *self;
+        let row = width.checked_mul(size).ok_or(Status::InvalidValue)?;
+        if row == 0 || height == 0 {
+            return Ok(false);
+        }
+        if !address.is_multiple_of(size as u64) || height > 1 && (pitch < row || !pitch.is_multiple_of(size))
+        {
+            return Err(Status::InvalidValue);
+        }
+        let all = pitch.checked_mul(height - 1).and_then(|bytes| bytes.checked_add(row));
+        Side::device(driver, address, all.ok_or(Status::InvalidValue)?).map(|_| true)
+    }
+
+    /// Sets them, after [`Rows::check`].
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_ILLEGAL_ADDRESS` where memory was freed since.
+    pub(crate) fn fill(&self, driver: &Driver) -> Answer {
+        let row = self.width * self.size;
+        let pattern = self.pattern.to_le_bytes();
+        let pattern = &pattern[..self.size];
         let chunk: Vec<u8> = pattern.iter().copied().cycle().take(row.min(CHUNK)).collect();
-        for line in 0..height {
-            let start = address + (line * pitch) as u64;
+        for line in 0..self.height {
+            let start = self.address + (line * self.pitch) as u64;
             if pattern.iter().all(|byte| *byte == pattern[0]) {
                 driver.vm.fill(start, pattern[0], row as u64).map_err(|_| Status::IllegalAddress)?;
                 continue;
@@ -127,7 +176,7 @@ fn set(
             }
         }
         Ok(())
-    })
+    }
 }
 
 entries! { ENTRIES;

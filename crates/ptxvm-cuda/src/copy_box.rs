@@ -1,8 +1,9 @@
 //! Copies of rectangles and boxes, between memory of any kind and arrays.
 //!
-//! Invariant: every row of both sides is checked before the call returns.
+//! Invariant: both sides are checked as a whole before the call returns, and nothing is made whose size the numbers of the caller decide.
 
-use crate::copy::move_bytes;
+use crate::array::CudaArray;
+use crate::copy::move_checked;
 use crate::driver::Driver;
 use crate::entry::{DefaultStream, entries};
 use crate::ffi::{In, Pointer};
@@ -11,6 +12,13 @@ use crate::memory::Side;
 use crate::status::{Answer, Status};
 use crate::stream::{When, queue};
 use std::ffi::c_int;
+use std::sync::Arc;
+
+/// `CU_MEMORYTYPE_HOST`, `..._DEVICE`, `..._ARRAY`, `..._UNIFIED`
+const HOST: c_int = 1;
+const DEVICE: c_int = 2;
+const ARRAY: c_int = 3;
+const UNIFIED: c_int = 4;
 
 /// One side of `CUDA_MEMCPY2D`.
 #[derive(Clone, Copy)]
@@ -55,7 +63,7 @@ struct Side3d {
 /// `CUDA_MEMCPY3D`
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Copy3d {
+pub(crate) struct Copy3d {
     from: Side3d,
     to: Side3d,
     width: usize,
@@ -70,65 +78,156 @@ impl Side2d {
     }
 }
 
-/// The rows of one side: where each of them is.
-fn rows(
-    driver: &Driver,
-    side: &Side3d,
-    (width, height, depth): (usize, usize, usize),
-) -> Result<Vec<Side>, Status> {
-    let wrong = Status::InvalidValue;
-    let array = if side.kind == 3 { Some(driver.arrays.get(side.array)?) } else { None };
-    if side.level != 0 {
-        return Err(wrong);
+/// One side of a copy, checked: where each of its rows is.
+#[derive(Clone)]
+enum Rows {
+    /// In memory: all rows, the bytes of the first row further on by `pitch` and `slice`.
+    Memory { all: Side, pitch: usize, slice: usize },
+    /// In an array, from a place on.
+    Array { array: Arc<CudaArray>, at: [usize; 3] },
+}
+
+impl Rows {
+    /// The rows that a side describes.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where they are not all in one allocation, in memory that the host can have, or in the array;
+    /// `CUDA_ERROR_INVALID_HANDLE`.
+    fn of(driver: &Driver, side: &Side3d, [width, height, depth]: [usize; 3]) -> Result<Self, Status> {
+        let wrong = Status::InvalidValue;
+        if side.level != 0 {
+            return Err(wrong);
+        }
+        let [x, y, z] = [side.x, side.y, side.z];
+        let end = x.checked_add(width).ok_or(wrong)?;
+        let (last, deepest) =
+            (y.checked_add(height - 1).ok_or(wrong)?, z.checked_add(depth - 1).ok_or(wrong)?);
+        if side.kind == ARRAY {
+            let array = driver.arrays.get(side.array)?;
+            // Where the last row of the last plane is inside, all are.
+            array.row(deepest, last, x, width)?;
+            return Ok(Rows::Array { array, at: [x, y, z] });
+        }
+        // A pitch of 0 means rows without gaps, and a height of 0 slices without gaps.
+        let pitch = if side.pitch == 0 { end } else { side.pitch };
+        let lines = if side.height == 0 { last.checked_add(1).ok_or(wrong)? } else { side.height };
+        let several = height > 1 || depth > 1;
+        if several && pitch < end || depth > 1 && lines <= last {
+            return Err(wrong);
+        }
+        let slice = if depth > 1 { lines.checked_mul(pitch).ok_or(wrong)? } else { 0 };
+        // From a place to one so many rows and slices on.
+        let distance = |y: usize, z: usize| {
+            let lines = z.checked_mul(lines)?.checked_add(y)?;
+            lines.checked_mul(pitch)
+        };
+        let start = distance(y, z).and_then(|bytes| bytes.checked_add(x)).ok_or(wrong)?;
+        let bytes =
+            distance(height - 1, depth - 1).and_then(|bytes| bytes.checked_add(width)).ok_or(wrong)?;
+        let given = if side.kind == HOST { side.host.address() } else { side.device };
+        let address = given.checked_add(start as u64).ok_or(wrong)?;
+        let all = match side.kind {
+            HOST => Side::host(driver, Pointer::from_address(address), bytes)?,
+            DEVICE => Side::device(driver, address, bytes)?,
+            UNIFIED => Side::unified(driver, address, bytes)?,
+            _ => return Err(wrong),
+        };
+        Ok(Rows::Memory { all, pitch: if several { pitch } else { width }, slice })
     }
-    let end = side.x.checked_add(width).ok_or(wrong)?;
-    // A pitch of 0 means rows without gaps, and a height of 0 slices without gaps.
-    let pitch = if side.pitch == 0 { end } else { side.pitch };
-    let slice = if side.height == 0 { side.y.checked_add(height).ok_or(wrong)? } else { side.height };
-    let several = height > 1 || depth > 1;
-    if array.is_none() && several && pitch < end || depth > 1 && array.is_none() && slice < side.y + height {
-        return Err(wrong);
+
+    fn is_pageable(&self) -> bool {
+        matches!(self, Rows::Memory { all: Side::Host(_), .. })
     }
-    let mut list = Vec::with_capacity(height * depth);
-    for z in 0..depth {
-        for y in 0..height {
-            let (y, z) = (side.y + y, side.z + z);
-            if let Some(array) = &array {
-                list.push(Side::Device(array.row(z, y, side.x, width)?));
-                continue;
-            }
-            let line = z.checked_mul(slice).and_then(|lines| lines.checked_add(y)).ok_or(wrong)?;
-            let offset = line.checked_mul(pitch).and_then(|bytes| bytes.checked_add(side.x)).ok_or(wrong)?;
-            list.push(match side.kind {
-                1 => Side::host(driver, side.host.offset(offset), width)?,
-                2 => Side::device(driver, side.device.wrapping_add(offset as u64), width)?,
-                4 => Side::unified(driver, side.device.wrapping_add(offset as u64), width)?,
-                _ => return Err(wrong),
-            });
+
+    /// Whether each row follows the one before without a gap, in each slice.
+    fn is_dense(&self, width: usize) -> bool {
+        matches!(self, Rows::Memory { pitch, .. } if *pitch == width)
+    }
+
+    /// Fails where memory of the host is not there.
+    fn check(&self) -> Answer {
+        match self {
+            Rows::Memory { all, .. } => all.check(),
+            Rows::Array { .. } => Ok(()),
         }
     }
-    Ok(list)
+
+    /// Bytes of a row.
+    fn row(&self, y: usize, z: usize, bytes: usize) -> Result<Side, Status> {
+        match self {
+            Rows::Memory { all, pitch, slice } => all.part(z * slice + y * pitch, bytes),
+            Rows::Array { array, at: [x, first, plane] } => {
+                Ok(Side::Device(array.row(plane + z, first + y, *x, bytes)?))
+            }
+        }
+    }
+}
+
+/// A copy whose sides are checked.
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    to: Rows,
+    from: Rows,
+    extent: [usize; 3],
+}
+
+impl Prepared {
+    /// Checks both sides. `None`: there is nothing to copy.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where rows are not where memory is, `CUDA_ERROR_INVALID_HANDLE` for an array that is none.
+    pub(crate) fn of(driver: &Driver, copy: &Copy3d) -> Result<Option<Self>, Status> {
+        let extent = [copy.width, copy.height, copy.depth];
+        if extent.contains(&0) {
+            return Ok(None);
+        }
+        let (to, from) = (Rows::of(driver, &copy.to, extent)?, Rows::of(driver, &copy.from, extent)?);
+        Ok(Some(Self { to, from, extent }))
+    }
+
+    /// Copies. There are no more rows than memory has room for, as those of a side do not overlap.
+    ///
+    /// # Errors
+    /// As [`crate::copy::move_bytes`].
+    pub(crate) fn run(&self, driver: &Driver) -> Answer {
+        self.to.check()?;
+        self.from.check()?;
+        let [mut width, mut height, depth] = self.extent;
+        if self.to.is_dense(width) && self.from.is_dense(width) {
+            (width, height) = (width * height, 1);
+        }
+        for z in 0..depth {
+            for y in 0..height {
+                move_checked(driver, self.to.row(y, z, width)?, self.from.row(y, z, width)?, width)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Copy3d {
+    /// Whether it copies only memory, with kinds that exist.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for a kind that does not exist.
+    pub(crate) fn is_of_memory(&self) -> Result<bool, Status> {
+        let kinds = [self.from.kind, self.to.kind];
+        if kinds.iter().any(|kind| !(HOST..=UNIFIED).contains(kind)) {
+            return Err(Status::InvalidValue);
+        }
+        Ok(!kinds.contains(&ARRAY))
+    }
 }
 
 fn copy(copy: &Copy3d, (stream, default): (Handle, DefaultStream), when: When) -> Answer {
     let (driver, queue) = queue(stream, default)?;
-    let extent = (copy.width, copy.height, copy.depth);
-    if copy.width == 0 || copy.height == 0 || copy.depth == 0 {
-        return Ok(());
-    }
-    let (to, from) = (rows(driver, &copy.to, extent)?, rows(driver, &copy.from, extent)?);
+    let Some(copy) = Prepared::of(driver, copy)? else { return Ok(()) };
     // Memory that is not pinned may be reused, or read, when the call returns.
-    let pageable = |rows: &[Side]| matches!(rows.first(), Some(Side::Host(_)));
-    let when = if pageable(&to) || pageable(&from) { When::Now } else { when };
-    let width = copy.width;
-    queue.perform(when, move || {
-        for (to, from) in to.iter().zip(&from) {
-            move_bytes(driver, *to, *from, width)?;
-        }
-        Ok(())
-    })
+    let when = if copy.to.is_pageable() || copy.from.is_pageable() { When::Now } else { when };
+    queue.perform(when, move || copy.run(driver))
 }
 
+/// A rectangle is a box of one slice.
 fn copy_flat(flat: In<Copy2d>, stream: (Handle, DefaultStream), when: When) -> Answer {
     let Copy2d { from, to, width, height } = flat.get()?;
     copy(&Copy3d { from: from.in_box(), to: to.in_box(), width, height, depth: 1 }, stream, when)

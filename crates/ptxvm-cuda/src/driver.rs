@@ -16,6 +16,7 @@ use crate::stream::Queue;
 use crate::texref::Reference;
 use crate::texture::Objects;
 use ptxvm::{Engine, Error, ErrorKind, Launch, Vm};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -65,17 +66,23 @@ pub(crate) struct Driver {
     pub(crate) current_pool: Mutex<Handle>,
     /// Memory of the device in bytes.
     pub(crate) memory_total: u64,
+    /// Addresses that are the device's.
+    pub(crate) range: Range<u64>,
 }
 
 impl Driver {
     /// Forgets everything that belongs to a context that has ended.
     pub(crate) fn forget(&self, context: &Arc<Context>) {
         for module in self.modules.remove_if(|module| Arc::ptr_eq(&module.context, context)) {
-            drop(module);
+            module.forget_references(self);
         }
         self.functions.remove_if(|function| Arc::ptr_eq(&function.context, context));
         self.streams.remove_if(|queue| Arc::ptr_eq(&queue.context, context));
         self.events.remove_if(|event| event.belongs_to(context));
+        self.objects.forget(context);
+        self.arrays.remove_if(|array| Arc::ptr_eq(&array.context, context));
+        self.mipmaps.remove_if(|mipmap| Arc::ptr_eq(&mipmap.context, context));
+        self.links.remove_if(|link| Arc::ptr_eq(&link.context, context));
         for (address, kind) in self.blocks.take_all(context) {
             let _gone = match kind {
                 Kind::Registered(_) => self.vm.disown(address),
@@ -188,6 +195,7 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
         let pools = Handles::default();
         let default_pool = pools.insert(Pool::new(0));
         let memory_total = memory_total(vm.memory_usage().1);
+        let range = vm.device_range();
         Ok(Driver {
             vm,
             settings: Settings::from_environment(),
@@ -211,9 +219,15 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
             default_pool,
             current_pool: Mutex::new(default_pool),
             memory_total,
+            range,
         })
     };
-    DRIVER.get_or_init(make).as_ref().map_err(|status| *status)
+    host_memory::watch();
+    if host_memory::is_forked() {
+        return Err(Status::NotInitialized);
+    }
+    DRIVER.get_or_init(make).as_ref().map_err(|status| *status)?;
+    driver()
 }
 
 /// Memory of the device: that of the machine, as far as there are addresses for it. `PTXVM_MEMORY`, in bytes, makes it less.
@@ -230,9 +244,30 @@ fn memory_total(room: u64) -> u64 {
 /// The driver.
 ///
 /// # Errors
-/// `CUDA_ERROR_NOT_INITIALIZED` before `cuInit`.
+/// `CUDA_ERROR_NOT_INITIALIZED` before `cuInit`, and in a child of the process that called it: its threads and locks are not the child's.
 pub(crate) fn driver() -> Result<&'static Driver, Status> {
+    if host_memory::is_forked() {
+        return Err(Status::NotInitialized);
+    }
     DRIVER.get().ok_or(Status::NotInitialized)?.as_ref().map_err(|status| *status)
+}
+
+/// Whether an address is the device's, which holds no code.
+pub(crate) fn is_of_device(address: u64) -> bool {
+    DRIVER.get().is_some_and(|driver| driver.as_ref().is_ok_and(|driver| driver.range.contains(&address)))
+}
+
+/// Whether some of these bytes are addresses of the device and not all of them are in one allocation: neither device memory nor the host's.
+pub(crate) fn is_unallocated(address: u64, bytes: u64) -> bool {
+    let Some(Ok(driver)) = DRIVER.get() else { return false };
+    if host_memory::is_forked() {
+        return false;
+    }
+    let end = address.saturating_add(bytes);
+    if end <= driver.range.start || address >= driver.range.end {
+        return false;
+    }
+    driver.vm.allocation_at(address).is_none_or(|range| bytes > range.end - address)
 }
 
 /// What an error of the machine below is called in this API.

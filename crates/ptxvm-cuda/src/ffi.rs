@@ -2,14 +2,29 @@
 //!
 //! A parameter of type [`Out`], [`In`] or [`Text`] is a pointer of the caller. The driver API promises for each of its pointer parameters that
 //! it is null or points to a value of its type, and valid for the call; only C makes values of these types, so the promise holds wherever one is
-//! used. Their methods check for null and alignment; what else could be wrong with a pointer nobody can check.
+//! used. Callers break that promise, too. So numbers that are no address, misaligned ones, and addresses of the device where nothing is allocated are
+//! refused by comparisons; and what is not a variable of a caller is read and written by the system ([`host_memory`]), which fails where we would
+//! fault. Only the parameters of a launch are read without that, as a launch takes no longer than such a call. What cannot be checked is whether memory
+//! that is there is the caller's.
 //!
 //! Invariant: no method keeps a pointer beyond the call, save [`HostBytes`], which stands for memory that the caller keeps valid until the
 //! operation that uses it is done.
 
 use crate::handles::Handle;
 use crate::status::{Answer, Status};
+use host_memory::{is_in_callers, is_mapped};
 use std::ffi::{CStr, c_char, c_void};
+use std::mem::MaybeUninit;
+
+/// Most bytes of a text, in bytes. Chosen: beyond what a module's text is.
+const TEXT_MAX: usize = 1 << 30;
+/// Memory whose size a header says is copied so much at a time.
+const PART: usize = 16 << 20;
+
+/// Whether bytes could be the caller's: not near null, and where they lie in the device's range, in one allocation.
+fn could_be(address: usize, bytes: usize) -> bool {
+    host_memory::could_be(address, bytes) && !crate::driver::is_unallocated(address as u64, bytes as u64)
+}
 
 /// A pointer to which an entry point writes a value.
 #[derive(Clone, Copy)]
@@ -25,12 +40,7 @@ impl<T: Copy> Out<T> {
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for a null or misaligned pointer.
     pub(crate) fn set(self, value: T) -> Answer {
-        if self.0.is_null() || !self.0.is_aligned() {
-            return Err(Status::InvalidValue);
-        }
-        // SAFETY: not null, aligned, and valid for a write as the caller of the entry point promises.
-        unsafe { self.0.write(value) };
-        Ok(())
+        self.set_all(&[value])
     }
 
     /// The place so many values further on.
@@ -43,7 +53,8 @@ impl<T: Copy> Out<T> {
     /// # Errors
     /// As [`Out::set`].
     pub(crate) fn check(self) -> Answer {
-        if self.0.is_null() || !self.0.is_aligned() { Err(Status::InvalidValue) } else { Ok(()) }
+        let wrong = !self.0.is_aligned() || !could_be(self.0.addr(), size_of::<T>());
+        if wrong { Err(Status::InvalidValue) } else { Ok(()) }
     }
 
     /// Writes the value unless the pointer is null.
@@ -62,7 +73,19 @@ impl<T: Copy> Out<T> {
         if values.is_empty() {
             return Ok(());
         }
-        self.check()?;
+        let (address, bytes) = (self.0.expose_provenance(), size_of_val(values));
+        if !self.0.is_aligned() || !could_be(address, bytes) {
+            return Err(Status::InvalidValue);
+        }
+        if !is_in_callers(address, bytes) {
+            // SAFETY: the values are borrowed for the call.
+            match unsafe { host_memory::write_raw(address, values.as_ptr().cast(), bytes) } {
+                Ok(written) if written == bytes => return Ok(()),
+                Ok(_) => return Err(Status::InvalidValue),
+                // The system does not do it for us: the caller's promise must do.
+                Err(host_memory::Refused) => {}
+            }
+        }
         // SAFETY: not null, aligned, and valid for as many writes as the caller of the entry point asked for; the caller's memory is not ours.
         unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), self.0, values.len()) };
         Ok(())
@@ -108,29 +131,44 @@ impl<T: Copy> In<T> {
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for a null or misaligned pointer.
     pub(crate) fn get(self) -> Result<T, Status> {
+        let (address, bytes) = (self.0.expose_provenance(), size_of::<T>());
+        if !is_in_callers(address, bytes) && self.0.is_aligned() && could_be(address, bytes) {
+            let mut value = MaybeUninit::<T>::uninit();
+            // SAFETY: the place is ours, and has the size of the value.
+            match unsafe { host_memory::read_raw(address, value.as_mut_ptr().cast(), bytes) } {
+                // SAFETY: all bytes are written; the caller of the entry point promises a value of this type, of which any bytes are one.
+                Ok(read) if read == bytes => return Ok(unsafe { value.assume_init() }),
+                Ok(_) => return Err(Status::InvalidValue),
+                Err(host_memory::Refused) => {}
+            }
+        }
         self.at(0)
     }
 
-    /// Value number `index` of an array.
+    /// The array from value number `values` on.
+    pub(crate) fn offset(self, values: usize) -> Self {
+        Self(self.0.wrapping_add(values))
+    }
+
+    /// Value number `index` of an array, whose memory is not looked at before it is read: for parameters of launches.
     ///
     /// # Errors
     /// As [`In::get`].
     pub(crate) fn at(self, index: usize) -> Result<T, Status> {
-        if self.0.is_null() || !self.0.is_aligned() {
+        let at = self.0.wrapping_add(index);
+        if !at.is_aligned() || at.addr() < self.0.addr() || !could_be(at.addr(), size_of::<T>()) {
             return Err(Status::InvalidValue);
         }
         // SAFETY: not null, aligned, and the caller of the entry point promises an array that has this element.
-        let at = unsafe { self.0.add(index) };
-        // SAFETY: as above.
         Ok(unsafe { at.read() })
     }
 
-    /// Fills a slice with the first values of an array.
+    /// Fills a slice with the first values of an array, whose memory is not looked at before it is read.
     ///
     /// # Errors
     /// As [`In::get`].
     pub(crate) fn read_into(self, into: &mut [T]) -> Answer {
-        if self.0.is_null() || !self.0.is_aligned() {
+        if !self.0.is_aligned() || !could_be(self.0.addr(), size_of_val(into)) {
             return Err(Status::InvalidValue);
         }
         // SAFETY: not null, aligned, and the caller of the entry point promises an array of so many values; `into` is ours.
@@ -141,9 +179,24 @@ impl<T: Copy> In<T> {
     /// The first `count` values of an array.
     ///
     /// # Errors
-    /// As [`In::get`].
+    /// `CUDA_ERROR_INVALID_VALUE` for a null or misaligned pointer, and where there is no memory for so many; `CUDA_ERROR_OUT_OF_MEMORY`.
     pub(crate) fn all(self, count: usize) -> Result<Vec<T>, Status> {
-        (0..count).map(|index| self.at(index)).collect()
+        let mut values = Vec::new();
+        if count == 0 {
+            return Ok(values);
+        }
+        let (address, bytes) = (self.0.expose_provenance(), count.checked_mul(size_of::<T>()));
+        let bytes = bytes.filter(|bytes| self.0.is_aligned() && could_be(address, *bytes));
+        let bytes = bytes.ok_or(Status::InvalidValue)?;
+        if !is_in_callers(address, bytes) && !is_mapped(address, bytes) {
+            return Err(Status::InvalidValue);
+        }
+        values.try_reserve_exact(count).map_err(|_| Status::OutOfMemory)?;
+        // SAFETY: there is room for so many; the memory is there, aligned, and the caller of the entry point promises so many values.
+        unsafe { std::ptr::copy_nonoverlapping(self.0, values.as_mut_ptr(), count) };
+        // SAFETY: so many were written.
+        unsafe { values.set_len(count) };
+        Ok(values)
     }
 }
 
@@ -156,14 +209,21 @@ impl Text {
     /// A copy; bytes that are not UTF-8 become replacement characters.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for a null pointer.
+    /// `CUDA_ERROR_INVALID_VALUE` for a null pointer, and for memory that ends before the text does.
     pub(crate) fn get(self) -> Result<String, Status> {
-        if self.0.is_null() {
+        if !could_be(self.0.addr(), 1) {
             return Err(Status::InvalidValue);
         }
-        // SAFETY: not null, and ended by a zero as the caller of the entry point promises.
-        let text = unsafe { CStr::from_ptr(self.0) };
-        Ok(String::from_utf8_lossy(text.to_bytes()).into_owned())
+        match host_memory::text(self.0.expose_provenance(), TEXT_MAX) {
+            Ok(Some(text)) => Ok(String::from_utf8(text)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())),
+            Ok(None) => Err(Status::InvalidValue),
+            Err(host_memory::Refused) => {
+                // SAFETY: not null, and ended by a zero as the caller of the entry point promises.
+                let text = unsafe { CStr::from_ptr(self.0) };
+                Ok(String::from_utf8_lossy(text.to_bytes()).into_owned())
+            }
+        }
     }
 }
 
@@ -196,9 +256,9 @@ impl Pointer {
         Self(handles.as_ptr().cast_mut().cast())
     }
 
-    /// Whether it points to these bytes, which hold no zero. Reads up to the first that differs.
+    /// Whether it points to these bytes, which hold no zero. What lies behind the first that differs need not be there.
     pub(crate) fn begins_with(self, bytes: &[u8]) -> bool {
-        bytes.iter().enumerate().all(|(at, byte)| self.values::<u8>().at(at) == Ok(*byte))
+        bytes.iter().enumerate().all(|(at, byte)| self.offset(at).values::<u8>().get() == Ok(*byte))
     }
 
     /// The pointer so many bytes further on.
@@ -248,13 +308,45 @@ impl HostBytes {
     /// Memory of the caller.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for a null pointer, unless there is nothing to copy.
+    /// `CUDA_ERROR_INVALID_VALUE` for what cannot be memory of the caller, unless there is nothing to copy.
     pub(crate) fn new(start: Pointer, bytes: usize) -> Result<Self, Status> {
-        let wraps = (start.address() as usize).checked_add(bytes).is_none();
-        if bytes > 0 && start.is_null() || bytes > isize::MAX as usize || wraps {
+        if !could_be(start.0.addr(), bytes) {
             return Err(Status::InvalidValue);
         }
         Ok(Self { start, bytes })
+    }
+
+    /// Fails unless all of it is there. To be called before the bytes are lent.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE`.
+    pub(crate) fn check(&self) -> Answer {
+        let address = self.start.0.addr();
+        let there = is_in_callers(address, self.bytes) || is_mapped(address, self.bytes);
+        if there { Ok(()) } else { Err(Status::InvalidValue) }
+    }
+
+    /// A copy, for memory whose size the caller's data say: takes no more than is there.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where it is not all there, `CUDA_ERROR_OUT_OF_MEMORY`.
+    pub(crate) fn copied(&self) -> Result<Vec<u8>, Status> {
+        let mut copy = Vec::new();
+        while copy.len() < self.bytes {
+            let part =
+                Self { start: self.start.offset(copy.len()), bytes: (self.bytes - copy.len()).min(PART) };
+            part.check()?;
+            copy.try_reserve(part.bytes).map_err(|_| Status::OutOfMemory)?;
+            let start = copy.len();
+            copy.resize(start + part.bytes, 0);
+            let into = &mut copy[start..];
+            match host_memory::read(part.start.0.expose_provenance(), into) {
+                Ok(read) if read == part.bytes => {}
+                Ok(_) => return Err(Status::InvalidValue),
+                Err(host_memory::Refused) => part.read(|from| into.copy_from_slice(from)),
+            }
+        }
+        Ok(copy)
     }
 
     /// Some of them.
@@ -272,7 +364,7 @@ impl HostBytes {
     pub(crate) fn copy(&self, from: &HostBytes) {
         let bytes = self.bytes.min(from.bytes);
         if bytes > 0 {
-            // SAFETY: not null, and the caller of the copy keeps so many bytes of both valid until it is done.
+            // SAFETY: there when it was checked, and the caller of the copy keeps so many bytes of both valid until it is done.
             unsafe { std::ptr::copy(from.start.0.cast_const().cast::<u8>(), self.start.0.cast(), bytes) };
         }
     }
@@ -282,7 +374,7 @@ impl HostBytes {
         if self.bytes == 0 {
             return with(&[]);
         }
-        // SAFETY: not null, and the caller of the copy keeps so many bytes valid and unchanged until it is done.
+        // SAFETY: there when it was checked, and the caller of the copy keeps so many bytes valid and unchanged until it is done.
         with(unsafe { std::slice::from_raw_parts(self.start.0.cast_const().cast(), self.bytes) })
     }
 
@@ -291,7 +383,7 @@ impl HostBytes {
         if self.bytes == 0 {
             return with(&mut []);
         }
-        // SAFETY: not null, and the caller of the copy leaves so many bytes to it until it is done.
+        // SAFETY: there when it was checked, and the caller of the copy leaves so many bytes to it until it is done.
         with(unsafe { std::slice::from_raw_parts_mut(self.start.0.cast(), self.bytes) })
     }
 }
@@ -302,18 +394,28 @@ pub(crate) fn reach_host(vm: &ptxvm::Vm) {
     unsafe { vm.reach_host() }
 }
 
+/// Fails unless something is at an address that the caller says is that of a function. Whether it is one, only the caller knows.
+fn check_code(address: usize) -> Answer {
+    let is_device = crate::driver::is_of_device(address as u64);
+    if !is_device && could_be(address, 1) && is_mapped(address, 1) {
+        Ok(())
+    } else {
+        Err(Status::InvalidValue)
+    }
+}
+
 /// `CUhostFn`: a function of the host that a stream calls.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct HostFunction(Option<unsafe extern "C" fn(*mut c_void)>);
 
 impl HostFunction {
-    /// Fails for a null pointer.
+    /// Fails for a null pointer, and where nothing is.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`.
     pub(crate) fn check(self) -> Answer {
-        self.0.map(|_| ()).ok_or(Status::InvalidValue)
+        check_code(self.0.map_or(0, |function| function as usize))
     }
 
     /// Calls it.
@@ -331,12 +433,12 @@ impl HostFunction {
 pub(crate) struct StreamCallback(Option<unsafe extern "C" fn(Handle, Status, *mut c_void)>);
 
 impl StreamCallback {
-    /// Fails for a null pointer.
+    /// Fails for a null pointer, and where nothing is.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`.
     pub(crate) fn check(self) -> Answer {
-        self.0.map(|_| ()).ok_or(Status::InvalidValue)
+        check_code(self.0.map_or(0, |function| function as usize))
     }
 
     /// Calls it.
@@ -354,6 +456,14 @@ impl StreamCallback {
 pub(crate) struct SharedOfBlock(Option<unsafe extern "C" fn(i32) -> usize>);
 
 impl SharedOfBlock {
+    /// Fails where nothing is at its address; a null pointer is allowed.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE`.
+    pub(crate) fn check(self) -> Answer {
+        self.0.map_or(Ok(()), |function| check_code(function as usize))
+    }
+
     /// What it says, or `otherwise` for a null pointer.
     pub(crate) fn call(self, block: i32, otherwise: usize) -> usize {
         match self.0 {
@@ -367,9 +477,10 @@ impl SharedOfBlock {
 /// Lends memory of the host to the kernels of a device until it is unregistered.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_VALUE` for a null pointer or no bytes, `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` where it is device memory, or lent already.
+/// `CUDA_ERROR_INVALID_VALUE` for no bytes and for what is not memory that can be read and written, `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` where
+/// it is device memory, or lent already.
 pub(crate) fn adopt(vm: &ptxvm::Vm, start: Pointer, bytes: usize) -> Answer {
-    if start.is_null() || bytes == 0 {
+    if bytes == 0 || !could_be(start.0.addr(), bytes) || !host_memory::is_writable(start.0.addr(), bytes) {
         return Err(Status::InvalidValue);
     }
     // SAFETY: `cuMemHostRegister` asks of its caller that the memory stays until it is unregistered; programs access it as memory that a device

@@ -343,6 +343,9 @@ entries! { ENTRIES;
 
     /// A parameter of `cuLaunch`.
     fn cuParamSetv(handle: Handle, offset: c_int, value: Pointer, bytes: c_uint) {
+        if bytes > 1 << 16 {
+            return Err(Status::InvalidValue);
+        }
         let bytes = value.values::<u8>().all(bytes as usize)?;
         set_params(handle, offset, &bytes)
     }

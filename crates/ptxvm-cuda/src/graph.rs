@@ -6,25 +6,25 @@
 //! Invariant: an executable graph holds its nodes in an order that respects all edges; a graph with a circle becomes none. What it does not do:
 //! copies of arrays are refused as nodes, save where they were captured from a stream.
 
-use crate::copy::move_bytes;
+use crate::copy::Rows;
+use crate::copy_box::{Copy3d, Prepared};
 use crate::driver::{Driver, driver};
 use crate::entry::{DefaultStream, entries};
 use crate::ffi::{HostFunction, In, Out, Pointer};
 use crate::handles::Handle;
-use crate::launch::{Size, launch, parameters};
+use crate::launch::{Size, checked_parameters, launch};
 use crate::log;
-use crate::memory::Side;
 use crate::status::{Answer, Status};
 use crate::stream::{When, queue};
 use crate::user_object::Held;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::{c_char, c_int, c_uint};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// `CUgraph`
 #[derive(Default)]
 pub(crate) struct Graph {
-    nodes: Mutex<Vec<Node>>,
+    nodes: Mutex<Nodes>,
     /// Objects of the program that it keeps alive.
     pub(crate) held: Held,
 }
@@ -36,12 +36,25 @@ pub(crate) struct Executable {
     held: Arc<Held>,
 }
 
+/// The nodes of a graph.
+#[derive(Default)]
+struct Nodes {
+    list: Vec<Node>,
+    /// Where each is in the list.
+    places: HashMap<Handle, usize>,
+}
+
 /// A node of a graph.
-#[derive(Clone)]
 struct Node {
     handle: Handle,
     work: Work,
     after: Vec<Handle>,
+}
+
+impl Nodes {
+    fn knows(&self, handle: Handle) -> bool {
+        self.places.contains_key(&handle)
+    }
 }
 
 /// What a node does.
@@ -53,7 +66,7 @@ pub(crate) enum Work {
         size: Size,
         params: Vec<u8>,
     },
-    Copy(Box<Copy3D>),
+    Copy(Box<Copy3d>),
     Set(Set),
     Host(HostFunction, Pointer),
     /// What was captured from a stream.
@@ -70,34 +83,6 @@ struct KernelParams {
     shared: c_uint,
     params: In<Pointer>,
     extra: In<Pointer>,
-}
-
-/// `CUDA_MEMCPY3D`
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Copy3D {
-    from: End,
-    to: End,
-    width: usize,
-    height: usize,
-    depth: usize,
-}
-
-/// One end of a [`Copy3D`].
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct End {
-    x: usize,
-    y: usize,
-    z: usize,
-    lod: usize,
-    kind: c_uint,
-    host: Pointer,
-    device: u64,
-    array: Handle,
-    reserved: usize,
-    pitch: usize,
-    height: usize,
 }
 
 /// `CUDA_MEMSET_NODE_PARAMS_v1`; the later form has more fields behind.
@@ -140,24 +125,37 @@ struct HostParams {
 }
 
 impl Graph {
-    fn nodes(&self) -> MutexGuard<'_, Vec<Node>> {
+    fn nodes(&self) -> MutexGuard<'_, Nodes> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The handles of its nodes.
     pub(crate) fn handles(&self) -> Vec<Handle> {
-        self.nodes().iter().map(|node| node.handle).collect()
+        self.nodes().list.iter().map(|node| node.handle).collect()
+    }
+
+    /// Whether all of these are its nodes.
+    pub(crate) fn has_all(&self, handles: &[Handle]) -> bool {
+        let nodes = self.nodes();
+        handles.iter().all(|handle| nodes.knows(*handle))
+    }
+
+    /// Its nodes' handles name nothing any more, as it is destroyed.
+    pub(crate) fn forget_nodes(&self, driver: &Driver) {
+        for node in &self.nodes().list {
+            let _gone = driver.graph_nodes.remove(node.handle);
+        }
     }
 
     /// These nodes, and all that they depend on.
     pub(crate) fn ancestors(&self, of: &[Handle]) -> HashSet<Handle> {
         let nodes = self.nodes();
-        let after: HashMap<Handle, &[Handle]> =
-            nodes.iter().map(|node| (node.handle, &node.after[..])).collect();
         let (mut found, mut open) = (HashSet::new(), of.to_vec());
         while let Some(node) = open.pop() {
-            if found.insert(node) {
-                open.extend(after.get(&node).copied().unwrap_or_default());
+            if found.insert(node)
+                && let Some(place) = nodes.places.get(&node)
+            {
+                open.extend(&nodes.list[*place].after);
             }
         }
         found
@@ -168,22 +166,28 @@ impl Graph {
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for a circle.
     fn in_order(&self) -> Result<Vec<(Handle, Work)>, Status> {
-        let mut waiting = self.nodes().clone();
-        let mut done: Vec<(Handle, Work)> = Vec::with_capacity(waiting.len());
-        while !waiting.is_empty() {
-            let before = waiting.len();
-            waiting.retain(|node| {
-                let ready = node.after.iter().all(|other| done.iter().any(|(handle, _)| handle == other));
-                if ready {
-                    done.push((node.handle, node.work.clone()));
-                }
-                !ready
-            });
-            if waiting.len() == before {
-                return Err(Status::InvalidValue);
+        let nodes = self.nodes();
+        // Of each node: the nodes behind it, and for how many before it it waits.
+        let mut behind = vec![Vec::new(); nodes.list.len()];
+        let mut waits: Vec<usize> = nodes.list.iter().map(|node| node.after.len()).collect();
+        for (place, node) in nodes.list.iter().enumerate() {
+            for before in node.after.iter().filter_map(|before| nodes.places.get(before)) {
+                behind[*before].push(place);
             }
         }
-        Ok(done)
+        let mut ready: VecDeque<usize> = (0..waits.len()).filter(|place| waits[*place] == 0).collect();
+        let mut done = Vec::with_capacity(waits.len());
+        while let Some(place) = ready.pop_front() {
+            let node = &nodes.list[place];
+            done.push((node.handle, node.work.clone()));
+            for next in &behind[place] {
+                waits[*next] -= 1;
+                if waits[*next] == 0 {
+                    ready.push_back(*next);
+                }
+            }
+        }
+        if done.len() == nodes.list.len() { Ok(done) } else { Err(Status::InvalidValue) }
     }
 }
 
@@ -224,33 +228,28 @@ pub(crate) fn append(
 ) -> Result<Handle, Status> {
     let graph = driver.graphs.get(graph)?;
     let mut nodes = graph.nodes();
-    if !after.iter().all(|other| nodes.iter().any(|node| node.handle == *other)) {
+    if !after.iter().all(|other| nodes.knows(*other)) {
         return Err(Status::InvalidValue);
     }
     let handle = driver.graph_nodes.insert(());
-    nodes.push(Node { handle, work, after });
+    let place = nodes.list.len();
+    nodes.places.insert(handle, place);
+    nodes.list.push(Node { handle, work, after });
     Ok(handle)
 }
 
 fn kernel(driver: &Driver, params: In<KernelParams>) -> Result<Work, Status> {
     let KernelParams { function, grid, block, shared, params, extra } = params.get()?;
     let found = driver.functions.get(function)?;
-    let params = parameters(&found, params, extra)?;
+    let params = checked_parameters(&found, params, extra)?;
     Ok(Work::Kernel { function, size: Size { grid, block, shared, cooperative: false }, params })
 }
 
-fn copy(params: In<Copy3D>) -> Result<Work, Status> {
+fn copy(params: In<Copy3d>) -> Result<Work, Status> {
     let copy = params.get()?;
-    // `CU_MEMORYTYPE_HOST`, `..._DEVICE`, `..._ARRAY`, `..._UNIFIED`
-    for end in [&copy.from, &copy.to] {
-        match end.kind {
-            1 | 2 | 4 => {}
-            3 => {
-                log::refused("a copy of an array in a graph");
-                return Err(Status::NotSupported);
-            }
-            _ => return Err(Status::InvalidValue),
-        }
+    if !copy.is_of_memory()? {
+        log::refused("a copy of an array in a graph");
+        return Err(Status::NotSupported);
     }
     Ok(Work::Copy(Box::new(copy)))
 }
@@ -267,43 +266,20 @@ fn host(params: In<HostParams>) -> Result<Work, Status> {
     Ok(Work::Host(function, data))
 }
 
-impl End {
-    /// A row of it.
-    fn row(&self, driver: &Driver, (y, z): (usize, usize), bytes: usize) -> Result<Side, Status> {
-        let rows = self.z.checked_add(z).and_then(|z| z.checked_mul(self.height));
-        let rows = rows.and_then(|rows| rows.checked_add(self.y)?.checked_add(y));
-        let offset = rows.and_then(|rows| rows.checked_mul(self.pitch)?.checked_add(self.x));
-        let offset = offset.ok_or(Status::InvalidValue)? as u64;
-        let start = if self.kind == 1 { self.host.address() } else { self.device };
-        let start = start.checked_add(offset).ok_or(Status::InvalidValue)?;
-        match self.kind {
-            1 => Side::host(driver, Pointer::from_address(start), bytes),
-            2 => Side::device(driver, start, bytes),
-            _ => Side::unified(driver, start, bytes),
-        }
-    }
+/// Where memory is not what it was, or ought to be, when the node's turn has come: nobody is there to be told, so the context is.
+fn illegal(_: Status) -> Status {
+    Status::IllegalAddress
 }
 
-fn run_copy(driver: &Driver, copy: &Copy3D) -> Answer {
-    for z in 0..copy.depth {
-        for y in 0..copy.height {
-            let from = copy.from.row(driver, (y, z), copy.width)?;
-            let to = copy.to.row(driver, (y, z), copy.width)?;
-            move_bytes(driver, to, from, copy.width)?;
-        }
-    }
-    Ok(())
+fn run_copy(driver: &Driver, copy: &Copy3d) -> Answer {
+    let prepared = Prepared::of(driver, copy).map_err(illegal)?;
+    prepared.map_or(Ok(()), |copy| copy.run(driver).map_err(illegal))
 }
 
 fn run_set(driver: &Driver, set: &Set) -> Answer {
-    let size = set.element as usize;
-    let pattern = &set.value.to_le_bytes()[..size];
-    let row: Vec<u8> = pattern.iter().copied().cycle().take(set.width.saturating_mul(size)).collect();
-    for y in 0..set.height as u64 {
-        let at = set.to + y * set.pitch as u64;
-        driver.vm.write(at, &row).map_err(|_| Status::IllegalAddress)?;
-    }
-    Ok(())
+    let Set { to, pitch, value, element, width, height } = *set;
+    let rows = Rows { address: to, pitch, pattern: value, size: element as usize, width, height };
+    if rows.check(driver).map_err(illegal)? { rows.fill(driver) } else { Ok(()) }
 }
 
 /// Puts all nodes into a stream.
@@ -311,6 +287,7 @@ fn run(executable: Handle, stream: (Handle, DefaultStream)) -> Answer {
     let (driver, queue) = queue(stream.0, stream.1)?;
     let executable = driver.executables.get(executable)?;
     let nodes = executable.nodes().clone();
+    let era = driver.objects.era();
     // Who hands over memory of the host looks at it without waiting.
     let when = if driver.vm.reaches_host() { When::Now } else { When::InTurn };
     for (_, work) in nodes {
@@ -326,12 +303,9 @@ fn run(executable: Handle, stream: (Handle, DefaultStream)) -> Answer {
             })?,
         }
     }
-    if executable.held.is_empty() {
-        return Ok(());
-    }
-    let held = Arc::clone(&executable.held);
+    let kept = (Arc::clone(&executable.held), era);
     queue.submit(move || {
-        let _until_here = &held;
+        let _until_here = &kept;
         Ok(())
     })
 }
@@ -366,9 +340,7 @@ entries! { ENTRIES;
     /// Destroys a graph. What was made of it stays.
     fn cuGraphDestroy(graph: Handle) {
         let driver = driver()?;
-        for node in driver.graphs.remove(graph)?.nodes().iter() {
-            driver.graph_nodes.remove(node.handle)?;
-        }
+        driver.graphs.remove(graph)?.forget_nodes(driver);
         Ok(())
     }
 
@@ -390,7 +362,7 @@ entries! { ENTRIES;
 
     /// Adds a copy to a graph.
     fn cuGraphAddMemcpyNode(
-        node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<Copy3D>, _context: Handle,
+        node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<Copy3d>, _context: Handle,
     ) {
         add(node, graph, (after, count), copy(params)?)
     }
@@ -419,13 +391,12 @@ entries! { ENTRIES;
         let graph = driver()?.graphs.get(graph)?;
         let edges: Vec<_> = from.all(count)?.into_iter().zip(to.all(count)?).collect();
         let mut nodes = graph.nodes();
-        let known = |handle: &Handle| nodes.iter().any(|node| node.handle == *handle);
-        if !edges.iter().all(|(from, to)| from != to && known(from) && known(to)) {
+        if !edges.iter().all(|(from, to)| from != to && nodes.knows(*from) && nodes.knows(*to)) {
             return Err(Status::InvalidValue);
         }
         for (from, to) in edges {
-            for node in nodes.iter_mut().filter(|node| node.handle == to) {
-                node.after.push(from);
+            if let Some(place) = nodes.places.get(&to).copied() {
+                nodes.list[place].after.push(from);
             }
         }
         Ok(())
@@ -494,7 +465,7 @@ entries! { ENTRIES;
     }
 
     /// Gives a copy of an executable graph other parameters.
-    fn cuGraphExecMemcpyNodeSetParams(executable: Handle, node: Handle, params: In<Copy3D>, _context: Handle) {
+    fn cuGraphExecMemcpyNodeSetParams(executable: Handle, node: Handle, params: In<Copy3d>, _context: Handle) {
         driver()?.executables.get(executable)?.set(node, copy(params)?)
     }
 

@@ -40,6 +40,10 @@ impl Wrapper {
     }
 }
 
+/// Most bytes of the containers of an image, and most of those. Chosen: more than a program and its libraries hold.
+const BYTES_MAX: usize = 4 << 30;
+const PARTS_MAX: usize = 1 << 16;
+
 /// Why no PTX comes out of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -87,10 +91,44 @@ pub(crate) fn texts(image: Pointer) -> Result<Vec<(String, String)>, Status> {
 /// # Errors
 /// As [`texts`].
 pub(crate) fn texts_for(image: Pointer, sm: u32) -> Result<Vec<(String, String)>, Status> {
-    let texts = Image::capture(image).and_then(|image| image.texts(sm)).map_err(|refusal| refusal.said())?;
+    named(Image::capture(image).and_then(|image| image.texts(sm)))
+}
+
+/// The same of bytes whose length is known: a file, or an input of the linker. No address in them is followed.
+///
+/// # Errors
+/// As [`texts`].
+pub(crate) fn texts_of_bytes(bytes: &[u8], sm: u32) -> Result<Vec<(String, String)>, Status> {
+    named(Image::of_bytes(bytes).and_then(|image| image.texts(sm)))
+}
+
+fn named(texts: Result<Vec<Text>, Refusal>) -> Result<Vec<(String, String)>, Status> {
     let named =
         |text: Text| (if text.name.is_empty() { "<module>".to_owned() } else { text.name }, text.text);
-    Ok(texts.into_iter().map(named).collect())
+    Ok(texts.map_err(Refusal::said)?.into_iter().map(named).collect())
+}
+
+/// The bytes of a file of a program's code, if it is a file of at most 4 GiB.
+pub(crate) fn read_file(path: &str) -> std::io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    // A pipe would make us wait for whoever writes to it.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path)?.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    if read > BYTES_MAX { Err(std::io::Error::other("it is larger than 4 GiB")) } else { Ok(bytes) }
+}
+
+/// The same for a function of the driver API.
+///
+/// # Errors
+/// `CUDA_ERROR_FILE_NOT_FOUND`.
+pub(crate) fn file(path: &str) -> Result<Vec<u8>, Status> {
+    read_file(path).map_err(|error| {
+        log::note(&format!("`{path}` cannot be read: {error}"));
+        Status::FileNotFound
+    })
 }
 
 impl Refusal {
@@ -108,36 +146,44 @@ impl Refusal {
 impl Image {
     /// Copies what the pointer leads to: a [`Wrapper`], a container, an ELF file, or text that ends with a zero.
     pub(crate) fn capture(image: Pointer) -> Result<Self, Refusal> {
-        let bytes = image.values::<u8>();
         // Byte by byte: a text may be shorter than four bytes.
         let mut magic = [0; 4];
         for (index, byte) in magic.iter_mut().enumerate() {
-            *byte = bytes.at(index).map_err(|_| null())?;
+            *byte = image.offset(index).values::<u8>().get().map_err(|_| null())?;
             if *byte == 0 {
                 break;
             }
         }
         match u32::from_le_bytes(magic) {
             WRAPPER_MAGIC => Self::capture_wrapper(image),
-            PART_MAGIC => Ok(Image::Containers(vec![copy_part(image)?])),
+            PART_MAGIC => Ok(Image::Containers(vec![copy_part(image, BYTES_MAX)?])),
             ELF_MAGIC => Ok(Image::Elf),
-            _ => Ok(Image::Text(image.text().get().map_err(|_| null())?)),
+            _ => Ok(Image::Text(image.text().get().map_err(|_| endless())?)),
         }
     }
 
     fn capture_wrapper(image: Pointer) -> Result<Self, Refusal> {
         let wrapper = Wrapper::read(&copy(image)?);
         let mut parts = Vec::new();
+        let mut room = BYTES_MAX;
+        let mut add = |address: u64| -> Result<(), Refusal> {
+            let part = copy_part(Pointer::from_address(address), room)?;
+            room -= part.len();
+            if parts.len() == PARTS_MAX {
+                return Err(Malformed("it is a list of more than 65536 containers").into());
+            }
+            parts.push(part);
+            Ok(())
+        };
         if wrapper.data != 0 {
-            parts.push(copy_part(Pointer::from_address(wrapper.data))?);
+            add(wrapper.data)?;
         }
         if wrapper.version == 2 && wrapper.list != 0 {
             for member in (wrapper.list..).step_by(8) {
-                let part = u64::from_le_bytes(copy(Pointer::from_address(member))?);
-                if part == 0 {
-                    break;
+                match u64::from_le_bytes(copy(Pointer::from_address(member))?) {
+                    0 => break,
+                    part => add(part)?,
                 }
-                parts.push(copy_part(Pointer::from_address(part))?);
             }
         }
         if parts.is_empty() {
@@ -147,11 +193,12 @@ impl Image {
     }
 
     /// As [`Image::capture`], of bytes whose length is known: a file, or an input of the linker.
-    #[cfg(test)]
     pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
         match bytes.first_chunk().map(|magic| u32::from_le_bytes(*magic)) {
             Some(PART_MAGIC) => Ok(Image::Containers(vec![bytes.to_vec()])),
             Some(ELF_MAGIC) => Ok(Image::Elf),
+            // What it holds are addresses, of the program that it was registered in.
+            Some(WRAPPER_MAGIC) => Err(Malformed("it is the structure that registers one").into()),
             Some(_) | None => {
                 let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
                 Ok(Image::Text(String::from_utf8_lossy(&bytes[..end]).into_owned()))
@@ -197,7 +244,11 @@ fn latest<'a, 'b>(best: &'a Entry<'b>, next: &'a Entry<'b>) -> &'a Entry<'b> {
 }
 
 fn null() -> Refusal {
-    Refusal::Invalid("the image is a null pointer".to_owned())
+    Refusal::Invalid("the image is a null pointer, or points to nothing".to_owned())
+}
+
+fn endless() -> Refusal {
+    Refusal::Invalid("the image is a text that does not end".to_owned())
 }
 
 /// A copy of the first bytes of something that has so many.
@@ -206,11 +257,14 @@ fn copy<const N: usize>(from: Pointer) -> Result<[u8; N], Refusal> {
     Ok(std::array::from_fn(|index| bytes[index]))
 }
 
-/// A copy of a container, which has the size that its header says.
-fn copy_part(start: Pointer) -> Result<Vec<u8>, Refusal> {
+/// A copy of a container, which has the size that its header says, if that is there.
+fn copy_part(start: Pointer, room: usize) -> Result<Vec<u8>, Refusal> {
     let header: [u8; PART_HEADER] = copy(start)?;
     let size = container::part_bytes(&header).and_then(|size| usize::try_from(size).ok());
     let size = size.ok_or(Malformed("it does not begin with the magic number and its size"))?;
-    let bytes = HostBytes::new(start, size).map_err(|_| Malformed("it is larger than memory"))?;
-    Ok(bytes.read(<[u8]>::to_vec))
+    if size > room {
+        return Err(Malformed("its size is more than 4 GiB").into());
+    }
+    let bytes = HostBytes::new(start, size).and_then(|bytes| bytes.copied());
+    Ok(bytes.map_err(|_| Malformed("there is less memory than its size says"))?)
 }

@@ -14,6 +14,8 @@ const ERROR_LOG: c_int = 5;
 const ERROR_LOG_BYTES: c_int = 6;
 /// How many options the public header has.
 const COUNT: c_int = 36;
+/// Most options of a call. Chosen: each of them a few times.
+const COUNT_MAX: usize = 256;
 
 /// A buffer for messages.
 #[derive(Clone, Copy)]
@@ -45,6 +47,9 @@ impl JitOptions {
         let count = count as usize;
         if count == 0 {
             return Ok(Self::default());
+        }
+        if count > COUNT_MAX {
+            return Err(Status::InvalidValue);
         }
         let options = options.all(count)?;
         let given = values.values::<Pointer>().all(count)?;

@@ -6,7 +6,7 @@
 use crate::context::Context;
 use crate::driver::{Driver, status_of};
 use crate::entry::{DefaultStream, entries};
-use crate::ffi::{In, Pointer};
+use crate::ffi::{HostBytes, In, Pointer};
 use crate::function::Function;
 use crate::handles::Handle;
 use crate::log;
@@ -20,6 +20,10 @@ use std::sync::Arc;
 
 /// `CU_LAUNCH_PARAM_END`, `..._BUFFER_POINTER`, `..._BUFFER_SIZE`
 const EXTRA: [u64; 3] = [0, 1, 2];
+/// Entries of a list of those, with their values. Chosen: each of them stands in it once.
+const EXTRA_MAX: usize = 16;
+/// Attributes of a launch. Chosen: more than the public header has.
+const ATTRIBUTES_MAX: c_uint = 64;
 /// Dynamic shared memory and block of an older launch are in the function.
 const COOPERATIVE: c_int = 2;
 const CLUSTER: c_int = 4;
@@ -79,17 +83,22 @@ pub(crate) fn parameters(
         return if slots.is_empty() { Ok(buffer) } else { Err(Status::InvalidValue) };
     }
     let (mut start, mut bytes) = (None, None);
-    for at in (0..).step_by(2) {
-        match extra.at(at)?.address() {
+    let mut list = (0..EXTRA_MAX).step_by(2);
+    loop {
+        let at = list.next().ok_or(Status::InvalidValue)?;
+        match extra.offset(at).get()?.address() {
             kind if kind == EXTRA[0] => break,
-            kind if kind == EXTRA[1] => start = Some(extra.at(at + 1)?),
-            kind if kind == EXTRA[2] => bytes = Some(extra.at(at + 1)?.values::<usize>().get()?),
+            kind if kind == EXTRA[1] => start = Some(extra.offset(at + 1).get()?),
+            kind if kind == EXTRA[2] => {
+                bytes = Some(extra.offset(at + 1).get()?.values::<usize>().get()?);
+            }
             _ => return Err(Status::InvalidValue),
         }
     }
     match (start, bytes) {
         (Some(start), Some(bytes)) if bytes >= used_bytes(slots) => {
             let take = bytes.min(buffer.len());
+            HostBytes::new(start, take)?.check()?;
             start.values::<u8>().read_into(&mut buffer[..take])?;
             Ok(buffer)
         }
@@ -98,9 +107,29 @@ pub(crate) fn parameters(
     }
 }
 
+/// As [`parameters`], of pointers that are looked at before they are followed: for what is not done as often as launches are.
+pub(crate) fn checked_parameters(
+    function: &Function,
+    params: In<Pointer>,
+    extra: In<Pointer>,
+) -> Result<Vec<u8>, Status> {
+    let slots = function.kernel.params();
+    if !params.is_null() {
+        for (value, slot) in params.all(slots.len())?.into_iter().zip(slots) {
+            HostBytes::new(value, slot.bytes)?.check()?;
+        }
+    }
+    parameters(function, params, extra)
+}
+
 /// Bytes up to the end of the last parameter.
 fn used_bytes(slots: &[ptxvm::ParamLayout]) -> usize {
     slots.iter().map(|slot| slot.offset + slot.bytes).max().unwrap_or(0)
+}
+
+/// Of three sizes, as large as it gets.
+fn product(sizes: [u32; 3]) -> u64 {
+    sizes.iter().fold(1, |all: u64, size| all.saturating_mul(u64::from(*size)))
 }
 
 /// Prepares a launch, and puts it into a stream.
@@ -112,7 +141,7 @@ pub(crate) fn launch(
 ) -> Answer {
     let (driver, queue) = queue(stream, default)?;
     let function = driver.functions.get(function)?;
-    let threads: u64 = size.block.iter().map(|n| u64::from(*n)).product();
+    let threads = product(size.block);
     if size.grid.contains(&0) || threads == 0 {
         return Err(Status::InvalidValue);
     }
@@ -133,14 +162,19 @@ pub(crate) fn launch(
     if size.cooperative {
         let blocks = u64::from(occupancy::blocks(&function, threads as u32, size.shared.into()));
         let room = blocks * driver.limits().multiprocessors as u64;
-        if size.grid.iter().map(|n| u64::from(*n)).product::<u64>() > room {
+        if product(size.grid) > room {
             return Err(Status::CooperativeLaunchTooLarge);
         }
     }
     let context = Arc::clone(&queue.context);
     // Who hands over memory of the host looks at it without waiting.
     let when = if driver.vm.reaches_host() { When::Now } else { When::InTurn };
-    let result = queue.perform(when, move || run(driver, &context, &function, &launch));
+    // In a graph it is each launch of the graph that keeps what is destroyed later.
+    let era = (!queue.is_captured()).then(|| driver.objects.era());
+    let result = queue.perform(when, move || {
+        let _until_here = &era;
+        run(driver, &context, &function, &launch)
+    });
     if let Err(status) = result {
         queue.context.strike(status);
     }
@@ -232,12 +266,15 @@ struct Attribute {
 impl Config {
     /// Shape of CTAs and dynamic shared memory.
     pub(crate) fn block_and_shared(&self) -> (u32, u32) {
-        (self.block.iter().product(), self.shared)
+        (u32::try_from(product(self.block)).unwrap_or(u32::MAX), self.shared)
     }
 
     /// What its attributes ask for: whether the launch is cooperative.
     fn attributes(&self) -> Result<bool, Status> {
         let mut cooperative = false;
+        if self.count > ATTRIBUTES_MAX {
+            return Err(Status::InvalidValue);
+        }
         for attribute in self.attributes.all(self.count as usize)? {
             let first = attribute.value[0] as u32;
             match attribute.id {

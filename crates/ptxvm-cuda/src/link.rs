@@ -5,7 +5,7 @@
 //!
 //! Invariant: an image is given only where its texts fit together.
 
-use crate::context::current;
+use crate::context::{Context, current};
 use crate::driver::driver;
 use crate::entry::entries;
 use crate::ffi::{HostBytes, In, Out, Pointer, Text};
@@ -16,7 +16,7 @@ use crate::log;
 use crate::module::load_texts;
 use crate::status::{Answer, Status};
 use std::ffi::{CString, c_int, c_uint};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the lines between texts begin with.
 const MARK: &str = "// ptxvm linked image ";
@@ -28,8 +28,9 @@ const LIMIT: &str = "// ptxvm linked for registers ";
 pub(crate) const ARCHIVE: &[u8] = b"!<arch>\n";
 
 /// Texts that are to be linked.
-#[derive(Default)]
 pub(crate) struct Link {
+    /// The context that it goes with.
+    pub(crate) context: Arc<Context>,
     texts: Mutex<Vec<(String, String)>>,
     options: Mutex<JitOptions>,
     /// What `cuLinkComplete` gave.
@@ -45,6 +46,14 @@ pub(crate) struct Linked {
     pub(crate) registers: Option<u32>,
 }
 
+impl Linked {
+    /// Its texts, and to the options what it limits.
+    pub(crate) fn texts_with(self, options: &mut JitOptions) -> Vec<(String, String)> {
+        options.limit_registers(self.registers);
+        self.texts
+    }
+}
+
 /// Texts as one image.
 pub(crate) fn bundle(texts: &[(String, String)], registers: Option<u32>) -> String {
     let limit = registers.map(|most| format!("{LIMIT}{most}\n"));
@@ -54,9 +63,18 @@ pub(crate) fn bundle(texts: &[(String, String)], registers: Option<u32>) -> Stri
     limit.into_iter().chain(texts.iter().map(one)).collect()
 }
 
+/// The same of bytes whose length is known.
+pub(crate) fn linked_bytes(bytes: &[u8]) -> Option<Linked> {
+    if !(bytes.starts_with(MARK.as_bytes()) || bytes.starts_with(LIMIT.as_bytes())) {
+        return None;
+    }
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    unbundle(std::str::from_utf8(&bytes[..end]).ok()?)
+}
+
 /// What an image holds that `cuLinkComplete` gave, which programs may have copied.
 pub(crate) fn linked(image: Pointer) -> Option<Linked> {
-    if image.is_null() || !(image.begins_with(MARK.as_bytes()) || image.begins_with(LIMIT.as_bytes())) {
+    if !(image.begins_with(MARK.as_bytes()) || image.begins_with(LIMIT.as_bytes())) {
         return None;
     }
     unbundle(&image.text().get().ok()?)
@@ -94,11 +112,9 @@ fn add(state: Handle, kind: c_int, name: String, bytes: Vec<u8>, options: Option
         log::note(&format!("`{name}` is an archive of machine code, and left out"));
         return Ok(());
     }
-    let mut bytes = bytes;
-    bytes.push(0);
     let mut texts = match kind {
         // Cubin, PTX, fatbin, object, library: what they hold decides.
-        0..=4 => image::texts(Pointer::of_bytes(&bytes))?,
+        0..=4 => image::texts_of_bytes(&bytes, driver.settings.capability as u32)?,
         5 => return Err(Status::NotSupported),
         _ => return Err(Status::InvalidValue),
     };
@@ -112,11 +128,12 @@ fn add(state: Handle, kind: c_int, name: String, bytes: Vec<u8>, options: Option
 entries! { ENTRIES;
     /// Begins to link.
     fn cuLinkCreate_v2(count: c_uint, options: In<c_int>, values: Pointer, state: Out<Handle>) {
-        let (driver, _) = current()?;
+        let (driver, context) = current()?;
         state.check()?;
         let mut options = JitOptions::read(count, options, values)?;
         options.begin();
-        state.set(driver.links.insert(Link { options: Mutex::new(options), ..Link::default() }))
+        let (texts, image) = (Mutex::default(), Mutex::default());
+        state.set(driver.links.insert(Link { context, texts, options: Mutex::new(options), image }))
     }
 
     /// Adds something to link.
@@ -129,7 +146,7 @@ entries! { ENTRIES;
         }
         let name = name.get().unwrap_or_else(|_| "<linked>".to_owned());
         let options = if count == 0 { None } else { Some(JitOptions::read(count, options, values)?) };
-        let bytes = HostBytes::new(data, bytes)?.read(<[u8]>::to_vec);
+        let bytes = HostBytes::new(data, bytes)?.copied()?;
         add(state, kind, name, bytes, options)
     }
 
@@ -137,7 +154,7 @@ entries! { ENTRIES;
     fn cuLinkAddFile_v2(state: Handle, kind: c_int, path: Text, count: c_uint, options: In<c_int>, values: Pointer) {
         let name = path.get()?;
         let options = if count == 0 { None } else { Some(JitOptions::read(count, options, values)?) };
-        let bytes = std::fs::read(&name).map_err(|_| Status::FileNotFound)?;
+        let bytes = image::file(&name)?;
         add(state, kind, name, bytes, options)
     }
 

@@ -451,13 +451,21 @@ impl Side {
     pub(crate) fn device(driver: &Driver, address: u64, bytes: usize) -> Result<Self, Status> {
         let inside = bytes == 0
             || driver.vm.allocation_at(address).is_some_and(|range| bytes as u64 <= range.end - address);
-        if inside { Ok(Side::Device(address)) } else { Err(Status::InvalidValue) }
+        if !inside {
+            return Err(Status::InvalidValue);
+        }
+        if !driver.range.contains(&address) {
+            // Memory of the host that kernels reach: what is registered may be gone, and of other memory nobody has said that it is there.
+            HostBytes::new(Pointer::from_address(address), bytes)?.check()?;
+        }
+        Ok(Side::Device(address))
     }
 
     /// Memory of the host, pinned or not.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for a null pointer; also where the bytes begin in an allocation and go beyond it.
+    /// `CUDA_ERROR_INVALID_VALUE` for what is no pointer of the host; also where the bytes begin in an allocation and go beyond it, and for addresses of
+    /// the device where nothing is allocated: these are never memory of the host.
     pub(crate) fn host(driver: &Driver, start: Pointer, bytes: usize) -> Result<Self, Status> {
         if driver.vm.allocation_at(start.address()).is_some() {
             return Self::device(driver, start.address(), bytes);
@@ -471,6 +479,17 @@ impl Side {
     /// As [`Side::host`].
     pub(crate) fn unified(driver: &Driver, address: u64, bytes: usize) -> Result<Self, Status> {
         Self::host(driver, Pointer::from_address(address), bytes)
+    }
+
+    /// Fails where memory of the host is not there.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE`.
+    pub(crate) fn check(&self) -> Answer {
+        match self {
+            Side::Device(_) => Ok(()),
+            Side::Host(host) => host.check(),
+        }
     }
 
     /// The same, so many bytes further on.

@@ -39,6 +39,16 @@ impl Module {
         self.functions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Its texture and surface references name nothing any more, as it is unloaded.
+    pub(crate) fn forget_references(&self, driver: &Driver) {
+        let references = std::mem::take(&mut *self.references.lock().unwrap_or_else(PoisonError::into_inner));
+        // The order does not matter: each is only forgotten.
+        #[allow(clippy::iter_over_hash_type, reason = "each reference is treated alike")]
+        for handle in references.into_values() {
+            let _destroyed_by_the_program = driver.references.remove(handle);
+        }
+    }
+
     /// The handle of a kernel.
     ///
     /// # Errors
@@ -115,11 +125,21 @@ fn load(image: Pointer, options: &mut JitOptions) -> Result<Handle, Status> {
     let (driver, context) = current()?;
     options.begin();
     let texts = match crate::link::linked(image) {
-        Some(linked) => {
-            options.limit_registers(linked.registers);
-            linked.texts
-        }
+        Some(linked) => linked.texts_with(options),
         None => image::texts(image)?,
+    };
+    let loaded = load_texts(driver, &texts, options)?;
+    Ok(add(driver, context, loaded))
+}
+
+/// Loads a module from a file for a context.
+fn load_file(name: Text, options: &mut JitOptions) -> Result<Handle, Status> {
+    let (driver, context) = current()?;
+    let bytes = image::file(&name.get()?)?;
+    options.begin();
+    let texts = match crate::link::linked_bytes(&bytes) {
+        Some(linked) => linked.texts_with(options),
+        None => image::texts_of_bytes(&bytes, driver.settings.capability as u32)?,
     };
     let loaded = load_texts(driver, &texts, options)?;
     Ok(add(driver, context, loaded))
@@ -138,15 +158,10 @@ fn add(driver: &Driver, context: Arc<Context>, loaded: ptxvm::Module) -> Handle 
 
 /// Forgets a module and its functions. Memory of its variables goes when its launches have ended.
 fn unload(driver: &Driver, handle: Handle) -> Answer {
-    driver.modules.remove(handle)?;
+    let module = driver.modules.remove(handle)?;
     driver.functions.remove_if(|function| function.module() == handle);
+    module.forget_references(driver);
     Ok(())
-}
-
-fn load_file(name: Text) -> Result<Vec<u8>, Status> {
-    let mut bytes = std::fs::read(name.get()?).map_err(|_| Status::FileNotFound)?;
-    bytes.push(0);
-    Ok(bytes)
 }
 
 fn global(driver: &Driver, (address, bytes): (Out<u64>, Out<usize>), module: Handle, name: Text) -> Answer {
@@ -160,9 +175,7 @@ entries! { ENTRIES;
     /// Loads a module from a file.
     fn cuModuleLoad(module: Out<Handle>, name: Text) {
         module.check()?;
-        current()?;
-        let bytes = load_file(name)?;
-        module.set(load(Pointer::of_bytes(&bytes), &mut JitOptions::default())?)
+        module.set(load_file(name, &mut JitOptions::default())?)
     }
 
     /// Loads a module from memory.
@@ -238,8 +251,7 @@ entries! { ENTRIES;
         _library_options: In<c_int>, _library_values: Pointer, _library_count: c_uint,
     ) {
         library.check()?;
-        let bytes = load_file(name)?;
-        library.set(load_library(Pointer::of_bytes(&bytes), &mut JitOptions::read(count, options, values)?)?)
+        library.set(load_file(name, &mut JitOptions::read(count, options, values)?)?)
     }
 
     /// Unloads a library.

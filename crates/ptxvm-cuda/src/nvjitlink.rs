@@ -12,7 +12,7 @@
 
 use crate::ffi::{HostBytes, In, Out, Pointer, Text};
 use crate::handles::{Handle, Handles};
-use crate::link::{ARCHIVE, bundle, linked};
+use crate::link::{ARCHIVE, bundle, linked_bytes};
 use crate::{image, log};
 use ptxvm::{CheckOptions, Severity};
 use std::ffi::{c_char, c_int, c_uint};
@@ -65,6 +65,9 @@ const OPTIONS: &[&str] = &[
     "-variables-used",
     "-verbose",
 ];
+
+/// Most options of a link. Chosen: more than a command line has.
+const OPTIONS_MAX: u32 = 1 << 16;
 
 /// One link.
 #[derive(Default)]
@@ -138,7 +141,7 @@ fn options(given: &[String]) -> Result<Link, Outcome> {
 
 impl Link {
     /// Adds an input of a kind (`nvJitLinkInputType`).
-    fn add(&mut self, kind: c_int, mut bytes: Vec<u8>, name: &str) -> Answer {
+    fn add(&mut self, kind: c_int, bytes: &[u8], name: &str) -> Answer {
         match kind {
             1 | 2 | 4 | 5 | 6 | 10 => {}
             3 => {
@@ -152,14 +155,12 @@ impl Link {
             self.notes += &format!("{name}: an archive of machine code is left out\n");
             return Ok(());
         }
-        bytes.push(0);
-        let pointer = Pointer::of_bytes(&bytes);
-        let texts = match linked(pointer) {
+        let texts = match linked_bytes(bytes) {
             Some(linked) => {
                 self.registers = self.registers.into_iter().chain(linked.registers).min();
                 linked.texts
             }
-            None => match image::texts_for(pointer, self.capability) {
+            None => match image::texts_of_bytes(bytes, self.capability) {
                 Ok(mut texts) => {
                     if let [(only, _)] = &mut texts[..] {
                         name.clone_into(only);
@@ -228,11 +229,10 @@ extern "C" fn nvJitLinkVersion(major: Out<c_uint>, minor: Out<c_uint>) -> Outcom
 extern "C" fn nvJitLinkCreate(handle: Out<Handle>, count: u32, given: In<Text>) -> Outcome {
     enter("nvJitLinkCreate", || {
         handle.check().map_err(|_| Outcome::InvalidInput)?;
-        let given = if count == 0 {
-            Vec::new()
-        } else {
-            given.all(count as usize).map_err(|_| Outcome::InvalidInput)?
-        };
+        if count > OPTIONS_MAX {
+            return Err(Outcome::InvalidInput);
+        }
+        let given = given.all(count as usize).map_err(|_| Outcome::InvalidInput)?;
         let given: Result<Vec<_>, _> = given.into_iter().map(Text::get).collect();
         let link = options(&given.map_err(|_| Outcome::InvalidInput)?)?;
         handle.set(links().insert(Mutex::new(link))).map_err(|_| Outcome::InvalidInput)
@@ -262,8 +262,12 @@ extern "C" fn nvJitLinkAddData(
         if data.is_null() || bytes == 0 {
             return Err(Outcome::InvalidInput);
         }
-        let data = HostBytes::new(data, bytes).map_err(|_| Outcome::InvalidInput)?.read(<[u8]>::to_vec);
-        link.add(kind, data, &name.get().unwrap_or_else(|_| "<linked>".to_owned()))
+        let data = HostBytes::new(data, bytes).and_then(|data| data.copied());
+        link.add(
+            kind,
+            &data.map_err(|_| Outcome::InvalidInput)?,
+            &name.get().unwrap_or_else(|_| "<linked>".to_owned()),
+        )
     })
 }
 
@@ -272,11 +276,11 @@ extern "C" fn nvJitLinkAddData(
 extern "C" fn nvJitLinkAddFile(handle: Handle, kind: c_int, path: Text) -> Outcome {
     on("nvJitLinkAddFile", handle, |link| {
         let path = path.get().map_err(|_| Outcome::InvalidInput)?;
-        let bytes = std::fs::read(&path).map_err(|error| {
+        let bytes = image::read_file(&path).map_err(|error| {
             link.errors += &format!("{path}: {error}\n");
             Outcome::InvalidInput
         })?;
-        link.add(kind, bytes, &path)
+        link.add(kind, &bytes, &path)
     })
 }
 

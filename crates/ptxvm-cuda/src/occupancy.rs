@@ -27,10 +27,11 @@ pub(crate) fn blocks(function: &Function, threads: u32, dynamic: u64) -> u32 {
     let by_threads = limits.threads as u32 / 32 / warps;
     let registers = (function.resources().registers * 32).next_multiple_of(256) * warps;
     let by_registers = limits.registers as u32 / registers.max(1);
-    let shared = (u64::from(function.resources().shared) + dynamic).next_multiple_of(128);
+    let shared = u64::from(function.resources().shared).saturating_add(dynamic);
     if shared > limits.shared_optin as u64 {
         return 0;
     }
+    let shared = shared.next_multiple_of(128);
     let by_shared = limits.shared as u64 / (shared + limits.shared_reserved as u64).max(1);
     let by_shared = u32::try_from(by_shared).unwrap_or(u32::MAX);
     (limits.blocks as u32).min(by_threads).min(by_registers).min(by_shared)
@@ -58,6 +59,7 @@ fn potential(
     block.check()?;
     let (driver, function) = function(handle)?;
     let most = if limit <= 0 { function.max_threads() } else { function.max_threads().min(limit as u32) };
+    of_block.check()?;
     let mut best = (0, 0, 0);
     for threads in (1..=most.div_ceil(32)).map(|warps| (warps * 32).min(most)) {
         let count = blocks(&function, threads, of_block.call(threads as c_int, dynamic) as u64);

@@ -33,6 +33,10 @@ impl Host {
             ffi::reach_host(&vm);
             Ok(Host { vm, kernels: Mutex::default() })
         };
+        host_memory::watch();
+        if host_memory::is_forked() {
+            return Err(Status::NotInitialized);
+        }
         HOST.get_or_init(make).as_ref().map_err(|status| *status)
     }
 

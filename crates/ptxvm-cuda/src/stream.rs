@@ -39,7 +39,19 @@ pub(crate) struct Queue {
 
 thread_local! {
     /// The thread's own default streams, one for each context that it used one of.
-    static OWN: RefCell<Vec<Queue>> = const { RefCell::new(Vec::new()) };
+    static OWN: RefCell<Own> = const { RefCell::new(Own(Vec::new())) };
+}
+
+/// Streams that go with their thread.
+struct Own(Vec<Queue>);
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if host_memory::is_forked() {
+            // A thread that the child does not have may hold what we would wait for.
+            std::mem::take(&mut self.0).into_iter().for_each(std::mem::forget);
+        }
+    }
 }
 
 fn next_number() -> u64 {
@@ -54,10 +66,7 @@ fn next_number() -> u64 {
 pub(crate) fn queue(handle: Handle, default: DefaultStream) -> Result<(&'static Driver, Queue), Status> {
     let (driver, context) = current()?;
     match (handle, default) {
-        (LEGACY, _) | (Handle::NULL, DefaultStream::Legacy) => {
-            let stream = Arc::clone(&context.legacy);
-            Ok((driver, Queue { context, stream, flags: 0, priority: 0, number: 1, slot: None }))
-        }
+        (LEGACY, _) | (Handle::NULL, DefaultStream::Legacy) => Ok((driver, legacy(context))),
         (PER_THREAD, _) | (Handle::NULL, DefaultStream::PerThread) => Ok((driver, own(context))),
         _ => {
             let queue = driver.streams.get(handle)?;
@@ -67,8 +76,16 @@ pub(crate) fn queue(handle: Handle, default: DefaultStream) -> Result<(&'static 
     }
 }
 
+/// The stream of a context that handles 0 and 1 mean.
+fn legacy(context: Arc<Context>) -> Queue {
+    let stream = Arc::clone(&context.legacy);
+    Queue { context, stream, flags: 0, priority: 0, number: 1, slot: None }
+}
+
 fn own(context: Arc<Context>) -> Queue {
-    OWN.with_borrow_mut(|own| {
+    let late = Arc::clone(&context);
+    let find = |own: &RefCell<Own>| {
+        let own = &mut own.borrow_mut().0;
         own.retain(|queue| queue.context.check() != Err(Status::ContextIsDestroyed));
         if let Some(queue) = own.iter().find(|queue| Arc::ptr_eq(&queue.context, &context)) {
             return queue.clone();
@@ -84,7 +101,9 @@ fn own(context: Arc<Context>) -> Queue {
         };
         own.push(queue.clone());
         queue
-    })
+    };
+    // A thread that is ending has none any more: what comes then waits for all that was in it, as what is in the legacy stream does.
+    OWN.try_with(find).unwrap_or_else(|_| legacy(late))
 }
 
 impl Queue {
@@ -220,9 +239,10 @@ fn wait_value(
     if flags & !7 != 0 {
         return Err(Status::InvalidValue);
     }
-    let gone = Arc::clone(&queue.context.gone);
+    let context = Arc::clone(&queue.context);
     queue.submit(move || {
-        while !gone.load(Ordering::Relaxed) {
+        // What was to write the number may have been stopped by a trap.
+        while context.check().is_ok() {
             let found = load(driver, address, bytes)?;
             let holds = match (flags & 3, bytes) {
                 (0, 4) => (found as u32).wrapping_sub(value as u32) as i32 >= 0,
@@ -276,8 +296,11 @@ entries! { ENTRIES;
 
     /// Destroys a stream; its work goes on.
     fn cuStreamDestroy_v2(stream: Handle) {
-        let driver = driver()?;
-        driver.streams.remove(stream).map(|_| ())
+        let queue = driver()?.streams.remove(stream)?;
+        if let Some(slot) = &queue.slot {
+            slot.leave();
+        }
+        Ok(())
     }
 
     /// Waits until a stream is done.

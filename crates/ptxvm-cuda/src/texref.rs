@@ -34,6 +34,7 @@ enum Source {
     Rows(u64, usize, usize, usize),
 }
 
+#[derive(Clone)]
 struct State {
     format: (c_int, c_int),
     address: [c_int; 3],
@@ -65,11 +66,17 @@ impl Reference {
     /// Changes the state, and binds again.
     fn change(&self, driver: &Driver, change: impl FnOnce(&mut State) -> Answer) -> Answer {
         let mut state = self.state();
-        change(&mut state)?;
-        let Some((module, name)) = &self.variable else { return Ok(()) };
-        let module = module.upgrade().ok_or(Status::InvalidHandle)?;
-        let Some(descriptor) = self.descriptor(driver, &state)? else { return Ok(()) };
-        module.loaded.bind(name, &descriptor).map_err(|error| status_of(&error))
+        // What cannot be bound leaves the reference as it was.
+        let mut next = state.clone();
+        change(&mut next)?;
+        if let Some((module, name)) = &self.variable {
+            let module = module.upgrade().ok_or(Status::InvalidHandle)?;
+            if let Some(descriptor) = self.descriptor(driver, &next)? {
+                module.loaded.bind(name, &descriptor).map_err(|error| status_of(&error))?;
+            }
+        }
+        *state = next;
+        Ok(())
     }
 
     fn texels(driver: &Driver, state: &State) -> Result<Option<Array>, Status> {

@@ -2,10 +2,10 @@
 //!
 //! An object's handle is the number that kernels take.
 //!
-//! Invariant: what an object cannot do (border colours, level bias, resource views) is refused when it is made, never ignored.
+//! Invariants: an object is there for the launches that were made before it was destroyed; what an object cannot do (border colours, level bias, resource views) is refused when it is made, never ignored.
 
 use crate::array::{Description, format};
-use crate::context::current;
+use crate::context::{Context, current};
 use crate::driver::{Driver, driver, status_of};
 use crate::entry::entries;
 use crate::ffi::{In, Out};
@@ -15,7 +15,7 @@ use crate::status::{Answer, Status};
 use ptxvm::{AddrMode, Array, Descriptor, FilterMode, Geom, Object, Sampler, Shape};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// `CU_TRSF_READ_AS_INTEGER`, `CU_TRSF_NORMALIZED_COORDINATES`, `CU_TRSF_SRGB`
 pub(crate) const AS_INTEGER: c_uint = 1;
@@ -50,17 +50,62 @@ pub(crate) struct TextureDescription {
 
 /// The objects of the process, by handle.
 #[derive(Default)]
-pub(crate) struct Objects(Mutex<HashMap<u64, Made>>);
+pub(crate) struct Objects {
+    made: Mutex<HashMap<u64, Made>>,
+    /// What launches from now on keep.
+    now: Mutex<Arc<Era>>,
+}
 
 struct Made {
     _object: Object,
     resource: Resource,
     texture: Option<TextureDescription>,
+    context: Arc<Context>,
+}
+
+/// The time from one destruction of an object to the next. Who holds it keeps what was destroyed at its end, and after it: a launch holds that of its
+/// call until it is done, so that what is destroyed behind an asynchronous launch is there when the kernel samples it.
+#[derive(Default)]
+pub(crate) struct Era {
+    destroyed: OnceLock<Vec<Made>>,
+    next: OnceLock<Arc<Era>>,
 }
 
 impl Objects {
     fn table(&self) -> MutexGuard<'_, HashMap<u64, Made>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For a launch to hold until it is done.
+    pub(crate) fn era(&self) -> Arc<Era> {
+        Arc::clone(&self.now.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Lets objects go when all launches are done that were made before.
+    fn retire(&self, gone: Vec<Made>) {
+        let next = Arc::<Era>::default();
+        let ended = {
+            let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *now, Arc::clone(&next))
+        };
+        // Each era ends once.
+        let _once = ended.destroyed.set(gone);
+        let _once = ended.next.set(next);
+    }
+
+    /// Forgets those of a context that has ended, and has no launches any more.
+    pub(crate) fn forget(&self, context: &Arc<Context>) {
+        self.table().retain(|_, made| !Arc::ptr_eq(&made.context, context));
+    }
+}
+
+impl Drop for Era {
+    fn drop(&mut self) {
+        // One after another: a chain of them, each dropped by the one before, could be longer than the stack.
+        let mut next = self.next.take();
+        while let Some(era) = next {
+            next = Arc::into_inner(era).and_then(|mut era| era.next.take());
+        }
     }
 }
 
@@ -193,7 +238,7 @@ fn texture(driver: &Driver, resource: &Resource, texture: &TextureDescription) -
 }
 
 fn keep(
-    driver: &Driver,
+    (driver, context): (&Driver, Arc<Context>),
     descriptor: Descriptor,
     resource: Resource,
     texture: Option<TextureDescription>,
@@ -201,7 +246,7 @@ fn keep(
     let name = if texture.is_some() { "texture object" } else { "surface object" };
     let object = driver.vm.object(name, descriptor).map_err(|error| status_of(&error))?;
     let handle = object.handle();
-    driver.objects.table().insert(handle, Made { _object: object, resource, texture });
+    driver.objects.table().insert(handle, Made { _object: object, resource, texture, context });
     Ok(handle)
 }
 
@@ -211,7 +256,9 @@ fn destroy(handle: u64, is_texture: bool) -> Answer {
     if table.get(&handle).is_none_or(|made| made.texture.is_some() != is_texture) {
         return Err(Status::InvalidValue);
     }
-    table.remove(&handle);
+    let gone = table.remove(&handle);
+    drop(table);
+    driver.objects.retire(gone.into_iter().collect());
     Ok(())
 }
 
@@ -226,14 +273,14 @@ fn described(out: Out<Resource>, handle: u64, is_texture: bool) -> Answer {
 entries! { ENTRIES;
     /// Makes a texture object.
     fn cuTexObjectCreate(object: Out<u64>, resource: In<Resource>, description: In<TextureDescription>, view: In<c_int>) {
-        let (driver, _) = current()?;
+        let (driver, context) = current()?;
         object.check()?;
         let (resource, description) = (resource.get()?, description.get()?);
         if !view.is_null() && view.get()? != 0 {
             return Err(refuse("a texture with a resource view"));
         }
         let descriptor = texture(driver, &resource, &description)?;
-        object.set(keep(driver, descriptor, resource, Some(description))?)
+        object.set(keep((driver, context), descriptor, resource, Some(description))?)
     }
 
     /// Destroys a texture object.
@@ -256,7 +303,7 @@ entries! { ENTRIES;
 
     /// Makes a surface object.
     fn cuSurfObjectCreate(object: Out<u64>, resource: In<Resource>) {
-        let (driver, _) = current()?;
+        let (driver, context) = current()?;
         object.check()?;
         let resource = resource.get()?;
         if resource.kind != 0 {
@@ -264,7 +311,7 @@ entries! { ENTRIES;
         }
         let array = driver.arrays.get(Handle(resource.of[0] as usize))?;
         let descriptor = Descriptor::surface(&array.array, array.level).map_err(|error| status_of(&error))?;
-        object.set(keep(driver, descriptor, resource, None)?)
+        object.set(keep((driver, context), descriptor, resource, None)?)
     }
 
     /// Destroys a surface object.

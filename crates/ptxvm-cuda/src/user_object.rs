@@ -10,6 +10,7 @@ use crate::entry::entries;
 use crate::ffi::{HostFunction, Out, Pointer};
 use crate::handles::Handle;
 use crate::status::{Answer, Status};
+use std::collections::BTreeMap;
 use std::ffi::c_uint;
 use std::sync::{Mutex, PoisonError};
 
@@ -27,7 +28,7 @@ pub(crate) struct UserObject {
 
 /// References that a graph, or what was made of it, has. They are given up with it.
 #[derive(Default)]
-pub(crate) struct Held(Mutex<Vec<Handle>>);
+pub(crate) struct Held(Mutex<BTreeMap<Handle, u64>>);
 
 impl Held {
     /// The same references once more.
@@ -35,32 +36,25 @@ impl Held {
     /// # Errors
     /// Those of a driver that was never started.
     pub(crate) fn again(&self) -> Result<Self, Status> {
-        let handles = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for handle in &handles {
-            retain(*handle, 1)?;
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (handle, count) in &held {
+            retain(*handle, *count)?;
         }
-        Ok(Self(Mutex::new(handles)))
-    }
-
-    /// Whether there is none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        Ok(Self(Mutex::new(held)))
     }
 
     fn add(&self, handle: Handle, count: c_uint) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.extend(std::iter::repeat_n(handle, count as usize));
+        let held = held.entry(handle).or_default();
+        *held = held.saturating_add(count.into());
     }
 
     fn take(&self, handle: Handle, count: c_uint) -> Answer {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.iter().filter(|found| **found == handle).count() < count as usize {
-            return Err(Status::InvalidValue);
-        }
-        for _ in 0..count {
-            if let Some(at) = held.iter().position(|found| *found == handle) {
-                held.swap_remove(at);
-            }
+        let found = held.get_mut(&handle).ok_or(Status::InvalidValue)?;
+        *found = found.checked_sub(count.into()).ok_or(Status::InvalidValue)?;
+        if *found == 0 {
+            held.remove(&handle);
         }
         Ok(())
     }
@@ -68,27 +62,29 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        for handle in self.0.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            let _given_up_by_the_program = release(handle, 1);
+        let held = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
+        for (handle, count) in held {
+            let _given_up_by_the_program = release(handle, count);
         }
     }
 }
 
-fn retain(object: Handle, count: c_uint) -> Answer {
+fn retain(object: Handle, count: u64) -> Answer {
     let object = driver()?.user_objects.get(object).map_err(|_| Status::InvalidValue)?;
     if count == 0 {
         return Err(Status::InvalidValue);
     }
-    *object.references.lock().unwrap_or_else(PoisonError::into_inner) += u64::from(count);
+    let mut references = object.references.lock().unwrap_or_else(PoisonError::into_inner);
+    *references = references.checked_add(count).ok_or(Status::InvalidValue)?;
     Ok(())
 }
 
-fn release(handle: Handle, count: c_uint) -> Answer {
+fn release(handle: Handle, count: u64) -> Answer {
     let driver = driver()?;
     let object = driver.user_objects.get(handle).map_err(|_| Status::InvalidValue)?;
     let left = {
         let mut references = object.references.lock().unwrap_or_else(PoisonError::into_inner);
-        *references = match references.checked_sub(count.into()) {
+        *references = match references.checked_sub(count) {
             Some(left) if count > 0 => left,
             _ => return Err(Status::InvalidValue),
         };
@@ -114,12 +110,12 @@ entries! { ENTRIES;
 
     /// Adds references to an object of the program.
     fn cuUserObjectRetain(object: Handle, count: c_uint) {
-        retain(object, count)
+        retain(object, count.into())
     }
 
     /// Gives up references to an object of the program; with the last it is ended.
     fn cuUserObjectRelease(object: Handle, count: c_uint) {
-        release(object, count)
+        release(object, count.into())
     }
 
     /// Gives a graph references to an object of the program: new ones, or the caller's own.
@@ -129,9 +125,13 @@ entries! { ENTRIES;
         if flags & !MOVE != 0 || count == 0 {
             return Err(Status::InvalidValue);
         }
-        driver.user_objects.get(object).map_err(|_| Status::InvalidValue)?;
+        let known = driver.user_objects.get(object).map_err(|_| Status::InvalidValue)?;
+        // The caller cannot give what nobody has.
+        if *known.references.lock().unwrap_or_else(PoisonError::into_inner) < u64::from(count) && flags & MOVE != 0 {
+            return Err(Status::InvalidValue);
+        }
         if flags & MOVE == 0 {
-            retain(object, count)?;
+            retain(object, count.into())?;
         }
         graph.held.add(object, count);
         Ok(())
@@ -141,6 +141,6 @@ entries! { ENTRIES;
     fn cuGraphReleaseUserObject(graph: Handle, object: Handle, count: c_uint) {
         let graph = driver()?.graphs.get(graph).map_err(|_| Status::InvalidValue)?;
         graph.held.take(object, count)?;
-        release(object, count)
+        release(object, count.into())
     }
 }

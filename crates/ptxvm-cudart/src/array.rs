@@ -258,11 +258,12 @@ fn copy3(parameters: In<Parameters3D>, stream: Option<Handle>) -> Answer {
         (0, 0) => 1,
         (0, array) | (array, _) => element(driver, array)?,
     };
-    let make = |array: usize, kind: c_uint, at: [usize; 3], pointer: Pitched| {
+    let bytes_of = |elements: usize| elements.checked_mul(bytes).ok_or(Status::INVALID_VALUE);
+    let make = |array: usize, kind: c_uint, at: [usize; 3], pointer: Pitched| -> Result<Side3D, Status> {
         let (host, device) = if kind == HOST { (pointer.at.0, 0) } else { (0, pointer.at.0) };
         let [x, y, z] = at;
-        if array != 0 {
-            Side3D { kind: ARRAY, array, x: x * bytes, y, z, ..Side3D::default() }
+        Ok(if array != 0 {
+            Side3D { kind: ARRAY, array, x: bytes_of(x)?, y, z, ..Side3D::default() }
         } else {
             Side3D {
                 kind,
@@ -275,15 +276,15 @@ fn copy3(parameters: In<Parameters3D>, stream: Option<Handle>) -> Answer {
                 height: pointer.height,
                 ..Side3D::default()
             }
-        }
+        })
     };
     let Extent { width, height, depth } = p.extent;
     if width == 0 || height == 0 || depth == 0 {
         return Ok(());
     }
-    let from = make(p.from_array, from_kind, p.from, p.from_pointer);
-    let to = make(p.to_array, to_kind, p.to, p.to_pointer);
-    let copy = Copy3D { from, to, width: width * bytes, height, depth };
+    let from = make(p.from_array, from_kind, p.from, p.from_pointer)?;
+    let to = make(p.to_array, to_kind, p.to, p.to_pointer)?;
+    let copy = Copy3D { from, to, width: bytes_of(width)?, height, depth };
     of_driver(match stream {
         None => (driver.cuMemcpy3D_v2)(&copy),
         Some(stream) => (driver.cuMemcpy3DAsync_v2)(&copy, stream),

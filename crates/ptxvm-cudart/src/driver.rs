@@ -133,9 +133,13 @@ driver! {
     cuGetProcAddress_v2(*const c_char, Handle, c_int, u64, Handle);
 }
 
-/// The driver, started.
+/// The driver, started. A child of the process has none: its threads and locks are not the child's.
 pub(crate) fn driver() -> Result<&'static Driver, Status> {
     static DRIVER: OnceLock<Result<Driver, Status>> = OnceLock::new();
+    host_memory::watch();
+    if host_memory::is_forked() {
+        return Err(Status::INITIALIZATION_ERROR);
+    }
     let open = || {
         let driver = Driver::open().ok_or(Status::INSUFFICIENT_DRIVER)?;
         crate::error::of_driver((driver.cuInit)(0))?;

@@ -18,6 +18,7 @@ pub(crate) type Answer = Result<(), Status>;
 impl Status {
     pub(crate) const SUCCESS: Self = Self(0);
     pub(crate) const INVALID_VALUE: Self = Self(1);
+    pub(crate) const INITIALIZATION_ERROR: Self = Self(3);
     pub(crate) const INVALID_CONFIGURATION: Self = Self(9);
     pub(crate) const INVALID_SYMBOL: Self = Self(13);
     pub(crate) const INVALID_MEMCPY_DIRECTION: Self = Self(21);

@@ -1,12 +1,19 @@
 //! What C hands to a function, as types: all `unsafe` of the caller's pointers is here.
 //!
 //! The runtime API promises for each of its pointer parameters that it is null or points to a value of its type, valid for the call; only C
-//! makes values of these types. Pointers that only travel to the driver stay numbers.
+//! makes values of these types. Pointers that only travel to the driver stay numbers, which it checks. The others are checked here: numbers that are no
+//! address and misaligned ones are refused by comparisons; what is not a variable of a caller is read and written by the system ([`host_memory`]),
+//! which fails where we would fault.
 //!
 //! Invariant: no method keeps a pointer beyond the call, save that [`Text::get`] copies.
 
 use crate::error::{Answer, Status};
-use std::ffi::{CStr, c_char};
+use host_memory::{could_be, is_in_callers};
+use std::ffi::{CStr, CString, c_char};
+use std::mem::MaybeUninit;
+
+/// Most bytes of a name. Chosen.
+const TEXT_MAX: usize = 1 << 20;
 
 /// A handle of the driver, or a pointer that only the driver looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,12 +53,7 @@ impl<T: Copy> Out<T> {
 
     /// Writes the value.
     pub(crate) fn set(self, value: T) -> Answer {
-        if self.0.is_null() || !self.0.is_aligned() {
-            return Err(Status::INVALID_VALUE);
-        }
-        // SAFETY: not null, aligned, and valid for a write as the caller of the function promises.
-        unsafe { self.0.write(value) };
-        Ok(())
+        self.set_all(&[value])
     }
 
     /// Writes the value unless the pointer is null.
@@ -61,9 +63,21 @@ impl<T: Copy> Out<T> {
 
     /// Writes several values, one after another.
     pub(crate) fn set_all(self, values: &[T]) -> Answer {
-        for (index, value) in values.iter().enumerate() {
-            Out(self.0.wrapping_add(index)).set(*value)?;
+        let (address, bytes) = (self.0.expose_provenance(), size_of_val(values));
+        if !self.0.is_aligned() || !could_be(address, bytes) {
+            return Err(Status::INVALID_VALUE);
         }
+        if !is_in_callers(address, bytes) {
+            // SAFETY: the values are borrowed for the call.
+            match unsafe { host_memory::write_raw(address, values.as_ptr().cast(), bytes) } {
+                Ok(written) if written == bytes => return Ok(()),
+                Ok(_) => return Err(Status::INVALID_VALUE),
+                // The system does not do it for us: the caller's promise must do.
+                Err(host_memory::Refused) => {}
+            }
+        }
+        // SAFETY: not null, aligned, and valid for so many writes as the caller of the function promises; the caller's memory is not ours.
+        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), self.0, values.len()) };
         Ok(())
     }
 }
@@ -76,8 +90,19 @@ pub(crate) struct In<T>(*const T);
 impl<T: Copy> In<T> {
     /// The value.
     pub(crate) fn get(self) -> Result<T, Status> {
-        if self.0.is_null() || !self.0.is_aligned() {
+        let (address, bytes) = (self.0.expose_provenance(), size_of::<T>());
+        if !self.0.is_aligned() || !could_be(address, bytes) {
             return Err(Status::INVALID_VALUE);
+        }
+        if !is_in_callers(address, bytes) {
+            let mut value = MaybeUninit::<T>::uninit();
+            // SAFETY: the place is ours, and has the size of the value.
+            match unsafe { host_memory::read_raw(address, value.as_mut_ptr().cast(), bytes) } {
+                // SAFETY: all bytes are written; the caller of the function promises a value of this type, of which any bytes are one.
+                Ok(read) if read == bytes => return Ok(unsafe { value.assume_init() }),
+                Ok(_) => return Err(Status::INVALID_VALUE),
+                Err(host_memory::Refused) => {}
+            }
         }
         // SAFETY: not null, aligned, and the caller of the function promises a value of this type.
         Ok(unsafe { self.0.read() })
@@ -91,12 +116,15 @@ pub(crate) struct Text(*const c_char);
 
 impl Text {
     /// A copy.
-    pub(crate) fn get(self) -> Result<std::ffi::CString, Status> {
-        if self.0.is_null() {
-            return Err(Status::INVALID_VALUE);
+    pub(crate) fn get(self) -> Result<CString, Status> {
+        match host_memory::text(self.0.expose_provenance(), TEXT_MAX) {
+            Ok(text) => text.and_then(|text| CString::new(text).ok()).ok_or(Status::INVALID_VALUE),
+            Err(host_memory::Refused) if could_be(self.0.addr(), 1) => {
+                // SAFETY: not null, and ended by a zero as the caller of the function promises.
+                Ok(unsafe { CStr::from_ptr(self.0) }.to_owned())
+            }
+            Err(host_memory::Refused) => Err(Status::INVALID_VALUE),
         }
-        // SAFETY: not null, and ended by a zero as the caller of the function promises.
-        Ok(unsafe { CStr::from_ptr(self.0) }.to_owned())
     }
 }
 

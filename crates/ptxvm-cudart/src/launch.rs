@@ -7,7 +7,7 @@ use crate::entry::{DefaultStream, runtime};
 use crate::error::{Answer, Status, of_driver};
 use crate::ffi::{Dim3, Handle, In, Out, Text};
 use crate::registry::{self, function};
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ffi::{c_int, c_uint};
 
 /// How the next launch of this thread is configured: `kernel<<<grid, block, shared, stream>>>`.
@@ -19,8 +19,26 @@ struct Configuration {
     stream: Handle,
 }
 
+/// How many launches of a thread may be configured and not made: one, and those in the arguments of another's call. Of more the first are forgotten.
+const PUSHED_MAX: usize = 8;
+
 thread_local! {
-    static PUSHED: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
+    /// The last ones that were noted, and how many there are. They have no destructor, so that launches work while the thread ends.
+    static PUSHED: Cell<([Option<Configuration>; PUSHED_MAX], usize)> = const { Cell::new(([None; PUSHED_MAX], 0)) };
+}
+
+fn push(configuration: Configuration) {
+    let (mut list, count) = PUSHED.get();
+    list[count % PUSHED_MAX] = Some(configuration);
+    PUSHED.set((list, count.wrapping_add(1)));
+}
+
+fn pop() -> Option<Configuration> {
+    let (mut list, count) = PUSHED.get();
+    let last = count.wrapping_sub(1);
+    let popped = list[last % PUSHED_MAX].take()?;
+    PUSHED.set((list, last));
+    Some(popped)
 }
 
 /// `cudaLaunchConfig_t`
@@ -45,6 +63,8 @@ struct Attribute {
 }
 
 const COOPERATIVE: c_int = 2;
+/// Attributes of a launch. Chosen: more than the public header has.
+const ATTRIBUTES_MAX: c_uint = 64;
 
 fn launch(kernel: Handle, with: Configuration, args: Handle, cooperative: bool) -> Answer {
     let driver = context()?;
@@ -57,7 +77,7 @@ fn launch(kernel: Handle, with: Configuration, args: Handle, cooperative: bool) 
         (driver.cuLaunchKernel)(function, g.x, g.y, g.z, b.x, b.y, b.z, shared, stream, args, Handle(0))
     };
     let empty = [g.x, g.y, g.z, b.x, b.y, b.z].contains(&0);
-    let threads = u64::from(b.x) * u64::from(b.y) * u64::from(b.z);
+    let threads = u64::from(b.x).saturating_mul(b.y.into()).saturating_mul(b.z.into());
     if status == Status::INVALID_VALUE.0 && (empty || threads > 1024) {
         return Err(Status::INVALID_CONFIGURATION);
     }
@@ -67,8 +87,12 @@ fn launch(kernel: Handle, with: Configuration, args: Handle, cooperative: bool) 
 fn launch_ex(default: DefaultStream, config: In<LaunchConfig>, kernel: Handle, args: Handle) -> Answer {
     let config = config.get()?;
     let mut cooperative = false;
+    if config.count > ATTRIBUTES_MAX {
+        return Err(Status::INVALID_VALUE);
+    }
     for index in 0..config.count as usize {
-        let attribute = In::<Attribute>::at(config.attributes + index * size_of::<Attribute>()).get()?;
+        let address = config.attributes.checked_add(index * size_of::<Attribute>());
+        let attribute = In::<Attribute>::at(address.ok_or(Status::INVALID_VALUE)?).get()?;
         cooperative |= attribute.id == COOPERATIVE && attribute.value[0] != 0;
     }
     let stream = default.or(config.stream);
@@ -79,7 +103,7 @@ fn launch_ex(default: DefaultStream, config: In<LaunchConfig>, kernel: Handle, a
 /// Notes the configuration of the launch that follows.
 #[unsafe(no_mangle)]
 extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize, stream: Handle) -> c_uint {
-    PUSHED.with_borrow_mut(|pushed| pushed.push(Configuration { grid, block, shared, stream }));
+    push(Configuration { grid, block, shared, stream });
     0
 }
 
@@ -101,7 +125,7 @@ const NUMBERS: [c_int; 13] = [0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 14];
 runtime! {
     /// Takes the configuration that was noted last.
     fn __cudaPopCallConfiguration(grid: Out<Dim3>, block: Out<Dim3>, shared: Out<usize>, stream: Out<Handle>) {
-        let popped = PUSHED.with_borrow_mut(Vec::pop).ok_or(Status::MISSING_CONFIGURATION)?;
+        let popped = pop().ok_or(Status::MISSING_CONFIGURATION)?;
         grid.set(popped.grid)?;
         block.set(popped.block)?;
         shared.set(popped.shared)?;
@@ -157,8 +181,7 @@ runtime! {
 
     /// The name of a kernel. The text lives as long as the process.
     fn cudaFuncGetName(name: Out<usize>, stub: Handle) {
-        let found = registry::name(stub).ok_or(Status::INVALID_DEVICE_FUNCTION)?;
-        name.set(found.into_raw().expose_provenance())
+        name.set(registry::name(stub).ok_or(Status::INVALID_DEVICE_FUNCTION)?)
     }
 
     /// What a kernel needs.

@@ -110,6 +110,13 @@ pub(crate) struct Extent {
 
 fn fill3(at: Pitched, byte: c_int, extent: Extent, stream: Option<Handle>) -> Answer {
     let slice = at.pitch.checked_mul(at.height).ok_or(Status::INVALID_VALUE)?;
+    if extent.width == 0 || extent.height == 0 {
+        return Ok(());
+    }
+    // Slices that overlap would make as many fills as the caller says, all of the same memory.
+    if extent.depth > 1 && (at.height < extent.height || at.pitch < extent.width) {
+        return Err(Status::INVALID_VALUE);
+    }
     for z in 0..extent.depth {
         let start = slice.checked_mul(z).and_then(|offset| at.at.0.checked_add(offset));
         fill2(

@@ -36,6 +36,8 @@ struct Registry {
     /// Managed variables, by the address of the pointer that the host reads.
     managed: Vec<(Pointer, Member)>,
     functions: HashMap<usize, Handle>,
+    /// Names that programs were given, which stay.
+    names: HashMap<CString, usize>,
 }
 
 /// Where a pointer of the host is.
@@ -104,9 +106,16 @@ pub(crate) fn function(stub: Handle) -> Result<Handle, Status> {
     })
 }
 
-/// The name of a registered kernel.
-pub(crate) fn name(stub: Handle) -> Option<CString> {
-    with(|registry| registry.kernels.get(&stub.0).map(|member| member.name.clone()))
+/// The address of the name of a registered kernel, a text that lives as long as the process.
+pub(crate) fn name(stub: Handle) -> Option<usize> {
+    with(|registry| {
+        let name = &registry.kernels.get(&stub.0)?.name;
+        let give = |name: &CString| name.clone().into_raw().expose_provenance();
+        if !registry.names.contains_key(name) {
+            registry.names.insert(name.clone(), give(name));
+        }
+        registry.names.get(name).copied()
+    })
 }
 
 /// Address and size of the variable of a host shadow.
@@ -170,6 +179,10 @@ fn place_managed() -> Result<(), Status> {
 /// Takes back a container and all that it registered.
 #[unsafe(no_mangle)]
 extern "C" fn __cudaUnregisterFatBinary(container: Handle) {
+    if host_memory::is_forked() {
+        // A thread that the child does not have may hold the registry.
+        return;
+    }
     // The driver may be gone already, as the process ends; its module goes with it.
     with(|registry| {
         registry.containers.remove(&container.0);

@@ -37,6 +37,11 @@ impl Vm {
         unsafe { self.memory().reach_host() }
     }
 
+    /// The addresses that are reserved for the device: none of them is memory of the host, whether something is allocated there or not.
+    pub fn device_range(&self) -> std::ops::Range<u64> {
+        self.memory().range()
+    }
+
     /// Whether [`Vm::reach_host`] was called.
     pub fn reaches_host(&self) -> bool {
         self.memory().reaches_host()

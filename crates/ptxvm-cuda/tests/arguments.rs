@@ -1,0 +1,246 @@
+//! Every implemented function gets every wrong argument: null, numbers that are no address, memory that is not there, device memory that was freed or
+//! never allocated, handles of nothing, destroyed ones and those of other things, sizes of zero and beyond everything, and no context, a
+//! destroyed one, one that a trap has struck.
+//!
+//! None crashes, hangs, takes memory or fails in itself, and none succeeds with what is wrong. `arguments.txt` says what each function takes; a
+//! function that is not in it fails the test. The calls are made in a child process, which notes each, so that one that ends it is named.
+
+mod support;
+#[path = "support/world.rs"]
+mod world;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt as _;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use support::Api;
+use world::{Kind, World};
+
+/// Where the child notes what it calls.
+const NOTES: &str = "PTXVM_TEST_NOTES";
+/// Functions whose call with what they take fails all the same: there is no capture, no peer, no parameter that was set, ... in the world that
+/// they are called in.
+const REFUSED: &[&str] = &[
+    "cuCtxDisablePeerAccess",
+    "cuCtxEnablePeerAccess",
+    "cuDeviceGetLuid",
+    "cuDeviceGetP2PAttribute",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuFuncSetAttribute",
+    "cuGetExportTable",
+    "cuGraphExecHostNodeSetParams",
+    "cuGraphExecKernelNodeSetParams",
+    "cuGraphExecKernelNodeSetParams_v2",
+    "cuGraphExecMemcpyNodeSetParams",
+    "cuGraphExecMemsetNodeSetParams",
+    "cuGraphReleaseUserObject",
+    "cuKernelSetAttribute",
+    "cuLaunch",
+    "cuLaunchGrid",
+    "cuLaunchGridAsync",
+    "cuLibraryGetUnifiedFunction",
+    "cuLinkComplete",
+    "cuProfilerInitialize",
+    "cuStreamEndCapture",
+    "cuStreamUpdateCaptureDependencies",
+    "cuStreamUpdateCaptureDependencies_v2",
+    "cuSurfRefGetArray",
+    "cuTexRefGetAddress_v2",
+    "cuTexRefGetArray",
+];
+/// Words in the names of functions after which the world is not what it was.
+const CHANGES: &[&str] = &["Destroy", "Unload", "Free", "Reset", "Detach", "Release", "egister", "Capture"];
+
+/// A parameter.
+struct Parameter {
+    kind: Kind,
+    /// What is wrong may be ignored.
+    optional: bool,
+}
+
+/// The table.
+fn table() -> BTreeMap<&'static str, Vec<Parameter>> {
+    let lines = include_str!("arguments.txt").lines().filter(|line| !line.starts_with('#'));
+    let row = |line: &'static str| {
+        let (name, parameters) = line.split_once(": ").unwrap_or((line, ""));
+        let parameter = |text: &str| {
+            let (_, kind) = text.split_once(' ').unwrap_or_else(|| panic!("{line}: `{text}`"));
+            let optional = kind.ends_with('?');
+            Parameter { kind: Kind::of(kind.trim_end_matches('?')), optional }
+        };
+        (name, parameters.split(", ").filter(|text| !text.is_empty()).map(parameter).collect())
+    };
+    lines.map(row).collect()
+}
+
+/// Functions that are implemented, from the page of the documentation, and the name under which the table has them.
+fn implemented() -> Vec<(&'static str, &'static str)> {
+    let page = include_str!("../../../docs/cuda-entry-points.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let names = rows.filter(|(_, brief)| !brief.starts_with("refused")).map(|(name, _)| name);
+    names.map(|name| (name, name.trim_end_matches("_ptds").trim_end_matches("_ptsz"))).collect()
+}
+
+#[test]
+fn the_table_has_every_function() {
+    let table = table();
+    let names = implemented();
+    assert!(names.len() > 300, "{} functions", names.len());
+    let missing: Vec<_> = names.iter().filter(|(_, row)| !table.contains_key(row)).collect();
+    assert!(missing.is_empty(), "not in arguments.txt: {missing:?}");
+    let unknown: Vec<_> = table.keys().filter(|row| !names.iter().any(|(_, known)| known == *row)).collect();
+    assert!(unknown.is_empty(), "not implemented, but in arguments.txt: {unknown:?}");
+}
+
+#[test]
+fn nothing_wrong_crashes_hangs_or_succeeds() {
+    if std::env::var_os(NOTES).is_some() {
+        return;
+    }
+    let notes = std::env::temp_dir().join(format!("ptxvm-arguments-{}", std::process::id()));
+    let program = std::env::current_exe().expect("a test has a path");
+    let child = Command::new(program).args(["--exact", "calls", "--nocapture"]).env(NOTES, &notes).output();
+    let output = child.expect("the test starts");
+    let last = std::fs::read(&notes).unwrap_or_default();
+    let last = String::from_utf8_lossy(&last).trim_matches([' ', '\0']).to_owned();
+    let _gone = std::fs::remove_file(&notes);
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Traps and rejected texts are reported before.
+    let said = said.find("panicked at").map_or("", |at| said.get(at..at + 4000).unwrap_or(&said[at..]));
+    assert!(output.status.success(), "{}, in `{last}`\n{said}", output.status);
+}
+
+/// What the child does.
+#[test]
+fn calls() {
+    let Some(notes) = std::env::var_os(NOTES) else { return };
+    let notes = std::fs::File::create(notes).expect("the file can be made");
+    let table = table();
+    let api = Api::open();
+    let mut test = Test { api, notes, wrong: Vec::new(), calls: 0, longest: Duration::ZERO };
+    let mut failed = Vec::new();
+    for (name, row) in implemented() {
+        let parameters = &table[row];
+        if !test.with_one_wrong(name, parameters) {
+            failed.push(row);
+        }
+        test.with_structures(name, parameters);
+        test.without_a_context(name, parameters);
+    }
+    failed.dedup();
+    failed.sort_unstable();
+    failed.dedup();
+    println!("{} calls, the longest took {:?}", test.calls, test.longest);
+    assert!(test.wrong.is_empty(), "{} wrong answers:\n{}", test.wrong.len(), test.wrong.join("\n"));
+    assert_eq!(failed, REFUSED, "functions that fail with what they take");
+    assert!(test.longest < Duration::from_secs(5), "{:?}", test.longest);
+    let most = peak_memory();
+    assert!(most < 512 << 20, "{most} bytes resident");
+}
+
+/// The most memory that the process had, in bytes.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
+    line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap_or(0) * 1024
+}
+
+struct Test {
+    api: Api,
+    notes: std::fs::File,
+    wrong: Vec<String>,
+    calls: usize,
+    longest: Duration,
+}
+
+impl Test {
+    fn call(&mut self, name: &str, arguments: &[usize]) -> i32 {
+        let mut note = format!("{name}({arguments:x?})");
+        note.truncate(400);
+        let _unwritten = self.notes.write_all_at(format!("{note:400}").as_bytes(), 0);
+        let began = Instant::now();
+        let word = |index: usize| arguments.get(index).copied().unwrap_or(0);
+        let status = self.api.call(
+            name,
+            (
+                word(0),
+                word(1),
+                word(2),
+                word(3),
+                word(4),
+                word(5),
+                word(6),
+                word(7),
+                word(8),
+                word(9),
+                word(10),
+            ),
+        );
+        self.longest = self.longest.max(began.elapsed());
+        self.calls += 1;
+        // `CUDA_ERROR_UNKNOWN` is what a panic becomes.
+        if !(0..999).contains(&status) {
+            self.wrong.push(format!("{note}: {status}"));
+        }
+        status
+    }
+
+    /// With what it takes, and then with one thing wrong at a time. Returns whether the first succeeds.
+    fn with_one_wrong(&mut self, name: &str, parameters: &[Parameter]) -> bool {
+        let mut world = World::new(self.api);
+        let changes = CHANGES.iter().any(|word| name.contains(word));
+        let right = world.right(parameters.iter().map(|parameter| &parameter.kind));
+        let succeeds = self.call(name, &right) == 0;
+        for (index, parameter) in parameters.iter().enumerate() {
+            for (turn, must_fail) in
+                world.wrong(&parameter.kind).into_iter().map(|(_, fails)| fails).enumerate()
+            {
+                if changes {
+                    world = World::new(self.api);
+                }
+                world.enter();
+                let mut arguments = world.right(parameters.iter().map(|parameter| &parameter.kind));
+                arguments[index] = world.wrong(&parameter.kind)[turn].0;
+                let status = self.call(name, &arguments);
+                if status == 0 && must_fail && !parameter.optional {
+                    let value = arguments[index];
+                    self.wrong
+                        .push(format!("{name} succeeds with {value:#x} for its argument {}", index + 1));
+                }
+            }
+        }
+        succeeds
+    }
+
+    /// With each word of a structure wrong, one at a time.
+    fn with_structures(&mut self, name: &str, parameters: &[Parameter]) {
+        for (index, parameter) in parameters.iter().enumerate() {
+            let world = World::new(self.api);
+            for variation in world.structures(&parameter.kind) {
+                world.enter();
+                let mut arguments = world.right(parameters.iter().map(|parameter| &parameter.kind));
+                arguments[index] = variation.as_ptr().expose_provenance();
+                self.call(name, &arguments);
+            }
+        }
+    }
+
+    /// Without a context, with a destroyed one, and with one that a trap has struck.
+    fn without_a_context(&mut self, name: &str, parameters: &[Parameter]) {
+        let world = World::new(self.api);
+        let arguments = world.right(parameters.iter().map(|parameter| &parameter.kind));
+        self.api.ok("cuCtxSetCurrent", (0usize,));
+        while self.api.call("cuCtxPopCurrent_v2", (0usize,)) == 0 {}
+        self.call(name, &arguments);
+        let world = World::new(self.api);
+        let arguments = world.right(parameters.iter().map(|parameter| &parameter.kind));
+        world.strike();
+        self.call(name, &arguments);
+        let world = World::new(self.api);
+        let arguments = world.right(parameters.iter().map(|parameter| &parameter.kind));
+        world.destroy_elsewhere();
+        self.call(name, &arguments);
+        self.call(name, &vec![0; parameters.len()]);
+        self.call(name, &vec![usize::MAX; parameters.len()]);
+    }
+}

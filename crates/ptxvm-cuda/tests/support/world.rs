@@ -1,0 +1,467 @@
+//! One of everything that functions of the driver API take, and of everything that they must not.
+
+use crate::support::Api;
+use std::ffi::{CString, c_int, c_void};
+
+/// What a parameter is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Out(usize),
+    In(String),
+    InOut,
+    Text(String),
+    Image,
+    ImageSize,
+    Host,
+    Code,
+    Params,
+    Device,
+    Managed,
+    Pinned,
+    Registered,
+    Size(usize),
+    Number(usize),
+    Handle(String),
+}
+
+impl Kind {
+    pub(crate) fn of(word: &str) -> Self {
+        if let Some(bytes) = word.strip_prefix("out:") {
+            return Kind::Out(bytes.parse().expect("bytes"));
+        }
+        if let Some(what) = word.strip_prefix("in:") {
+            return Kind::In(what.to_owned());
+        }
+        if let Some(what) = word.strip_prefix("text:") {
+            return Kind::Text(what.to_owned());
+        }
+        if let Some(value) = word.strip_prefix("size=") {
+            return Kind::Size(value.parse().expect("a size"));
+        }
+        if let Some(value) = word.strip_prefix("number=") {
+            return Kind::Number(value.parse().expect("a number"));
+        }
+        match word {
+            "inout" => Kind::InOut,
+            "image" => Kind::Image,
+            "imagesize" => Kind::ImageSize,
+            "host" => Kind::Host,
+            "code" => Kind::Code,
+            "params" => Kind::Params,
+            "dev" => Kind::Device,
+            "managed" => Kind::Managed,
+            "pinned" => Kind::Pinned,
+            "registered" => Kind::Registered,
+            handle => Kind::Handle(handle.to_owned()),
+        }
+    }
+}
+
+// SAFETY: the C library's, with the signatures of POSIX.
+unsafe extern "C" {
+    fn mmap(
+        at: *mut c_void,
+        bytes: usize,
+        rights: c_int,
+        flags: c_int,
+        file: c_int,
+        offset: i64,
+    ) -> *mut c_void;
+    fn munmap(at: *mut c_void, bytes: usize) -> c_int;
+}
+
+/// A page of the process that may be accessed so; `None`: one that is given back at once.
+fn page(rights: Option<c_int>) -> usize {
+    // Private and anonymous, as Linux counts.
+    // SAFETY: a new mapping replaces none.
+    let at = unsafe { mmap(std::ptr::null_mut(), 4096, rights.unwrap_or(0), 0x22, -1, 0) };
+    if rights.is_none() {
+        // SAFETY: the mapping is ours, and nobody knows it.
+        unsafe { munmap(at, 4096) };
+    }
+    at.expose_provenance()
+}
+
+/// Pages that are there for all worlds: none, one that nobody may access, one that may only be read.
+fn pages() -> [usize; 3] {
+    static PAGES: std::sync::OnceLock<[usize; 3]> = std::sync::OnceLock::new();
+    *PAGES.get_or_init(|| [page(None), page(Some(0)), page(Some(1))])
+}
+
+/// Memory of the host that is there for all worlds, with room for what device memory holds.
+fn host() -> usize {
+    static HOST: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *HOST.get_or_init(|| vec![0u64; 1 << 15].leak().as_mut_ptr().expose_provenance())
+}
+
+extern "C" fn nothing(_data: *mut c_void) {}
+
+/// Handles, by their kind.
+const HANDLES: &[&str] = &[
+    "context", "stream", "event", "module", "function", "array", "mipmap", "texref", "surfref", "link",
+    "graph", "node", "exec", "pool", "object", "tex", "surf",
+];
+
+/// One of everything, in a context of its own, which is current.
+pub(crate) struct World {
+    api: Api,
+    handles: Vec<usize>,
+    /// What they were before they were destroyed.
+    dead: Vec<usize>,
+    device: u64,
+    freed: u64,
+    managed: u64,
+    pinned: u64,
+    registered: Box<[u64; 1024]>,
+    room: Box<[u64; 512]>,
+    image: CString,
+    texts: Vec<(&'static str, CString)>,
+    value: Box<u64>,
+    params: Box<[usize; 4]>,
+    file: std::path::PathBuf,
+}
+
+/// A surface beside the texture of the common kernels.
+fn kernels() -> String {
+    crate::support::KERNELS
+        .replace(".global .texref image;", ".global .texref image;\n.global .surfref picture;")
+}
+
+impl World {
+    pub(crate) fn new(api: Api) -> Self {
+        let image = CString::new(kernels()).expect("no zero in it");
+        let file = std::env::temp_dir().join(format!("ptxvm-world-{}.ptx", std::process::id()));
+        if !file.exists() {
+            std::fs::write(&file, image.to_bytes()).expect("a file can be written");
+        }
+        let path = file.to_str().expect("a plain path").to_owned();
+        let texts = [
+            ("x", "x"),
+            ("count", "count"),
+            ("counter", "counter"),
+            ("image", "image"),
+            ("picture", "picture"),
+        ];
+        let texts = texts.into_iter().chain([
+            ("pci", "0000:01:00.0"),
+            ("proc", "cuMemAlloc"),
+            ("file", path.as_str()),
+        ]);
+        let texts = texts.map(|(name, text)| (name, CString::new(text).expect("no zero in it"))).collect();
+        let mut world = Self {
+            api,
+            handles: Vec::new(),
+            dead: Vec::new(),
+            device: 0,
+            freed: 0,
+            managed: 0,
+            pinned: 0,
+            registered: Box::new([0; 1024]),
+            room: Box::new([0; 512]),
+            image,
+            texts,
+            value: Box::new(0),
+            params: Box::new([0; 4]),
+            file,
+        };
+        let context = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
+        // What is destroyed first has other handles.
+        world.dead = world.all_handles(context);
+        let [_, stream, event, module, _, array, mipmap, _, _, link, graph, _, exec, pool, object, tex, surf] =
+            world.dead[..]
+        else {
+            panic!("a handle is missing")
+        };
+        api.ok("cuTexObjectDestroy", (tex,));
+        api.ok("cuSurfObjectDestroy", (surf,));
+        let each = [
+            ("cuGraphExecDestroy", exec),
+            ("cuGraphDestroy", graph),
+            ("cuStreamDestroy_v2", stream),
+            ("cuEventDestroy_v2", event),
+            ("cuModuleUnload", module),
+            ("cuArrayDestroy", array),
+            ("cuMipmappedArrayDestroy", mipmap),
+            ("cuLinkDestroy", link),
+            ("cuMemPoolDestroy", pool),
+        ];
+        for (name, handle) in each {
+            api.ok(name, (handle,));
+        }
+        api.ok("cuUserObjectRelease", (object, 1u32));
+        world.handles = world.all_handles(context);
+        // A context that is destroyed.
+        let gone = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
+        api.ok("cuCtxDestroy_v2", (gone,));
+        world.dead[0] = gone;
+        world.device = api.alloc(1 << 16);
+        world.managed = api.make("cuMemAllocManaged", |out: *mut u64| (out, 4096usize, 1u32));
+        world.pinned = api.make("cuMemHostAlloc", |out: *mut u64| (out, 4096usize, 0u32));
+        // Later allocations take the start of it.
+        let large = api.alloc(64 << 20);
+        api.ok("cuMemFree_v2", (large,));
+        world.freed = large + (60 << 20);
+        api.ok("cuMemHostRegister_v2", (world.registered.as_ptr(), 4096usize, 0u32));
+        *world.value = world.device;
+        world.params[0] = (&raw const *world.value).expose_provenance();
+        world
+    }
+
+    fn all_handles(&self, context: usize) -> Vec<usize> {
+        let api = self.api;
+        let make = |name: &str, flags: u32| api.make(name, |out: *mut usize| (out, flags));
+        let (stream, event) = (make("cuStreamCreate", 0), make("cuEventCreate", 0));
+        api.ok("cuEventRecord", (event, stream));
+        let module = api.make("cuModuleLoadData", |out: *mut usize| (out, self.image.as_ptr()));
+        let function = api.function(module, "count");
+        let description = self.structure("array3d");
+        let array = api.make("cuArray3DCreate_v2", |out: *mut usize| (out, description.as_ptr()));
+        let mipmap = api.make("cuMipmappedArrayCreate", |out: *mut usize| (out, description.as_ptr(), 2u32));
+        let texref = api.make("cuModuleGetTexRef", |out: *mut usize| (out, module, c"image".as_ptr()));
+        let surfref = api.make("cuModuleGetSurfRef", |out: *mut usize| (out, module, c"picture".as_ptr()));
+        let link = api.make("cuLinkCreate_v2", |out: *mut usize| (0u32, 0usize, 0usize, out));
+        let graph = make("cuGraphCreate", 0);
+        let node = api.make("cuGraphAddEmptyNode", |out: *mut usize| (out, graph, 0usize, 0usize));
+        let exec = api.make("cuGraphInstantiateWithFlags", |out: *mut usize| (out, graph, 0usize));
+        let properties = self.structure("pool");
+        let pool = api.make("cuMemPoolCreate", |out: *mut usize| (out, properties.as_ptr()));
+        let end = nothing as extern "C" fn(*mut c_void);
+        let object = api.make("cuUserObjectCreate", |out: *mut usize| (out, 0usize, end, 1u32, 1u32));
+        let mut resource = self.structure("zeros");
+        resource[1] = array as u64;
+        let sampling = self.structure("zeros");
+        let tex = api
+            .make("cuTexObjectCreate", |out: *mut usize| (out, resource.as_ptr(), sampling.as_ptr(), 0usize));
+        let surf = api.make("cuSurfObjectCreate", |out: *mut usize| (out, resource.as_ptr()));
+        vec![
+            context, stream, event, module, function, array, mipmap, texref, surfref, link, graph, node,
+            exec, pool, object, tex, surf,
+        ]
+    }
+
+    /// Makes its context current.
+    pub(crate) fn enter(&self) {
+        let _destroyed_by_the_call_before = self.api.call("cuCtxSetCurrent", (self.handles[0],));
+    }
+
+    /// Lets a trap strike its context.
+    pub(crate) fn strike(&self) {
+        let stops = self.api.function(self.handles[3], "stops");
+        let _trap = self.api.launch(stops, (1, 1), 0, 0);
+        let _trap = self.api.call("cuCtxSynchronize", ());
+    }
+
+    /// Destroys its context on another thread, so that it stays current here.
+    pub(crate) fn destroy_elsewhere(&self) {
+        let (api, context) = (self.api, self.handles[0]);
+        std::thread::spawn(move || api.ok("cuCtxDestroy_v2", (context,))).join().expect("no panic");
+    }
+
+    fn handle(&self, kind: &str) -> usize {
+        let index = HANDLES.iter().position(|known| *known == kind);
+        self.handles[index.unwrap_or_else(|| panic!("no kind of handle is called `{kind}`"))]
+    }
+
+    /// A structure that is right.
+    fn structure(&self, name: &str) -> Box<[u64; 40]> {
+        let mut words = Box::new([0u64; 40]);
+        let mut set = |values: &[u64]| words[..values.len()].copy_from_slice(values);
+        let (from, to) = (self.device, self.device + 4096);
+        let handle = |kind: &str| if self.handles.is_empty() { 0 } else { self.handle(kind) as u64 };
+        let params = self.params.as_ptr().expose_provenance() as u64;
+        match name {
+            "zeros" | "texture" => {}
+            "one" => set(&[1]),
+            "two" => set(&[2]),
+            "node" => set(&[handle("node")]),
+            "places" => set(&[self.room.as_ptr().expose_provenance() as u64]),
+            "copy2d" => set(&[0, 0, 2, 0, from, 0, 16, 0, 0, 2, 0, to, 0, 16, 16, 4]),
+            "copy3d" => {
+                set(&[0, 0, 0, 0, 2, 0, from, 0, 0, 16, 4, 0, 0, 0, 0, 2, 0, to, 0, 0, 16, 4, 16, 4, 2])
+            }
+            "config" => set(&[1 | 1 << 32, 1 | 1 << 32, 1 | 1 << 32, 0, 0, 0, 0]),
+            "array3d" => set(&[16, 16, 0, 32 | 1 << 32, 2]),
+            "array" => set(&[16, 16, 32 | 1 << 32]),
+            "hostnode" => set(&[(nothing as *const ()).expose_provenance() as u64, 0]),
+            "kernelnode" => set(&[handle("function"), 1 | 1 << 32, 1 | 1 << 32, 1 | 1 << 32, 0, params, 0]),
+            "location" => set(&[1]),
+            "pool" => set(&[1, 1, 0, 0]),
+            "resource" => set(&[0, handle("array")]),
+            "setnode" => set(&[from, 16, 4 << 32, 4, 1]),
+            _ => panic!("no structure is called `{name}`"),
+        }
+        words
+    }
+
+    /// What is right for each parameter.
+    pub(crate) fn right<'a>(&self, kinds: impl Iterator<Item = &'a Kind>) -> Vec<usize> {
+        let mut out = 0;
+        let right = |kind: &Kind| match kind {
+            // Each its own room, which may hold anything.
+            Kind::Out(_) => {
+                out += 32;
+                self.room[out..].as_ptr().expose_provenance()
+            }
+            Kind::InOut => {
+                let zeros = Box::leak(Box::new([0u64; 16]));
+                zeros.as_mut_ptr().expose_provenance()
+            }
+            // They stay until the process ends: a few hundred bytes for each call.
+            Kind::In(name) => Box::leak(self.structure(name)).as_mut_ptr().expose_provenance(),
+            Kind::Text(name) => {
+                let text = self.texts.iter().find(|(known, _)| known == name);
+                text.unwrap_or_else(|| panic!("no text is called `{name}`")).1.as_ptr().expose_provenance()
+            }
+            Kind::Image => self.image.as_ptr().expose_provenance(),
+            Kind::ImageSize => self.image.as_bytes_with_nul().len(),
+            Kind::Host => host(),
+            Kind::Code => (nothing as *const ()).expose_provenance(),
+            Kind::Params => self.params.as_ptr().expose_provenance(),
+            Kind::Device => self.device as usize,
+            Kind::Managed => self.managed as usize,
+            Kind::Pinned => self.pinned as usize,
+            Kind::Registered => self.registered.as_ptr().expose_provenance(),
+            Kind::Size(value) | Kind::Number(value) => *value,
+            Kind::Handle(kind) => self.handle(kind),
+        };
+        kinds.map(right).collect()
+    }
+
+    /// What is wrong for a parameter, and whether the call must fail.
+    pub(crate) fn wrong(&self, kind: &Kind) -> Vec<(usize, bool)> {
+        let [nowhere, closed, read_only] = pages();
+        // In the device's range, where nothing is.
+        let wild = self.device as usize + (9 << 30);
+        let freed = self.freed as usize;
+        let no_addresses = [0, 8, 0x1000, 0xfff8, 1 << 60, usize::MAX & !7];
+        let must = |values: &[usize]| values.iter().map(|value| (*value, true)).collect::<Vec<_>>();
+        let may = |values: &[usize]| values.iter().map(|value| (*value, false)).collect::<Vec<_>>();
+        match kind {
+            Kind::Params => must(&[&no_addresses[1..], &[wild, freed, 1]].concat()),
+            Kind::Out(_) | Kind::InOut => {
+                must(&[&no_addresses[..], &[nowhere, closed, read_only, wild, freed]].concat())
+            }
+            Kind::In(_) | Kind::Text(_) | Kind::Image | Kind::Host | Kind::Code => {
+                must(&[&no_addresses[..], &[nowhere, closed, wild, freed]].concat())
+            }
+            Kind::Device | Kind::Managed | Kind::Pinned | Kind::Registered => {
+                let mut all = must(&[1, 0x1000, freed, freed + 64, wild, nowhere, usize::MAX - 63, 1 << 47]);
+                all.extend(may(&[0, self.device as usize + (1 << 16) - 1, self.device as usize + 1]));
+                all
+            }
+            Kind::Size(_) | Kind::ImageSize => may(&[
+                0,
+                1,
+                3,
+                63,
+                1 << 16,
+                1 << 31,
+                (1 << 32) - 1,
+                1 << 33,
+                1 << 47,
+                1 << 48,
+                1 << 60,
+                usize::MAX / 2,
+                usize::MAX - 3,
+                usize::MAX,
+            ]),
+            Kind::Number(_) => may(&[
+                0,
+                1,
+                2,
+                3,
+                4,
+                5,
+                6,
+                7,
+                8,
+                9,
+                10,
+                16,
+                32,
+                100,
+                255,
+                256,
+                1024,
+                1025,
+                65536,
+                0x7fff_ffff,
+                0x8000_0000,
+                0xffff_fffe,
+                0xffff_ffff,
+                usize::MAX,
+            ]),
+            Kind::Handle(kind) => {
+                let index = HANDLES.iter().position(|known| *known == kind.as_str()).unwrap_or(0);
+                let mut all = must(&[3, usize::MAX, freed, nowhere, self.image.as_ptr().addr()]);
+                // The handle of a texture or surface object is an address, which a later one may have.
+                all.push((self.dead[index], !matches!(kind.as_str(), "tex" | "surf")));
+                // 0, 1 and 2 are default streams.
+                all.extend([0, 1, 2].map(|value| (value, kind != "stream")));
+                let others = HANDLES.iter().zip(&self.handles).filter(|(other, _)| **other != kind.as_str());
+                all.extend(others.map(|(_, handle)| (*handle, true)));
+                all
+            }
+        }
+    }
+
+    /// A structure with one word wrong, in each way.
+    pub(crate) fn structures(&self, kind: &Kind) -> Vec<[u64; 40]> {
+        let (name, words) = match kind {
+            Kind::In(name) => (
+                name.as_str(),
+                match name.as_str() {
+                    "copy2d" => 16,
+                    "copy3d" => 25,
+                    "texture" => 13,
+                    "resource" => 8,
+                    _ => 7,
+                },
+            ),
+            _ => return Vec::new(),
+        };
+        let [nowhere, closed, read_only] = pages();
+        let mut values: Vec<u64> = vec![
+            0,
+            1,
+            3,
+            4,
+            17,
+            1 << 20,
+            u32::MAX.into(),
+            1 << 31,
+            1 << 33,
+            1 << 47,
+            1 << 48,
+            1 << 62,
+            u64::MAX,
+            u64::MAX / 16,
+        ];
+        values.extend([self.device, self.freed, self.device + (9 << 30), self.pinned]);
+        values.extend([nowhere as u64, closed as u64, read_only as u64, self.room.as_ptr().addr() as u64]);
+        values.extend(self.handles.iter().chain(&self.dead).map(|handle| *handle as u64));
+        let mut all = Vec::new();
+        for word in 0..words {
+            for value in &values {
+                let mut changed = *self.structure(name);
+                changed[word] = *value;
+                all.push(changed);
+            }
+            for half in [0u64, 1, 2, 3, 8, 16, 255, 0x7fff_ffff, 0xffff_ffff] {
+                for (shift, keep) in [(0, 0xffff_ffff_0000_0000), (32, 0xffff_ffff)] {
+                    let mut changed = *self.structure(name);
+                    changed[word] = changed[word] & keep | half << shift;
+                    all.push(changed);
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _destroyed_by_a_call = self.api.call("cuCtxDestroy_v2", (self.handles[0],));
+        let _not_there = std::fs::remove_file(&self.file);
+    }
+}
