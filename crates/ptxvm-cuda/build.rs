@@ -6,6 +6,8 @@
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+        // Threads of it, and what it registered for the end of threads, outlive `dlclose`.
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
         println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
     }
 }

@@ -9,7 +9,7 @@ use crate::handles::Handle;
 use crate::init::{check_device, device};
 use crate::status::{Answer, Status};
 use ptxvm::{Stream, StreamGroup, StreamKind};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -101,12 +101,29 @@ pub(crate) struct Primary {
 }
 
 thread_local! {
-    /// The contexts of the thread, the current one last.
-    static STACK: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+    /// The current context of the thread, or null. It has no destructor, so that calls find it while the thread ends: in destructors of static
+    /// objects, and in what `atexit` calls.
+    static TOP: Cell<Handle> = const { Cell::new(Handle::NULL) };
+    /// The contexts below it, the next one last. A thread that is ending has forgotten them.
+    static BELOW: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
 }
 
 fn top() -> Option<Handle> {
-    STACK.with_borrow(|stack| stack.last().copied())
+    Some(TOP.get()).filter(|handle| !handle.is_null())
+}
+
+fn push(handle: Handle) {
+    let before = TOP.replace(handle);
+    if !before.is_null() {
+        let _forgotten = BELOW.try_with(|below| below.borrow_mut().push(before));
+    }
+}
+
+fn pop() -> Option<Handle> {
+    let popped = top()?;
+    let next = BELOW.try_with(|below| below.borrow_mut().pop()).ok().flatten();
+    TOP.set(next.unwrap_or(Handle::NULL));
+    Some(popped)
 }
 
 /// The current context, if no trap has struck it.
@@ -145,7 +162,7 @@ fn create(out: Out<Handle>, flags: c_uint, number: c_int) -> Answer {
         return Err(Status::InvalidValue);
     }
     let (handle, _) = driver.contexts.insert_with(|handle| Context::new(driver, handle, false, flags));
-    STACK.with_borrow_mut(|stack| stack.push(handle));
+    push(handle);
     out.set(handle)
 }
 
@@ -164,11 +181,9 @@ fn destroy(handle: Handle) -> Answer {
     if context.primary {
         return Err(Status::InvalidContext);
     }
-    STACK.with_borrow_mut(|stack| {
-        if stack.last() == Some(&handle) {
-            stack.pop();
-        }
-    });
+    if top() == Some(handle) {
+        pop();
+    }
     end(driver, handle)
 }
 
@@ -220,14 +235,14 @@ entries! { ENTRIES;
     fn cuCtxPushCurrent_v2(context: Handle) {
         let driver = driver()?;
         driver.contexts.find(context).ok_or(Status::InvalidContext)?;
-        STACK.with_borrow_mut(|stack| stack.push(context));
+        push(context);
         Ok(())
     }
 
     /// Takes the current context from the thread.
     fn cuCtxPopCurrent_v2(context: Out<Handle>) {
         driver()?;
-        let popped = STACK.with_borrow_mut(Vec::pop).ok_or(Status::InvalidContext)?;
+        let popped = pop().ok_or(Status::InvalidContext)?;
         context.set_optional(popped)
     }
 
@@ -237,12 +252,12 @@ entries! { ENTRIES;
         if !context.is_null() {
             driver.contexts.find(context).ok_or(Status::InvalidContext)?;
         }
-        STACK.with_borrow_mut(|stack| {
-            stack.pop();
-            if !context.is_null() {
-                stack.push(context);
-            }
-        });
+        // Null takes the current one away; another takes its place.
+        if context.is_null() {
+            pop();
+        } else {
+            TOP.set(context);
+        }
         Ok(())
     }
 
@@ -392,7 +407,7 @@ entries! { ENTRIES;
         let handle = *primary
             .context
             .get_or_insert_with(|| driver.contexts.insert_with(|handle| Context::new(driver, handle, true, flags)).0);
-        primary.retained += 1;
+        primary.retained = primary.retained.saturating_add(1);
         context.set(handle)
     }
 

@@ -1,0 +1,111 @@
+//! Calls from destructors of static objects, from `atexit`, from threads that are ending, after `fork` and after `dlclose`.
+//!
+//! The program is C, as such programs are; where there is no C compiler the test says so and does nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder with the libraries under the names that programs ask for, and the program.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _leftovers_are_harmless = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Where cargo put a library.
+fn library(name: &str) -> Option<PathBuf> {
+    let test = std::env::current_exe().expect("a test has a path");
+    let deps = test.parent().expect("a test lies in a folder");
+    [deps.join(name), deps.join("..").join(name)].into_iter().find(|path| path.exists())
+}
+
+fn program(name: &str) -> Option<Folder> {
+    let (Some(driver), Some(runtime)) = (library("libptxvm_cuda.so"), library("libptxvm_cudart.so")) else {
+        panic!("cargo built the libraries");
+    };
+    let folder = Folder(std::env::temp_dir().join(format!("ptxvm-ending-{}-{name}", std::process::id())));
+    std::fs::create_dir_all(&folder.0).expect("a folder can be made");
+    for (file, link) in [(&driver, "libcuda.so.1"), (&runtime, "libcudart.so.12")] {
+        std::os::unix::fs::symlink(file, folder.0.join(link)).expect("a link can be made");
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ending.c");
+    let mut compiler = Command::new("cc");
+    compiler.arg("-O1").arg(source).arg("-o").arg(folder.0.join("program")).args(["-ldl", "-lpthread"]);
+    match compiler.status() {
+        Ok(status) if status.success() => Some(folder),
+        Ok(status) => panic!("cc: {status}"),
+        Err(error) => {
+            println!("skipped: there is no C compiler (cc: {error})");
+            None
+        }
+    }
+}
+
+/// Runs the program in a mode. Returns its lines: a name and a number each, or a word.
+fn run(mode: &str) -> Option<Vec<(String, Option<i32>)>> {
+    let folder = program(mode)?;
+    let mut command = Command::new(folder.0.join("program"));
+    let output = command.arg(mode).env("LD_LIBRARY_PATH", &folder.0).output().expect("it starts");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{mode}: {}\n{out}{err}", output.status);
+    // Nothing is said: that a program ends is no error.
+    assert_eq!(err, "", "{mode}");
+    let line = |line: &str| match line.split_once(' ') {
+        Some((name, status)) => (name.to_owned(), Some(status.parse().expect("a status"))),
+        None => (line.to_owned(), None),
+    };
+    Some(out.lines().map(line).collect())
+}
+
+/// All succeeds, to the end.
+fn all_succeeds(mode: &str) {
+    let Some(lines) = run(mode) else { return };
+    assert!(lines.iter().any(|(name, _)| name == "used"), "{mode}: {lines:?}");
+    for (name, status) in &lines {
+        assert!(status.is_none_or(|status| status == 0), "{mode}: {name} is {status:?}");
+    }
+}
+
+#[test]
+fn destructors_of_static_objects_call() {
+    all_succeeds("destructor");
+}
+
+#[test]
+fn functions_of_atexit_call() {
+    all_succeeds("atexit");
+}
+
+#[test]
+fn threads_that_are_ending_call() {
+    all_succeeds("thread");
+    all_succeeds("key");
+}
+
+#[test]
+fn a_process_that_forks_first_may_work_on_both_sides() {
+    all_succeeds("first");
+}
+
+#[test]
+fn libraries_stay_after_dlclose() {
+    all_succeeds("dlclose");
+}
+
+#[test]
+fn a_child_gets_errors_and_the_parent_goes_on() {
+    let Some(lines) = run("fork") else { return };
+    let at = |word: &str| lines.iter().position(|(name, status)| name == word && status.is_none());
+    let (Some(child), Some(parent)) = (at("child"), at("parent")) else { panic!("{lines:?}") };
+    for (name, status) in &lines[child..parent] {
+        // `cudaErrorInitializationError`; what needs no driver works.
+        let works = name.starts_with("__cuda");
+        let right = if works { 0 } else { 3 };
+        assert!(status.is_none_or(|status| status == right), "{name} is {status:?} in the child");
+    }
+    for (name, status) in lines[..child].iter().chain(&lines[parent..]) {
+        assert!(status.is_none_or(|status| status == 0), "{name} is {status:?} in the parent");
+    }
+}
