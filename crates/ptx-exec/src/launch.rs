@@ -266,6 +266,7 @@ impl Drop for LoadedModule {
             // The program may have freed it (`free` of a variable's address); then it is gone already.
             let _already_gone = self.memory.free(*address);
         }
+        self.memory.release_functions(self.functions, self.program.functions.len() as u32);
     }
 }
 

@@ -24,6 +24,7 @@ mod access;
 mod allocator;
 mod arena;
 mod cell;
+mod functions;
 mod heap;
 mod host;
 mod target;
@@ -39,6 +40,7 @@ pub use view::{Activity, View};
 use crate::texture::Opaques;
 use arena::Arena;
 use cell::Place;
+use functions::{Functions, STEP};
 use heap::Heap;
 use ptx::check::module::AddressSize;
 use ptx::isa::Space;
@@ -47,8 +49,6 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Distance between the addresses of two functions.
-const FUNCTION_STEP: u64 = 16;
 /// Size of the region of function addresses in bytes.
 const FUNCTION_BYTES: u64 = 1 << 20;
 
@@ -160,8 +160,7 @@ struct Tables {
     heap: Heap,
     /// By first address. Windows are not in it.
     live: BTreeMap<u64, Allocation>,
-    /// Function addresses handed out.
-    functions: u64,
+    functions: Functions,
     /// Bytes that the guest's `malloc` has handed out.
     malloc: u64,
     /// Bytes that are handed out, parameter buffers and windows apart.
@@ -219,7 +218,7 @@ impl Memory {
             local: Heap::new(regions.local.clone()),
             heap: Heap::new(regions.heap.clone()),
             live: BTreeMap::new(),
-            functions: 0,
+            functions: Functions::new(&regions.functions),
             malloc: 0,
             used: 0,
         };
@@ -425,28 +424,27 @@ impl Memory {
     /// Sets aside addresses for the functions of a module. Returns the first; [`Memory::function_address`] the others.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfMemory`] after 65536 functions.
+    /// [`MemoryError::OutOfMemory`] where 65536 functions have addresses.
     pub fn reserve_functions(&self, count: u32) -> Result<u64, MemoryError> {
-        let mut tables = self.tables();
-        let bytes = FUNCTION_STEP * u64::from(count);
-        let first = self.regions.functions.start + FUNCTION_STEP * (tables.functions + 1);
-        if first + bytes > self.regions.functions.end {
-            return Err(MemoryError::OutOfMemory { bytes });
-        }
-        tables.functions += u64::from(count);
-        Ok(first)
+        let full = MemoryError::OutOfMemory { bytes: STEP * u64::from(count) };
+        self.tables().functions.take(count).ok_or(full)
+    }
+
+    /// Takes back what [`Memory::reserve_functions`] returned for so many, for other modules.
+    pub fn release_functions(&self, first: u64, count: u32) {
+        self.tables().functions.give(first, count);
     }
 
     /// The address of function `index` of a module whose first one is at `first`.
     pub fn function_address(first: u64, index: u32) -> u64 {
-        first + FUNCTION_STEP * u64::from(index)
+        first + STEP * u64::from(index)
     }
 
     /// The inverse of [`Memory::function_address`], for a module with `count` functions.
     pub fn function_at(first: u64, count: u32, address: u64) -> Option<u32> {
         let offset = address.checked_sub(first)?;
-        let index = offset / FUNCTION_STEP;
-        (offset % FUNCTION_STEP == 0 && index < u64::from(count)).then_some(index as u32)
+        let index = offset / STEP;
+        (offset % STEP == 0 && index < u64::from(count)).then_some(index as u32)
     }
 
     /// A number of its own for each launch on this memory, from 1: `%gridid`.
