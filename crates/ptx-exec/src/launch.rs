@@ -64,6 +64,13 @@ pub enum LoadError {
         /// Its line.
         line: u32,
     },
+    /// No memory for a variable.
+    Variable {
+        /// The variable and its space, in prose.
+        name: String,
+        /// Why there is none.
+        error: MemoryError,
+    },
     /// No memory.
     Memory(MemoryError),
 }
@@ -92,6 +99,7 @@ impl std::fmt::Display for LoadError {
             LoadError::Initialiser { name, line } => {
                 write!(f, "the initialiser of `{name}` (line {line}) needs the address of a shared variable")
             }
+            LoadError::Variable { name, error } => write!(f, "{name}: {error}"),
             LoadError::Memory(error) => error.fmt(f),
         }
     }
@@ -142,7 +150,8 @@ impl LoadedModule {
                 return Err(LoadError::Undefined { name: variable.name.clone(), line: self.line(variable) });
             }
             let name = format!("{space} variable `{}`", variable.name);
-            let address = self.memory.alloc(class, variable.bytes, u64::from(variable.align), &name)?;
+            let address = self.memory.alloc(class, variable.bytes, u64::from(variable.align), &name);
+            let address = address.map_err(|error| LoadError::Variable { name, error })?;
             self.variables[id] = Some(address);
             if class == Class::Texture {
                 let fields = &variable.fields;

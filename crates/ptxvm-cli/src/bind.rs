@@ -146,7 +146,7 @@ impl Bound {
         for (buffer, array, file) in self.outputs {
             array.write(&file, |out| copy_out(vm, &buffer, out))?;
         }
-        self.shared.into_values().chain(self.own).try_for_each(Texels::write_back)
+        self.shared.into_values().chain(self.own).try_for_each(|texels| texels.write_back(vm))
     }
 }
 

@@ -458,10 +458,23 @@ impl Texels {
     }
 
     /// Writes the texels to their file, if they have one.
-    pub(crate) fn write_back(self) -> Result<(), UsageError> {
+    pub(crate) fn write_back(self, vm: &Vm) -> Result<(), UsageError> {
         let Some((file, path)) = self.output else { return Ok(()) };
+        let array = &self.array;
+        let mut row = Vec::new();
         file.write(&path, |out| {
-            (0..self.array.shape().levels).try_for_each(|level| Ok(out.write_all(&self.array.read(level)?)?))
+            for level in 0..array.shape().levels {
+                let Some((size, planes)) = array.extent(level) else { continue };
+                row.resize(size[0] as usize * array.format().bytes() as usize, 0);
+                for (plane, y) in
+                    (0..planes).flat_map(|plane| (0..u64::from(size[1])).map(move |y| (plane, y)))
+                {
+                    let Some(address) = array.row(level, plane, y) else { continue };
+                    vm.read(address, &mut row)?;
+                    out.write_all(&row)?;
+                }
+            }
+            Ok(())
         })
     }
 }

@@ -178,6 +178,8 @@ fn arrays_of_any_size_are_had_or_refused() {
     );
     run("", &format!("out:f4[{}]={out}", "1,".repeat(65)), "an array of 65 axes");
     run(small, &format!("tex:out:f4[60000,60000]={out}"), "argument 1 (`p`)");
+    let variable = scratch.write("g.ptx", format!("{KERNELS}.global .b8 g[1000000000000];\n"));
+    refused("", &["run", &variable, "without"], "global variable `g`: no room for 1000000000000 bytes");
 
     let header =
         |text: &str| [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes()].concat();

@@ -188,6 +188,7 @@ fn unimplemented(missing: &bind::Unimplemented) -> Diagnostic {
 fn load_error(error: LoadError) -> Error {
     match error {
         LoadError::Memory(error) => error.into(),
+        LoadError::Variable { .. } => ErrorKind::Machine(error.to_string()).into(),
         LoadError::Undefined { .. } | LoadError::AddressSize { .. } | LoadError::Initialiser { .. } => {
             Error::caller(error.to_string())
         }
