@@ -20,6 +20,7 @@ use crate::warp::{EventCounts, GridShape};
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
 use ptx::ir::{Callee, Program};
 use ptx::isa::{Space, TyKind};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -113,6 +114,8 @@ pub struct LoadedModule {
     memory: Arc<Memory>,
     /// By `VarId`: the address, for variables that are placed once per module.
     variables: Vec<Option<u64>>,
+    /// Textures, samplers and surfaces by name.
+    opaque: BTreeMap<String, usize>,
     functions: u64,
 }
 
@@ -130,7 +133,10 @@ impl LoadedModule {
         }
         let functions = memory.reserve_functions(program.functions.len() as u32)?;
         let variables = vec![None; program.variables.len()];
-        let mut module = Self { program, memory: Arc::clone(memory), variables, functions };
+        let named = program.variables.iter().enumerate().filter(|(_, v)| v.ty.kind() == TyKind::Opaque);
+        // Where texts that were linked have one each of a name, the first counts.
+        let opaque = named.rev().map(|(id, variable)| (variable.name.clone(), id)).collect();
+        let mut module = Self { program, memory: Arc::clone(memory), variables, opaque, functions };
         module.place()?;
         module.initialise()?;
         Ok(Arc::new(module))
@@ -166,19 +172,19 @@ impl LoadedModule {
     /// # Errors
     /// Says why not: there is no such variable, it is of another type, or the descriptor's data are in another memory.
     pub fn bind(&self, name: &str, descriptor: &Descriptor) -> Result<(), String> {
-        let opaque = || {
-            let all = self.program.variables.iter().zip(&self.variables);
-            all.filter(|(variable, _)| variable.ty.kind() == TyKind::Opaque)
-        };
-        let Some((variable, Some(address))) = opaque().find(|(variable, _)| variable.name == name) else {
-            let names: Vec<_> = opaque().map(|(variable, _)| format!("`{}`", variable.name)).collect();
+        let found = self.opaque.get(name).and_then(|id| {
+            let address = self.variables.get(*id).copied().flatten()?;
+            Some((self.program.variables.get(*id)?, address))
+        });
+        let Some((variable, address)) = found else {
+            let names: Vec<_> = self.opaque.keys().map(|name| format!("`{name}`")).collect();
             let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             return Err(format!("no texture, sampler or surface variable `{name}`; the module has {has}"));
         };
         if descriptor.image().is_some_and(|image| !Arc::ptr_eq(image.memory(), &self.memory)) {
             return Err(format!("what is to be bound to `{name}` belongs to another device"));
         }
-        if self.memory.opaques().bind(*address, descriptor.clone()) {
+        if self.memory.opaques().bind(address, descriptor.clone()) {
             return Ok(());
         }
         let (has, wants) = (descriptor.ty().name(), variable.ty.name());
@@ -235,8 +241,7 @@ impl LoadedModule {
 
     /// The type of the texture, sampler or surface variable of that name.
     pub fn opaque_named(&self, name: &str) -> Option<ptx::isa::Ty> {
-        let mut all = self.program.variables.iter().filter(|variable| variable.ty.kind() == TyKind::Opaque);
-        all.find(|variable| variable.name == name).map(|variable| variable.ty)
+        self.opaque.get(name).and_then(|id| self.program.variables.get(*id)).map(|variable| variable.ty)
     }
 
     /// The address and size of the `.global` or `.const` variable of that name.

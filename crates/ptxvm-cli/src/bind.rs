@@ -7,7 +7,7 @@ use crate::arg::Arg;
 use crate::npy::Array;
 use crate::object::{Object, Source, Texels};
 use ptxvm::{Buffer, Descriptor, Kernel, Module, Vm};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// What a launch works with, as it is written.
@@ -50,8 +50,9 @@ impl Bound {
                 return Err(format!("{label} are given twice").into());
             }
         }
-        for (index, (name, object)) in given.binds.iter().enumerate() {
-            if given.binds[..index].iter().any(|(other, _)| other == name) {
+        let mut names = BTreeSet::new();
+        for (name, object) in &given.binds {
+            if !names.insert(name) {
                 return Err(format!("`{name}` is bound twice").into());
             }
             let descriptor = bound.descriptor(vm, &format!("`{name}`"), object)?;
