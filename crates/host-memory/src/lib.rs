@@ -2,7 +2,7 @@
 //! ending the process. Also: whether the process is a child of the one that the library began to work in.
 //!
 //! A pointer of C is a number. [`could_be`] sorts out numbers that are no address of any program; [`read`] and [`write`] let the system copy,
-//! which looks at each page first; [`is_mapped`] asks whether a range is there. Where the system does not allow such calls (a filter of system
+//! which looks at each page first; [`is_mapped`] and [`overwrite`] ask it in ways that are cheaper. Where the system does not allow such calls (a filter of system
 //! calls), each says so, and the caller decides whether to trust the pointer.
 //!
 //! Invariant: no function faults, whatever address it is given. What it does not do: it cannot tell memory that belongs to something else from
@@ -26,7 +26,7 @@ const ADDRESSES: Range<usize> = 0x1_0000..if cfg!(target_arch = "x86_64") { 1 <<
 /// The granularity in which memory is there or not: the smallest page of the hosts that we know.
 const PAGE: usize = 4096;
 /// Ranges of up to so many pages are read page by page to see whether they can be.
-const FEW: usize = 32;
+const FEW: usize = 4;
 /// How much a text is read at a time.
 const PART: usize = 16 * PAGE;
 /// How far above the stack pointer a caller's variables are taken to be there.
@@ -109,14 +109,25 @@ pub fn is_mapped(address: usize, bytes: usize) -> bool {
     }
     let (first, last) = (address / PAGE, (address + bytes - 1) / PAGE);
     let pages = last - first + 1;
-    let readable = |from: usize, count: usize| system::readable(from * PAGE, PAGE, count);
+    let mapped = || system::is_mapped(first * PAGE, pages * PAGE);
+    // Where the system does not let us try, that the range is there must do.
+    let readable = |page: usize| system::readable(page * PAGE).unwrap_or_else(|_| mapped());
     if pages <= FEW {
-        // Where the system does not let us read, that the range is there must do.
-        return readable(first, pages).unwrap_or_else(|_| system::is_mapped(first * PAGE, pages * PAGE));
+        return (first..=last).all(readable);
     }
-    system::is_mapped(first * PAGE, pages * PAGE)
-        && readable(first, 1).unwrap_or(true)
-        && readable(last, 1).unwrap_or(true)
+    mapped() && readable(first) && readable(last)
+}
+
+/// Whether a place of a few words can be written, which makes them mean nothing: to be called where they are written next. `bytes` is a multiple
+/// of four, and at most a page.
+///
+/// # Errors
+/// [`Refused`].
+pub fn overwrite(address: usize, bytes: usize) -> Result<bool, Refused> {
+    if bytes < 4 || !could_be(address, bytes) {
+        return Ok(false);
+    }
+    Ok(system::overwrite(address)? && (bytes == 4 || system::overwrite(address + bytes - 4)?))
 }
 
 /// Whether all of a range is memory that the process may read and write, from the system's own list of it; where there is none, as [`is_mapped`].
@@ -214,6 +225,11 @@ mod tests {
         assert_eq!(write(0x5_0000, &copy), Ok(0));
         assert_eq!(write(address(&CONSTANT), &copy[..8]), Ok(0));
         assert!(is_mapped(address(&CONSTANT), 8) && !is_writable(address(&CONSTANT), 8));
+        let mut words = Box::new([7u32; 10]);
+        let place = (&raw mut *words).expose_provenance();
+        assert_eq!(overwrite(place, 40), Ok(true));
+        assert_eq!(words[1..9], [7; 8]);
+        assert_eq!((overwrite(0x5_0000, 4), overwrite(address(&CONSTANT), 8)), (Ok(false), Ok(false)));
         assert!(is_writable(address(&*value), 100) && !is_writable(address(&*value), 1 << 45));
         let large = vec![1u8; 1 << 20];
         assert!(is_mapped(large.as_ptr().addr(), 1 << 20) && !is_mapped(large.as_ptr().addr(), 1 << 45));

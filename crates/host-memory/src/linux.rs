@@ -3,7 +3,7 @@
 //! Invariant: no address that was given is accessed by this code itself.
 
 use crate::Refused;
-use std::ffi::{c_int, c_ulong, c_void};
+use std::ffi::{c_int, c_long, c_ulong, c_void};
 
 /// `struct iovec`
 #[repr(C)]
@@ -18,8 +18,15 @@ const FAULT: i32 = 14;
 const NO_MEMORY: i32 = 12;
 /// `MS_ASYNC`, which since Linux 2.6.19 does nothing but see whether all of the range is mapped.
 const LOOK: c_int = 1;
-/// Pages that one call tries.
-const MOST: usize = 32;
+/// Numbers of system calls: `rt_sigprocmask`, `getcpu`.
+#[cfg(target_arch = "x86_64")]
+const CALLS: Option<(c_long, c_long)> = Some((14, 309));
+#[cfg(target_arch = "aarch64")]
+const CALLS: Option<(c_long, c_long)> = Some((135, 168));
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const CALLS: Option<(c_long, c_long)> = None;
+/// `EINVAL`
+const INVALID: i32 = 22;
 
 // SAFETY: the C library's, with the signatures of Linux.
 unsafe extern "C" {
@@ -40,6 +47,7 @@ unsafe extern "C" {
         flags: c_ulong,
     ) -> isize;
     fn msync(start: *mut c_void, bytes: usize, flags: c_int) -> c_int;
+    fn syscall(number: c_long, ...) -> c_long;
 }
 
 fn part(address: usize, bytes: usize) -> Part {
@@ -77,15 +85,31 @@ pub(crate) unsafe fn write(address: usize, from: *const u8, bytes: usize) -> Res
     copied(unsafe { process_vm_writev(pid(), &raw const local, 1, &raw const remote, 1, 0) })
 }
 
-/// Whether `count` pages from `start` on can be read; at most [`MOST`] are asked for.
-pub(crate) fn readable(start: usize, page: usize, count: usize) -> Result<bool, Refused> {
-    let mut bytes = [0u8; MOST];
-    let local = Part { start: bytes.as_mut_ptr().cast(), bytes: count.min(MOST) };
-    let remote: [Part; MOST] = std::array::from_fn(|index| part(start + index.min(count - 1) * page, 1));
-    let count = count.min(MOST);
-    // SAFETY: `local` has a byte for each of `remote`, which the system checks.
-    let found = unsafe { process_vm_readv(pid(), &raw const local, 1, remote.as_ptr(), count as c_ulong, 0) };
-    Ok(copied(found)? == count)
+/// Whether the page that begins at an address can be read. It costs a seventh of what [`read`] does.
+pub(crate) fn readable(page: usize) -> Result<bool, Refused> {
+    let (number, _) = CALLS.ok_or(Refused)?;
+    let (nothing_asked, set): (c_long, *const c_void) = (-1, std::ptr::with_exposed_provenance(page));
+    let none: *mut c_void = std::ptr::null_mut();
+    // SAFETY: the call reads a set of eight bytes, which the system checks, and then refuses to do what there is no number for.
+    let result = unsafe { syscall(number, nothing_asked, set, none, 8usize) };
+    match std::io::Error::last_os_error().raw_os_error() {
+        Some(INVALID) if result == -1 => Ok(true),
+        Some(FAULT) if result == -1 => Ok(false),
+        _ => Err(Refused),
+    }
+}
+
+/// Writes a number that means nothing to four bytes; whether they can be written.
+pub(crate) fn overwrite(address: usize) -> Result<bool, Refused> {
+    let (_, number) = CALLS.ok_or(Refused)?;
+    let place: *mut c_void = std::ptr::with_exposed_provenance_mut(address);
+    let none: *mut c_void = std::ptr::null_mut();
+    // SAFETY: the call writes the number of a processor, to memory that the program gave to be written; the system checks that it is there.
+    match unsafe { syscall(number, place, none, none) } {
+        0 => Ok(true),
+        _ if std::io::Error::last_os_error().raw_os_error() == Some(FAULT) => Ok(false),
+        _ => Err(Refused),
+    }
 }
 
 /// Whether all of a range of whole pages is mapped.

@@ -16,7 +16,11 @@ pub(crate) unsafe fn write(_address: usize, _from: *const u8, _bytes: usize) -> 
     Err(Refused)
 }
 
-pub(crate) fn readable(_start: usize, _page: usize, _count: usize) -> Result<bool, Refused> {
+pub(crate) fn readable(_page: usize) -> Result<bool, Refused> {
+    Err(Refused)
+}
+
+pub(crate) fn overwrite(_address: usize) -> Result<bool, Refused> {
     Err(Refused)
 }
 

@@ -3,8 +3,7 @@
 //! A parameter of type [`Out`], [`In`] or [`Text`] is a pointer of the caller. The driver API promises for each of its pointer parameters that
 //! it is null or points to a value of its type, and valid for the call; only C makes values of these types, so the promise holds wherever one is
 //! used. Callers break that promise, too. So numbers that are no address, misaligned ones, and addresses of the device where nothing is allocated are
-//! refused by comparisons; and what is not a variable of a caller is read and written by the system ([`host_memory`]), which fails where we would
-//! fault. Only the parameters of a launch are read without that, as a launch takes no longer than such a call. What cannot be checked is whether memory
+//! refused by comparisons; and of what is not a variable of a caller the system says first whether it is there ([`host_memory`]). Only the parameters of a launch are read without that, as a launch takes no longer than such a call. What cannot be checked is whether memory
 //! that is there is the caller's.
 //!
 //! Invariant: no method keeps a pointer beyond the call, save [`HostBytes`], which stands for memory that the caller keeps valid until the
@@ -14,7 +13,6 @@ use crate::handles::Handle;
 use crate::status::{Answer, Status};
 use host_memory::{is_in_callers, is_mapped};
 use std::ffi::{CStr, c_char, c_void};
-use std::mem::MaybeUninit;
 
 /// Most bytes of a text, in bytes. Chosen: beyond what a module's text is.
 const TEXT_MAX: usize = 1 << 30;
@@ -78,9 +76,17 @@ impl<T: Copy> Out<T> {
             return Err(Status::InvalidValue);
         }
         if !is_in_callers(address, bytes) {
-            // SAFETY: the values are borrowed for the call.
-            match unsafe { host_memory::write_raw(address, values.as_ptr().cast(), bytes) } {
-                Ok(written) if written == bytes => return Ok(()),
+            let few = bytes <= 256 && size_of::<T>().is_multiple_of(4) && align_of::<T>() >= 4;
+            let written = if few {
+                // What is overwritten is written below.
+                host_memory::overwrite(address, bytes).map(|there| if there { bytes } else { 0 })
+            } else {
+                // SAFETY: the values are borrowed for the call.
+                unsafe { host_memory::write_raw(address, values.as_ptr().cast(), bytes) }
+            };
+            match written {
+                Ok(count) if count == bytes && few => {}
+                Ok(count) if count == bytes => return Ok(()),
                 Ok(_) => return Err(Status::InvalidValue),
                 // The system does not do it for us: the caller's promise must do.
                 Err(host_memory::Refused) => {}
@@ -132,15 +138,9 @@ impl<T: Copy> In<T> {
     /// `CUDA_ERROR_INVALID_VALUE` for a null or misaligned pointer.
     pub(crate) fn get(self) -> Result<T, Status> {
         let (address, bytes) = (self.0.expose_provenance(), size_of::<T>());
-        if !is_in_callers(address, bytes) && self.0.is_aligned() && could_be(address, bytes) {
-            let mut value = MaybeUninit::<T>::uninit();
-            // SAFETY: the place is ours, and has the size of the value.
-            match unsafe { host_memory::read_raw(address, value.as_mut_ptr().cast(), bytes) } {
-                // SAFETY: all bytes are written; the caller of the entry point promises a value of this type, of which any bytes are one.
-                Ok(read) if read == bytes => return Ok(unsafe { value.assume_init() }),
-                Ok(_) => return Err(Status::InvalidValue),
-                Err(host_memory::Refused) => {}
-            }
+        // What is no address at all is refused below, by comparisons.
+        if !is_in_callers(address, bytes) && could_be(address, bytes) && !is_mapped(address, bytes) {
+            return Err(Status::InvalidValue);
         }
         self.at(0)
     }

@@ -2,15 +2,14 @@
 //!
 //! The runtime API promises for each of its pointer parameters that it is null or points to a value of its type, valid for the call; only C
 //! makes values of these types. Pointers that only travel to the driver stay numbers, which it checks. The others are checked here: numbers that are no
-//! address and misaligned ones are refused by comparisons; what is not a variable of a caller is read and written by the system ([`host_memory`]),
-//! which fails where we would fault.
+//! address and misaligned ones are refused by comparisons; of what is not a variable of a caller the system says first whether it is there
+//! ([`host_memory`]).
 //!
 //! Invariant: no method keeps a pointer beyond the call, save that [`Text::get`] copies.
 
 use crate::error::{Answer, Status};
-use host_memory::{could_be, is_in_callers};
+use host_memory::{could_be, is_in_callers, is_mapped};
 use std::ffi::{CStr, CString, c_char};
-use std::mem::MaybeUninit;
 
 /// Most bytes of a name. Chosen.
 const TEXT_MAX: usize = 1 << 20;
@@ -68,9 +67,17 @@ impl<T: Copy> Out<T> {
             return Err(Status::INVALID_VALUE);
         }
         if !is_in_callers(address, bytes) {
-            // SAFETY: the values are borrowed for the call.
-            match unsafe { host_memory::write_raw(address, values.as_ptr().cast(), bytes) } {
-                Ok(written) if written == bytes => return Ok(()),
+            let few = bytes <= 256 && size_of::<T>().is_multiple_of(4) && align_of::<T>() >= 4;
+            let written = if few {
+                // What is overwritten is written below.
+                host_memory::overwrite(address, bytes).map(|there| if there { bytes } else { 0 })
+            } else {
+                // SAFETY: the values are borrowed for the call.
+                unsafe { host_memory::write_raw(address, values.as_ptr().cast(), bytes) }
+            };
+            match written {
+                Ok(count) if count == bytes && few => {}
+                Ok(count) if count == bytes => return Ok(()),
                 Ok(_) => return Err(Status::INVALID_VALUE),
                 // The system does not do it for us: the caller's promise must do.
                 Err(host_memory::Refused) => {}
@@ -94,15 +101,8 @@ impl<T: Copy> In<T> {
         if !self.0.is_aligned() || !could_be(address, bytes) {
             return Err(Status::INVALID_VALUE);
         }
-        if !is_in_callers(address, bytes) {
-            let mut value = MaybeUninit::<T>::uninit();
-            // SAFETY: the place is ours, and has the size of the value.
-            match unsafe { host_memory::read_raw(address, value.as_mut_ptr().cast(), bytes) } {
-                // SAFETY: all bytes are written; the caller of the function promises a value of this type, of which any bytes are one.
-                Ok(read) if read == bytes => return Ok(unsafe { value.assume_init() }),
-                Ok(_) => return Err(Status::INVALID_VALUE),
-                Err(host_memory::Refused) => {}
-            }
+        if !is_in_callers(address, bytes) && !is_mapped(address, bytes) {
+            return Err(Status::INVALID_VALUE);
         }
         // SAFETY: not null, aligned, and the caller of the function promises a value of this type.
         Ok(unsafe { self.0.read() })

@@ -2,52 +2,12 @@
 //!
 //! The program is C, as such programs are; where there is no C compiler the test says so and does nothing.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// A folder with the libraries under the names that programs ask for, and the program.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _leftovers_are_harmless = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Where cargo put a library.
-fn library(name: &str) -> Option<PathBuf> {
-    let test = std::env::current_exe().expect("a test has a path");
-    let deps = test.parent().expect("a test lies in a folder");
-    [deps.join(name), deps.join("..").join(name)].into_iter().find(|path| path.exists())
-}
-
-fn program(name: &str) -> Option<Folder> {
-    let (Some(driver), Some(runtime)) = (library("libptxvm_cuda.so"), library("libptxvm_cudart.so")) else {
-        panic!("cargo built the libraries");
-    };
-    let folder = Folder(std::env::temp_dir().join(format!("ptxvm-ending-{}-{name}", std::process::id())));
-    std::fs::create_dir_all(&folder.0).expect("a folder can be made");
-    for (file, link) in [(&driver, "libcuda.so.1"), (&runtime, "libcudart.so.12")] {
-        std::os::unix::fs::symlink(file, folder.0.join(link)).expect("a link can be made");
-    }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ending.c");
-    let mut compiler = Command::new("cc");
-    compiler.arg("-O1").arg(source).arg("-o").arg(folder.0.join("program")).args(["-ldl", "-lpthread"]);
-    match compiler.status() {
-        Ok(status) if status.success() => Some(folder),
-        Ok(status) => panic!("cc: {status}"),
-        Err(error) => {
-            println!("skipped: there is no C compiler (cc: {error})");
-            None
-        }
-    }
-}
+mod support;
 
 /// Runs the program in a mode. Returns its lines: a name and a number each, or a word.
 fn run(mode: &str) -> Option<Vec<(String, Option<i32>)>> {
-    let folder = program(mode)?;
-    let mut command = Command::new(folder.0.join("program"));
-    let output = command.arg(mode).env("LD_LIBRARY_PATH", &folder.0).output().expect("it starts");
+    let folder = support::program("ending")?;
+    let output = folder.command().arg(mode).output().expect("it starts");
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{mode}: {}\n{out}{err}", output.status);
     // Nothing is said: that a program ends is no error.

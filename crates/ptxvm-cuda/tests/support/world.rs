@@ -67,25 +67,21 @@ unsafe extern "C" {
         file: c_int,
         offset: i64,
     ) -> *mut c_void;
-    fn munmap(at: *mut c_void, bytes: usize) -> c_int;
 }
 
-/// A page of the process that may be accessed so; `None`: one that is given back at once.
-fn page(rights: Option<c_int>) -> usize {
+/// A page of the process that may be accessed so.
+fn page(rights: c_int) -> usize {
     // Private and anonymous, as Linux counts.
     // SAFETY: a new mapping replaces none.
-    let at = unsafe { mmap(std::ptr::null_mut(), 4096, rights.unwrap_or(0), 0x22, -1, 0) };
-    if rights.is_none() {
-        // SAFETY: the mapping is ours, and nobody knows it.
-        unsafe { munmap(at, 4096) };
-    }
+    let at = unsafe { mmap(std::ptr::null_mut(), 4096, rights, 0x22, -1, 0) };
     at.expose_provenance()
 }
 
-/// Pages that are there for all worlds: none, one that nobody may access, one that may only be read.
+/// Pages that are there for all worlds: none (far from where the system places anything by itself), one that nobody may access, one that may only
+/// be read.
 fn pages() -> [usize; 3] {
     static PAGES: std::sync::OnceLock<[usize; 3]> = std::sync::OnceLock::new();
-    *PAGES.get_or_init(|| [page(None), page(Some(0)), page(Some(1))])
+    *PAGES.get_or_init(|| [0x0ff0_0000_0000, page(0), page(1)])
 }
 
 /// Memory of the host that is there for all worlds, with room for what device memory holds.
