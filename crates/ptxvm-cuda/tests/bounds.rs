@@ -179,7 +179,7 @@ fn counts_are_as_large_as_their_lists() {
     let function = api.function(module, "nothing");
     let zeros = vec![0u64; 64];
     let mut out = NULL;
-    for count in [1u32 << 16, 1 << 31, u32::MAX] {
+    for count in [1u32 << 20, 1 << 31, u32::MAX] {
         let text = c".version 6.4\n.target sm_70\n.address_size 64\n";
         let loaded = (&raw mut out, text.as_ptr(), count, zeros.as_ptr(), zeros.as_ptr());
         assert_eq!(at_once(|| api.call("cuModuleLoadDataEx", loaded)), INVALID_VALUE);
@@ -189,10 +189,11 @@ fn counts_are_as_large_as_their_lists() {
             [1 | 1 << 32, 1 | 1 << 32, 1 | 1 << 32, 0, 0, zeros.as_ptr().expose_provenance(), count as usize];
         let launched = (config.as_ptr(), function, NULL, NULL);
         assert_eq!(at_once(|| api.call("cuLaunchKernelEx", launched)), INVALID_VALUE);
-        let set = (function, 0i32, zeros.as_ptr(), count);
+        // A launch has at most 64 KiB of parameters.
+        let set = (function, 0i32, zeros.as_ptr(), count.max((1 << 16) + 1));
         assert_eq!(at_once(|| api.call("cuParamSetv", set)), INVALID_VALUE);
         let graph = api.make("cuGraphCreate", |out: *mut usize| (out, 0u32));
-        for count in [count as usize, (count as usize) << 29] {
+        for count in [(count as usize) << 20, (count as usize) << 29] {
             let added = (&raw mut out, graph, zeros.as_ptr(), count);
             assert_eq!(at_once(|| api.call("cuGraphAddEmptyNode", added)), INVALID_VALUE);
         }
