@@ -8,7 +8,7 @@ use crate::frame::{Current, WarpFrame};
 use crate::interp::World;
 use crate::lanes::{FULL, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Memory;
-use crate::printf;
+use crate::printf::{self, Room};
 use crate::trap::{Fault, FaultKind};
 use ptx::check::module::AddressSize;
 use ptx::ir::{ArgPlace, Builtin, Callee, ParamPlace, ParamSlot, Reg, RegClass};
@@ -19,8 +19,6 @@ use ptx::isa::{Sem, Space};
 const OUTPUT_BYTES: usize = 4 << 20;
 /// Bytes read and printed by the machine's functions that cost as much of a warp's slice as a turn of a loop.
 const PRINTED: u64 = 32;
-/// Bytes after which a call looks whether the launch is to stop: the lanes of one can print for seconds.
-const ASK: u64 = 64 << 10;
 
 /// What became of a call.
 pub(crate) enum Called {
@@ -252,17 +250,12 @@ fn run_builtin(
     match builtin {
         Builtin::Vprintf => {
             let (format, values) = (arg(frame, 0, pointer)?, arg(frame, 1, pointer)?);
-            let (mut bytes, mut asked) = (0, 0);
+            let mut bytes = 0;
+            let stop = || world.end.come();
             for lane in lanes_of(current.mask) {
-                if bytes - asked >= ASK {
-                    asked = bytes;
-                    if let Some(kind) = world.end.come() {
-                        return Err(Fault::new(kind, lane));
-                    }
-                }
                 let text = frame.view.read_c_string(Space::Generic, lane, format.0[lane])?;
-                let room = OUTPUT_BYTES.saturating_sub(frame.output.len());
-                let written = printf::format(&mut frame.view, lane, &text, (values.0[lane], pointer), room)?;
+                let room = Room { bytes: OUTPUT_BYTES.saturating_sub(frame.output.len()), stop: &stop };
+                let written = printf::format(&mut frame.view, lane, &text, (values.0[lane], pointer), &room)?;
                 frame.output.extend_from_slice(&written.text);
                 frame.dropped += written.dropped;
                 bytes += text.len() as u64 + written.text.len() as u64 + written.dropped;

@@ -6,7 +6,7 @@
 //! Invariant: reads only what the lane may read; a format that is at fault is printed as it stands, as CUDA does.
 
 use crate::mem::View;
-use crate::trap::Fault;
+use crate::trap::{Fault, FaultKind};
 use ptx::isa::Space;
 
 #[cfg(test)]
@@ -17,6 +17,17 @@ const WIDTH_LIMIT: usize = 4096;
 
 /// Arguments that a call takes, as CUDA's does; a conversion beyond them is printed as it stands.
 const ARGUMENTS: u32 = 32;
+
+/// Bytes of text after which it is asked whether the launch is to stop: one call can print for seconds.
+const ASK: usize = 64 << 10;
+
+/// How much may be printed.
+pub(crate) struct Room<'a> {
+    /// Bytes of text that are kept.
+    pub(crate) bytes: usize,
+    /// Why the launch is to stop now.
+    pub(crate) stop: &'a dyn Fn() -> Option<FaultKind>,
+}
 
 /// What was printed.
 pub(crate) struct Written {
@@ -57,24 +68,32 @@ impl Arguments<'_> {
     }
 }
 
-/// Formats for one lane. `values` is the generic address of the argument buffer, `pointer` the width of a pointer, `room` how many bytes
-/// the text may have.
+/// Formats for one lane. `values` is the generic address of the argument buffer, `pointer` the width of a pointer.
 ///
 /// # Errors
-/// Faults of reading the arguments.
+/// Faults of reading the arguments, and of a launch that is to stop.
 pub(crate) fn format(
     view: &mut View,
     lane: usize,
     format: &[u8],
     (values, pointer): (u64, u32),
-    room: usize,
+    room: &Room<'_>,
 ) -> Result<Written, Box<Fault>> {
     let mut args = Arguments { view, lane, at: values, used: 0 };
-    let (mut text, mut dropped) = (Vec::new(), 0);
+    let (mut text, mut dropped, mut asked) = (Vec::new(), 0, 0);
     let mut put = |piece: &[u8]| {
-        let kept = piece.len().min(room - text.len());
+        let kept = piece.len().min(room.bytes - text.len());
         text.extend_from_slice(&piece[..kept]);
         dropped += (piece.len() - kept) as u64;
+        asked += piece.len();
+        if asked < ASK {
+            return Ok(());
+        }
+        asked = 0;
+        match (room.stop)() {
+            Some(kind) => Err(Fault::new(kind, lane)),
+            None => Ok(()),
+        }
     };
     let mut rest = format;
     while let Some((&first, after)) = rest.split_first() {
@@ -86,11 +105,11 @@ pub(crate) fn format(
         };
         match found {
             Some((piece, left)) => {
-                put(&piece);
+                put(&piece)?;
                 rest = left;
             }
             None => {
-                put(&[first]);
+                put(&[first])?;
                 rest = after;
             }
         }

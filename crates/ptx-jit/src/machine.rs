@@ -68,8 +68,8 @@ impl Machine for Native {
 
     fn work(&self, inst: &Inst) -> u64 {
         match inst.op {
-            // Texels are looked up lane by lane.
-            Op::Tex | Op::Tld4 | Op::Suld | Op::Sust | Op::Sured | Op::Txq | Op::Suq => 128,
+            // Texels are looked up lane by lane, by the interpreter's step.
+            Op::Tex | Op::Tld4 | Op::Suld | Op::Sust | Op::Sured | Op::Txq | Op::Suq => 512,
             Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red | Op::CpAsync => 4,
             _ => 1,
         }

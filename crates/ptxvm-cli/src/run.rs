@@ -147,7 +147,7 @@ impl Session<'_> {
         if dropped > 0 {
             let limit = self.options.max_output;
             crate::print_err(&format!(
-                "ptxvm: the kernel printed more than {limit} bytes; {dropped} bytes are lost (`--max-output BYTES`)\n"
+                "ptxvm: {dropped} bytes that the kernel printed are lost: more than `--max-output {limit}`, or in one call than 4 MiB\n"
             ));
         }
         if self.options.stats {

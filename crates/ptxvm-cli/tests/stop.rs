@@ -114,7 +114,7 @@ fn what_is_printed_has_a_bound_and_the_rest_is_counted() {
     assert!(some.stdout.len() <= 1500 && some.stdout.starts_with(b"xy\nxy\n"), "{}", some.stdout.len());
     let lost = 2880 - some.stdout.len();
     let notice = format!(
-        "ptxvm: the kernel printed more than 1500 bytes; {lost} bytes are lost (`--max-output BYTES`)\n"
+        "ptxvm: {lost} bytes that the kernel printed are lost: more than `--max-output 1500`, or in one call than 4 MiB\n"
     );
     assert_eq!(errors(&some), notice);
     let json = text.run(&[&options[..], &["--max-output", "1500", "--format", "json"]].concat());

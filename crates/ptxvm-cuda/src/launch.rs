@@ -198,7 +198,7 @@ fn run(driver: &Driver, context: &Context, function: &Function, launch: &Launch)
         }
         if report.dropped > 0 {
             log::say(&format!(
-                "ptxvm: `{}` printed more than {} bytes in one launch; {} bytes are lost (`cudaLimitPrintfFifoSize` can be set higher)",
+                "ptxvm: `{}` printed more in a launch than {} bytes, or in one call than 4 MiB; {} bytes are lost (`cudaLimitPrintfFifoSize` can be set higher)",
                 function.kernel.name(),
                 launch.output_limit,
                 report.dropped

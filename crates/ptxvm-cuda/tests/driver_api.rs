@@ -4,6 +4,7 @@ mod support;
 
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 use support::{Api, Params};
 
 const INVALID_VALUE: i32 = 1;
@@ -376,7 +377,7 @@ fn memory_that_the_host_sees_is_set_when_the_call_returns() {
         // Setting memory of the device waits in the stream, not the host: else this would never end.
         api.ok("cuMemsetD32_v2", (device, 7u32, 1usize));
         let later = std::thread::spawn(move || {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(20));
             // SAFETY: as above.
             unsafe { &*(flag as *const AtomicU32) }.store(1, Ordering::Release);
         });
@@ -598,6 +599,22 @@ fn the_default_streams_are_ordered_as_documented() {
     unsafe { &*(flag as *const AtomicU32) }.store(1, Ordering::Release);
     api.ok("cuStreamSynchronize_ptsz", (NULL,));
     assert_eq!(api.read(data, 1), [3 << 4]);
+}
+
+#[test]
+fn ending_a_context_stops_a_launch_of_any_size() {
+    let (api, context) = Api::with_context();
+    let text = ".version 6.4\n.target sm_70\n.address_size 64\n.visible .entry k() { ret; }\0";
+    let module = api.make("cuModuleLoadData", |out: *mut usize| (out, text.as_ptr()));
+    let function = api.function(module, "k");
+    let stream = api.make("cuStreamCreate", |out: *mut usize| (out, 1u32));
+    let [x, yz] = [2_147_483_647u32, 65_535];
+    api.ok("cuLaunchKernel", (function, x, yz, yz, 32u32, 1u32, 1u32, 0u32, stream, NULL, NULL));
+    std::thread::sleep(Duration::from_millis(100));
+    let start = Instant::now();
+    api.ok("cuCtxDestroy_v2", (context,));
+    // The promise is a second; the machine that tests may have other things to do.
+    assert!(start.elapsed() < Duration::from_millis(2500), "{:?}", start.elapsed());
 }
 
 #[test]

@@ -184,7 +184,7 @@ impl<T: Element> From<T> for Arg<'_> {
 pub struct Report {
     /// What the kernel printed (`vprintf`).
     pub output: Vec<u8>,
-    /// Bytes that it printed beyond [`Launch::output_limit`], which are lost.
+    /// Bytes that it printed beyond [`Launch::output_limit`], or beyond 4 MiB in one call of a warp, which are lost.
     pub dropped: u64,
     /// CTAs that finished: all of them, unless a trap stopped the launch.
     pub ctas: u64,

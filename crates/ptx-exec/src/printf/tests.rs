@@ -1,7 +1,8 @@
 //! Formats against what glibc 2.36's `printf` printed for the same arguments.
 
-use super::format;
+use super::{Room, format};
 use crate::mem::{Class, Memory, View};
+use crate::trap::FaultKind;
 use ptx::check::module::AddressSize;
 
 /// An argument in the buffer.
@@ -13,6 +14,11 @@ enum A<'a> {
     S(&'a str),
 }
 use A::{F, L, S, W};
+
+/// Room for so many bytes, in a launch that goes on.
+fn room(bytes: usize) -> Room<'static> {
+    Room { bytes, stop: &|| None }
+}
 
 /// Formats; also the number of arguments used.
 fn print(text: &str, args: &[A<'_>]) -> (String, u32) {
@@ -36,8 +42,8 @@ fn print(text: &str, args: &[A<'_>]) -> (String, u32) {
     }
     let at = memory.alloc(Class::Global, buffer.len() as u64, 8, "arguments").expect("memory");
     memory.write(at, &buffer).expect("in bounds");
-    let written =
-        format(&mut View::new(&memory), 3, text.as_bytes(), (at, 8), 1 << 20).expect("arguments in bounds");
+    let written = format(&mut View::new(&memory), 3, text.as_bytes(), (at, 8), &room(1 << 20))
+        .expect("arguments in bounds");
     (String::from_utf8(written.text).expect("text"), written.arguments)
 }
 
@@ -164,8 +170,8 @@ fn missing_arguments_are_a_fault() {
     let memory = Memory::new(AddressSize::Bits64).expect("an address range");
     let at = memory.alloc(Class::Global, 4, 4, "arguments").expect("memory");
     let mut view = View::new(&memory);
-    assert!(format(&mut view, 0, b"%d", (at, 8), 99).is_ok());
-    assert_eq!(format(&mut view, 9, b"%d %d", (at, 8), 99).err().map(|fault| fault.lane), Some(9));
+    assert!(format(&mut view, 0, b"%d", (at, 8), &room(99)).is_ok());
+    assert_eq!(format(&mut view, 9, b"%d %d", (at, 8), &room(99)).err().map(|fault| fault.lane), Some(9));
 }
 
 /// `tests/printf/printf.tsv`: random formats, and what the C library prints.
@@ -201,8 +207,9 @@ fn the_text_is_as_long_as_there_is_room_and_what_is_missing_is_counted() {
     let memory = Memory::new(AddressSize::Bits64).expect("an address range");
     let at = memory.alloc(Class::Global, 4, 4, "one argument").expect("memory");
     memory.write(at, &77u32.to_le_bytes()).expect("in bounds");
-    let written = |room| {
-        let written = format(&mut View::new(&memory), 0, b"<%5d>%%", (at, 8), room).expect("in bounds");
+    let written = |bytes| {
+        let written =
+            format(&mut View::new(&memory), 0, b"<%5d>%%", (at, 8), &room(bytes)).expect("in bounds");
         (String::from_utf8(written.text).expect("text"), written.dropped, written.arguments)
     };
     assert_eq!(written(8), ("<   77>%".to_owned(), 0, 1));
@@ -216,4 +223,14 @@ fn a_call_takes_32_arguments() {
     let (text, used) = print(&"%d ".repeat(34), &args);
     let numbers: String = (0..32).map(|n| format!("{n} ")).collect();
     assert_eq!((text, used), (numbers + "%d %d ", 32));
+}
+
+#[test]
+fn a_long_text_asks_whether_the_launch_is_to_stop() {
+    let memory = Memory::new(AddressSize::Bits64).expect("an address range");
+    let stops = Room { bytes: 1 << 20, stop: &|| Some(FaultKind::Cancelled) };
+    let long = |bytes| format(&mut View::new(&memory), 3, &vec![b'x'; bytes], (0, 8), &stops);
+    assert_eq!(long(1000).map(|written| written.text.len()).ok(), Some(1000));
+    let fault = long(100_000).err().expect("it is to stop");
+    assert_eq!((fault.kind, fault.lane), (FaultKind::Cancelled, 3));
 }
