@@ -332,8 +332,7 @@ entries! { ENTRIES;
         value.set(found.ok_or(Status::UnsupportedLimit)?)
     }
 
-    /// Asks for a limit. Stack and `malloc` have fixed limits above what programs ask for; a launch may print as much as is asked for here, and
-    /// what `Launch::OUTPUT_LIMIT` says in any case.
+    /// Asks for a limit. That of `printf` counts where it is above our own; stack and `malloc` have fixed ones.
     fn cuCtxSetLimit(limit: c_int, value: usize) {
         let (_, context) = current()?;
         let index = usize::try_from(limit).map_err(|_| Status::InvalidValue)?;

@@ -114,6 +114,12 @@ fn print(report: &Report) {
     use std::io::Write as _;
     let mut out = std::io::stdout().lock();
     let _closed = out.write_all(&report.output).and_then(|()| out.flush());
+    if report.dropped > 0 {
+        log::say(&format!(
+            "ptx_run: {} bytes that the kernel printed are lost: there were too many",
+            report.dropped
+        ));
+    }
 }
 
 #[cfg(test)]
