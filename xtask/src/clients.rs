@@ -314,6 +314,8 @@ impl Place {
         let mut program = Command::new(self.libraries.join("ptxvm"));
         program.arg("exec").args(client.options).arg("--").args(command);
         program.envs(client.variables.iter().copied());
+        // What `cargo xtask soak` compiles.
+        program.env("PTXVM_KEEP_PTX", self.work.join("kernels"));
         program
     }
 

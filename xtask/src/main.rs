@@ -1,4 +1,4 @@
-//! Development tasks of the workspace: `cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients | agree`.
+//! Development tasks of the workspace: `cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients | agree | soak`.
 //!
 //! Invariant: `ci` is what the continuous integration runs, with the same commands that a contributor types.
 
@@ -8,6 +8,7 @@ mod ci;
 mod clients;
 mod coverage;
 mod prove;
+mod soak;
 mod testsuite;
 mod tidy;
 
@@ -24,10 +25,11 @@ fn main() -> ExitCode {
         "coverage" => coverage::coverage(&rest),
         "testsuite" => testsuite::testsuite(&rest),
         "prove" => prove::prove(&rest),
+        "soak" => soak::soak(&rest),
         "agree" => agree::agree(&rest),
         "bench" => bench::bench(&rest),
         "clients" => clients::clients(&rest),
-        _ => Err("usage: cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients | agree\n\
+        _ => Err("usage: cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients | agree | soak\n\
              \n\
              ci       format, clippy, docs, tidy and the tests, as the continuous integration runs them\n\
              tidy     rules of the house that no other tool checks\n\
@@ -36,7 +38,8 @@ fn main() -> ExitCode {
              prove    the approximate instructions over every operand, against the manual's bounds (takes long; use --release)\n\
              bench    native code made from PTX beside C++ with OpenMP: ratios, compile times, overheads (use --release; needs g++)\n\
              clients  programs that know nothing of ptxvm, from their registries, under ptxvm exec (needs the network, python3 and clang)\n\
-             agree    random programs in all engines, compared bit for bit; what differs is made smaller"
+             agree    random programs in all engines, compared bit for bit; what differs is made smaller\n\
+             soak     for hours: all kernels in LLVM, hostile programs, load, random programs, fuzz targets (use --release)"
             .to_owned()),
     };
     match done {

@@ -372,6 +372,9 @@ pub(crate) struct LibraryOptions {
     /// Name on standard error what is refused, what fails, or every call
     #[arg(long, value_name = "WHAT", value_parser = ["refused", "errors", "calls"])]
     log: Option<String>,
+    /// Keep each PTX text that the program loads as a file in this folder
+    #[arg(long, value_name = "FOLDER")]
+    keep_ptx: Option<std::path::PathBuf>,
 }
 
 impl LibraryOptions {
@@ -395,6 +398,7 @@ impl LibraryOptions {
         ]
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?.into())))
+        .chain(self.keep_ptx.clone().map(|folder| ("PTXVM_KEEP_PTX", folder.into())))
         .collect()
     }
 }

@@ -27,6 +27,7 @@ mod handles;
 mod image;
 mod init;
 mod jit_options;
+mod keep;
 mod launch;
 mod link;
 mod log;

@@ -84,6 +84,7 @@ pub(crate) fn load_texts(
     options: &mut JitOptions,
 ) -> Result<ptxvm::Module, Status> {
     let began = Instant::now();
+    texts.iter().for_each(|(_, text)| crate::keep::keep(text));
     let mut texts: Vec<_> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     with_device_library(&mut texts);
     let checked = ptxvm::link(&texts, &CheckOptions::default());

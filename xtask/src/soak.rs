@@ -1,0 +1,251 @@
+//! `cargo xtask soak`: what finds more the longer it runs. For a night, or before a release.
+//!
+//! The parts, in order: every kernel of the repository and of the clients that were run here through LLVM (`kernels`), the hostile programs
+//! (`hostile`), load over the driver API (`stress`), random programs in all engines (`agree`), and the fuzz targets (`fuzz`). The first two run
+//! once, the others share the time that is left.
+//!
+//! Invariant: the task fails if any part found something, and says how much each part has done. A part that cannot run here (no cargo-fuzz) is
+//! shown as such.
+
+use ptxvm::{AddressSize, Cpu, Listing, Vm};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const USAGE: &str = "usage: cargo xtask soak [--minutes N] [--seed N] [--kernels FOLDER]... [PART...]\n\
+                     \n\
+                     --minutes: for about so long (60, if not said). --seed: where random programs begin (the time, if not said).\n\
+                     --kernels: PTX files to compile besides those of the tests and of `cargo xtask clients`.\n\
+                     PARTs: kernels, hostile, stress, agree, fuzz; all, if none is named. Use --release.";
+
+/// The parts, in order.
+const PARTS: [&str; 5] = ["kernels", "hostile", "stress", "agree", "fuzz"];
+/// Of the time that is left: what load and random programs get; fuzz targets get the rest. Chosen.
+const STRESS: f64 = 0.2;
+const AGREE: f64 = 0.4;
+/// The most kernels that a text may have to be compiled whole; of others only so many. Chosen: libraries in PTX have thousands.
+const KERNELS: usize = 64;
+/// Threads of a CTA where the text does not say. Chosen.
+const THREADS: u32 = 128;
+
+struct Options {
+    time: Duration,
+    seed: u64,
+    folders: Vec<PathBuf>,
+    parts: Vec<String>,
+}
+
+/// What a part did.
+struct Done {
+    part: String,
+    took: Duration,
+    /// How much, in its own words.
+    what: String,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    Clean,
+    /// It cannot run here.
+    Absent,
+    Found(String),
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let outcome = match &self.outcome {
+            Outcome::Clean => "clean".to_owned(),
+            Outcome::Absent => "not run".to_owned(),
+            Outcome::Found(what) => format!("FOUND {what}"),
+        };
+        write!(f, "{:<18} {:>6} s  {:<8} {}", self.part, self.took.as_secs(), outcome, self.what)
+    }
+}
+
+fn read(arguments: &[String]) -> Result<Options, String> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let mut options = Options {
+        time: Duration::from_secs(3600),
+        seed: now.map_or(1, |now| now.as_secs()),
+        folders: Vec::new(),
+        parts: Vec::new(),
+    };
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let mut number =
+            || arguments.next().and_then(|text| text.parse::<u64>().ok()).ok_or_else(|| USAGE.to_owned());
+        match argument.as_str() {
+            "--minutes" => options.time = Duration::from_secs(number()?.saturating_mul(60)),
+            "--seed" => options.seed = number()?,
+            "--kernels" => options.folders.push(arguments.next().ok_or(USAGE)?.into()),
+            part if PARTS.contains(&part) => options.parts.push(part.to_owned()),
+            _ => return Err(USAGE.to_owned()),
+        }
+    }
+    Ok(options)
+}
+
+/// Runs the parts, and fails if one of them found something.
+pub(crate) fn soak(arguments: &[String]) -> Result<(), String> {
+    let options = read(arguments)?;
+    let wanted = |part: &str| options.parts.is_empty() || options.parts.iter().any(|named| named == part);
+    let begin = Instant::now();
+    let mut done = Vec::new();
+    if wanted("kernels") {
+        done.push(kernels(&options));
+    }
+    if wanted("hostile") {
+        done.push(cargo_test("hostile", &["-p", "ptxvm-cli", "--test", "hostile"], &[]));
+    }
+    let left = options.time.saturating_sub(begin.elapsed());
+    if wanted("stress") {
+        let seconds = left.mul_f64(STRESS).as_secs().max(1).to_string();
+        done.push(cargo_test(
+            "stress",
+            &["-p", "ptxvm-cuda", "--test", "stress"],
+            &[("PTXVM_STRESS_SECONDS", &seconds)],
+        ));
+    }
+    if wanted("agree") {
+        done.push(agree(options.seed, left.mul_f64(AGREE)));
+    }
+    if wanted("fuzz") {
+        fuzz(options.time.saturating_sub(begin.elapsed()), &mut done);
+    }
+    let found = done.iter().filter(|done| matches!(done.outcome, Outcome::Found(_))).count();
+    println!("\nseed {}, {} s", options.seed, begin.elapsed().as_secs());
+    done.iter().for_each(|done| println!("{done}"));
+    if found == 0 { Ok(()) } else { Err(format!("{found} parts found something")) }
+}
+
+/// Times a part.
+fn part(name: &str, run: impl FnOnce() -> (String, Outcome)) -> Done {
+    eprintln!("── {name}");
+    let begin = Instant::now();
+    let (what, outcome) = run();
+    Done { part: name.to_owned(), took: begin.elapsed(), what, outcome }
+}
+
+/// Every kernel of every text, for every level of instructions, to assembly: LLVM verifies what it is given.
+fn kernels(options: &Options) -> Done {
+    part("kernels", || {
+        let root = crate::root();
+        let mut files = Vec::new();
+        let own = ["tests/fixtures", "tests/agree", "tests/language", "xtask/bench/kernels", "target/clients/kernels"];
+        let folders = own.iter().map(|folder| root.join(folder)).chain(options.folders.iter().cloned());
+        folders.for_each(|folder| texts_in(&folder, &mut files));
+        files.sort();
+        let (mut count, mut refused, mut wrong) = (0, 0, Vec::new());
+        for file in &files {
+            let Ok(text) = std::fs::read_to_string(file) else { continue };
+            for cpu in [Cpu::Avx512, Cpu::Avx2, Cpu::Baseline] {
+                let Ok(vm) = Vm::with_cpu(AddressSize::Bits64, Some(cpu)) else { continue };
+                let Ok(module) = vm.load(&file.to_string_lossy(), &text) else { continue };
+                for name in module.kernels().take(KERNELS) {
+                    match compile(&module, name) {
+                        Ok(()) => count += 1,
+                        Err(why) if why.contains("ptxvm bug") => {
+                            wrong.push(format!("{} {name}: {why}", file.display()));
+                        }
+                        Err(_) => refused += 1,
+                    }
+                }
+            }
+        }
+        let what = format!("{} texts, {count} kernels compiled, {refused} not", files.len());
+        match wrong.is_empty() {
+            true => (what, Outcome::Clean),
+            false => (what, Outcome::Found(wrong.join("\n"))),
+        }
+    })
+}
+
+fn compile(module: &ptxvm::Module, name: &str) -> Result<(), String> {
+    let kernel = module.kernel(name).map_err(|error| error.to_string())?;
+    let resources = kernel.resources();
+    let block =
+        resources.required_block.unwrap_or([resources.max_threads.unwrap_or(THREADS).min(1024), 1, 1]);
+    kernel.listing(block, Listing::Asm).map(drop).map_err(|error| error.to_string())
+}
+
+fn texts_in(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            texts_in(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "ptx") {
+            files.push(path);
+        }
+    }
+}
+
+/// Random programs in all engines.
+fn agree(seed: u64, time: Duration) -> Done {
+    part("agree", || {
+        let number = |number: u64| number.to_string();
+        let arguments =
+            ["--seed".to_owned(), number(seed), "--count".to_owned(), number(u64::MAX >> 16), "--seconds".to_owned(), number(time.as_secs())];
+        let what = format!("random programs from seed {seed}, counted above");
+        match crate::agree::agree(&arguments) {
+            Ok(()) => (what, Outcome::Clean),
+            Err(why) => (what, Outcome::Found(why)),
+        }
+    })
+}
+
+/// Tests of the workspace in release mode.
+fn cargo_test(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Done {
+    part(name, || {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["test", "--release"]).args(arguments).envs(variables.iter().copied()).current_dir(crate::root());
+        let what = arguments.join(" ");
+        match cargo.status() {
+            Ok(status) if status.success() => (what, Outcome::Clean),
+            Ok(status) => (what, Outcome::Found(format!("{status}"))),
+            Err(error) => (what, Outcome::Found(format!("cargo test does not start: {error}"))),
+        }
+    })
+}
+
+/// The fuzz targets, where cargo-fuzz and a nightly compiler are installed: each gets the same time.
+fn fuzz(time: Duration, done: &mut Vec<Done>) {
+    let folder = crate::root().join("fuzz");
+    let cargo = |arguments: &[&str]| {
+        let mut cargo = Command::new("cargo");
+        // Cargo tells those it starts which toolchain it is of; the workspace of the targets wants another.
+        cargo.env_remove("RUSTUP_TOOLCHAIN").arg("+nightly").args(arguments).current_dir(&folder);
+        cargo
+    };
+    let listed = cargo(&["fuzz", "list"]).output();
+    let targets = match listed {
+        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
+        Ok(_) | Err(_) => {
+            done.push(part("fuzz", || {
+                ("needs `cargo install cargo-fuzz` and a nightly toolchain".to_owned(), Outcome::Absent)
+            }));
+            return;
+        }
+    };
+    let count = u32::try_from(targets.lines().count()).unwrap_or(1).max(1);
+    let seconds = format!("-max_total_time={}", (time / count).as_secs().max(1));
+    let _corpora = cargo(&["run", "--release", "--example", "seed"]).status();
+    for target in targets.lines() {
+        done.push(part(&format!("fuzz {target}"), || {
+            let options =
+                ["fuzz", "run", target, "-s", "none", "--", &*seconds, "-max_len=16384", "-timeout=30", "-print_final_stats=1"];
+            let output = match cargo(&options).output() {
+                Ok(output) => output,
+                Err(error) => return (String::new(), Outcome::Found(format!("does not start: {error}"))),
+            };
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let executions = said.lines().rev().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+            let what = format!("{} executions", executions.unwrap_or("?").trim());
+            if output.status.success() {
+                return (what, Outcome::Clean);
+            }
+            let last: Vec<&str> = said.lines().rev().take(20).collect();
+            (what, Outcome::Found(last.into_iter().rev().collect::<Vec<_>>().join("\n")))
+        }));
+    }
+}
