@@ -29,8 +29,8 @@ pub(crate) use api::library;
 pub(crate) use code::Code;
 pub use cpu::Cpu;
 pub(crate) use cpu::{Extensions, nearest_ways};
-pub use exit::{guard_this_thread, is_ending};
 pub(crate) use exit::Working;
+pub use exit::{guard_this_thread, is_ending};
 pub use session::Session;
 
 pub(crate) use arithmetic::{Bitwise, Compared, FloatPred, IntPred};
