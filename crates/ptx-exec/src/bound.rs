@@ -10,6 +10,7 @@ use crate::lanes::{Lane, LaneMask, Registers};
 use crate::mem::View;
 use crate::trap::Fault;
 use crate::warp::WarpState;
+use ptx::check::module::FunctionKind;
 use ptx::ir::{BlockId, Dst, Guard, Reg};
 
 /// What a step may touch while it executes.
@@ -58,6 +59,8 @@ pub struct Code {
 pub struct Function {
     /// Name.
     pub name: String,
+    /// Kernel or device function: kernels are launched, never called.
+    pub kind: FunctionKind,
     /// Blocks by [`BlockId`].
     pub blocks: Vec<Block>,
     /// Registers per class.

@@ -1,7 +1,7 @@
 //! Calls: arguments and results, calls through addresses, and the functions that the machine itself implements.
 //!
-//! Invariant: an indirect call reaches only functions of the program that have bound code and that its target list, where
-//! it has one, names; anything else is a fault.
+//! Invariant: an indirect call reaches only device functions of the program that have bound code and that its target list, where
+//! it has one, names; anything else, a kernel too, is a fault.
 
 use crate::bound::{Call, Function};
 use crate::frame::{Current, WarpFrame};
@@ -10,7 +10,7 @@ use crate::lanes::{FULL, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Memory;
 use crate::printf::{self, Room};
 use crate::trap::{Fault, FaultKind};
-use ptx::check::module::AddressSize;
+use ptx::check::module::{AddressSize, FunctionKind};
 use ptx::ir::{ArgPlace, Builtin, Callee, ParamPlace, ParamSlot, Reg, RegClass};
 use ptx::isa::{Sem, Space};
 
@@ -84,7 +84,8 @@ fn enter(
 ) -> Result<u32, Box<Fault>> {
     let missing = || Fault::new(FaultKind::BadCall, mask.trailing_zeros() as usize);
     let function = world.code.functions.get(func as usize).and_then(Option::as_ref).ok_or_else(missing)?;
-    if function.params.len() != call.args.len() || function.returns.len() < call.rets.len() {
+    let fits = function.params.len() == call.args.len() && function.returns.len() >= call.rets.len();
+    if function.kind == FunctionKind::Entry || !fits {
         return Err(missing());
     }
     let act = frame.enter(current.act, current.block, func, function, mask)?;

@@ -11,7 +11,7 @@ use crate::mem::{Class, Memory};
 use crate::sched::{GridRun, Outcome, run_grid};
 use crate::warp::GridShape;
 use ptx::Span;
-use ptx::check::module::{AddressSize, FuncId, Source};
+use ptx::check::module::{AddressSize, FuncId, FunctionKind, Source};
 use ptx::ir::{ArgPlace, BlockId, Callee, Dst, Guard, ParamPlace, ParamSlot, Reg, RegClass, RegCounts};
 use ptx::isa::{Sem, Space};
 use std::sync::Arc;
@@ -218,6 +218,7 @@ pub(crate) fn function(name: &str, mut blocks: Vec<Block>) -> Function {
     }
     Function {
         name: name.to_owned(),
+        kind: FunctionKind::Func,
         blocks,
         regs: RegCounts { pred: 16, r16: 16, r32: 16, r64: 16 },
         params: Vec::new(),

@@ -201,6 +201,7 @@ impl Binding<'_> {
         };
         Ok(bound::Function {
             name: function.name.clone(),
+            kind: function.kind,
             blocks: function.blocks.iter().map(block).collect::<Result<_, _>>()?,
             regs: function.regs,
             params: function.params.clone(),
