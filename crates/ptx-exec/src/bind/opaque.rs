@@ -11,7 +11,7 @@ use crate::mem::View;
 use crate::texture::{Opaque, is_type};
 use crate::trap::{Fault, FaultKind};
 use ptx::ir::{Addr, Base, ParamPlace, Src};
-use ptx::isa::{Slot, Ty, Word};
+use ptx::isa::{Op, Slot, Ty, Word};
 use std::sync::Arc;
 
 /// An operand that is a texture, sampler or surface.
@@ -135,6 +135,7 @@ pub(super) fn query(o: &Operands<'_>) -> Bound {
     let query =
         o.ask(Slot::Query, |word| word != Word::Level && word.ty().is_none(), |mods| mods.get(Slot::Query))?;
     let (d, handle) = (o.dst::<u32>(0)?, Handle::of(o, 0)?);
+    let due = if o.inst.op == Op::Suq { Ty::Surfref } else { Ty::Texref };
     let level = if o.has(Word::Level) { Some(o.src::<u32>(1)?) } else { None };
     Ok(Box::new(move |exec: &mut Exec<'_>| -> Stepped {
         let Exec { mask, regs, warp, mem, frame, .. } = exec;
@@ -143,7 +144,9 @@ pub(super) fn query(o: &Operands<'_>) -> Bound {
         let mut handles = handle.read(inputs);
         let out = per_lane(*mask, |lane| {
             let opaque = handles.get(mem, lane)?;
-            opaque.query(query, level.as_ref().map(|level| level.0[lane])).map_err(|kind| fault(kind, lane))
+            opaque
+                .query(due, query, level.as_ref().map(|level| level.0[lane]))
+                .map_err(|kind| fault(kind, lane))
         })?;
         d.write(regs, *mask, &out);
         Ok(())

@@ -186,9 +186,20 @@ impl Opaque {
         }
     }
 
-    /// `txq`, `suq`: the property that the word names, at a level for `txq.level`. Where nothing is bound, what the variable is initialised with.
-    pub(crate) fn query(&self, query: Word, level: Option<u32>) -> Result<u32, FaultKind> {
+    /// `txq` (of a `texref`), `suq` (of a `surfref`): the property that the word names, at a level for `txq.level`. Where nothing is bound, what
+    /// the variable is initialised with.
+    ///
+    /// # Traps
+    /// It is neither bound nor initialised, or a texture where a surface is due, or the other way around.
+    pub(crate) fn query(&self, due: Ty, query: Word, level: Option<u32>) -> Result<u32, FaultKind> {
         use Word::{AddrMode0, AddrMode1, AddrMode2, FilterMode as Filter, ForceUnnormalizedCoords};
+        match (&self.bound, due) {
+            (Some(Descriptor::Surface { .. }), Ty::Texref)
+            | (Some(Descriptor::Texture { .. }), Ty::Surfref) => {
+                return Err(self.misused(due));
+            }
+            (Some(_) | None, _) => {}
+        }
         if matches!(query, ForceUnnormalizedCoords | Filter | AddrMode0 | AddrMode1 | AddrMode2) {
             let sampler = match self.ty {
                 Ty::Samplerref => self.sampler()?,
