@@ -60,9 +60,10 @@ struct Arguments<'a> {
 
 impl Arguments<'_> {
     fn next(&mut self, bytes: u64) -> Result<u64, Box<Fault>> {
-        self.at = self.at.next_multiple_of(bytes);
+        // Sizes are powers of two. At the top of the address space the last such place is read, which is a fault.
+        self.at = self.at.saturating_add(bytes - 1) & !(bytes - 1);
         let raw = self.view.read_bytes(Space::Generic, self.lane, self.at, bytes)?;
-        self.at += bytes;
+        self.at = self.at.saturating_add(bytes);
         self.used += 1;
         Ok(raw.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
