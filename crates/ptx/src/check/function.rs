@@ -416,7 +416,7 @@ impl<'a> Checker<'a> {
                 Diagnostic::new(
                     Code::ImmediateOutOfRange,
                     expr.span,
-                    format!("this must be positive, not {value}"),
+                    format!("this must be from 1 to {}, not {value}", u32::MAX),
                 )
                 .with_section("11.4"),
             );

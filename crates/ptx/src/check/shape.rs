@@ -174,7 +174,7 @@ impl Checker<'_> {
                 Diagnostic::new(
                     Code::BadAlignment,
                     expr.span,
-                    format!("an alignment must be a power of two, not {value}"),
+                    format!("an alignment must be a power of two up to 2^31, not {value}"),
                 )
                 .with_section("5.4.5"),
             );
