@@ -1,5 +1,5 @@
-//! A device that goes leaves no thread behind that still makes code, and a process that ends while a device is still there waits for that
-//! thread: it takes down what the thread reads.
+//! A device may go while a thread makes code for it, which ends by itself; and a process may end, with the device in place, at any moment while
+//! that thread works: nothing of LLVM is taken down under it.
 //!
 //! The second needs processes of its own, whose first thread is the test's: so there is no harness, and with `--leave` this program is one.
 
@@ -14,11 +14,11 @@ fn main() {
         return process::leave(words.next().and_then(|n| n.parse().ok()).expect("a number"));
     }
     let trials = vec![
-        Trial::test("a_device_that_goes_waits_for_its_compiler", || {
+        Trial::test("a_device_may_go_while_code_is_made", || {
             device::goes();
             Ok(())
         }),
-        Trial::test("a_process_that_ends_waits_for_its_compiler", process::ends),
+        Trial::test("a_process_may_end_while_code_is_made", process::ends),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
@@ -114,9 +114,9 @@ mod device {
                 }
             }
             drop((kernel, out, vm));
-            // The system may list a thread that has ended for a moment; making code takes far longer.
-            let gone = (0..20).any(|_| {
-                std::thread::sleep(Duration::from_micros(100));
+            // Making this code takes milliseconds; the thread has nothing else to do.
+            let gone = (0..10_000).any(|_| {
+                std::thread::sleep(Duration::from_millis(1));
                 !compiling()
             });
             assert!(gone, "attempt {attempt}");

@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_by_us_and_by_another_reader() {
-        let shapes: [&[u64]; 4] = [&[], &[7], &[3, 5], &[u64::MAX; MAX_AXES]];
+        let shapes: [&[u64]; 4] = [&[], &[7], &[3, 5], &[1; MAX_AXES]];
         for shape in shapes {
             let header = header("<f4", shape.len() == 2, shape);
             let bytes = header.encode();

@@ -52,9 +52,9 @@ struct Shared {
     cores: u64,
 }
 
-/// A thread that makes code. Code generators go deep into large kernels.
+/// A thread that makes code.
 fn compiler_thread() -> std::thread::Builder {
-    std::thread::Builder::new().name("ptxvm compiler".to_owned()).stack_size(16 << 20)
+    std::thread::Builder::new().name("ptxvm compiler".to_owned())
 }
 
 /// What is to be made in the background, one after another.
