@@ -1,5 +1,8 @@
 //! `cargo xtask ci`: the steps of the continuous integration, in order of how fast they fail. With names of steps as arguments,
-//! only these.
+//! only these. `--full` adds what a change need not wait for: all combinations of fixtures, engines and processors, every operand of the
+//! small instructions, and random programs.
+//!
+//! Invariant: the step `test` is the README's test command. It covers every crate, engine and fixture; `--full` covers more combinations of them.
 
 use std::process::Command;
 
@@ -11,9 +14,20 @@ const STEPS: &[(&str, &[&str])] = &[
     ("test", &["test", "--workspace"]),
 ];
 
+/// Only with `--full`.
+const MORE: &[(&str, &[&str])] = &[
+    ("exhaustive", &["run", "--release", "--quiet", "--package", "xtask", "--", "testsuite", "--exhaustive"]),
+    (
+        "agree",
+        &["run", "--release", "--quiet", "--package", "xtask", "--", "agree", "--count", "5000", "--every"],
+    ),
+];
+
 /// Runs the steps; `tidy` and `coverage` come first because they need no build.
-pub(crate) fn ci(only: &[String]) -> Result<(), String> {
-    let wanted = |name: &str| only.is_empty() || only.iter().any(|o| o == name);
+pub(crate) fn ci(arguments: &[String]) -> Result<(), String> {
+    let full = arguments.iter().any(|argument| argument == "--full");
+    let only: Vec<&String> = arguments.iter().filter(|argument| *argument != "--full").collect();
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|o| *o == name);
     if wanted("tidy") {
         eprintln!("── tidy");
         crate::tidy::tidy()?;
@@ -22,14 +36,15 @@ pub(crate) fn ci(only: &[String]) -> Result<(), String> {
         eprintln!("── coverage");
         crate::coverage::coverage(&["--check".to_owned()])?;
     }
-    for (name, args) in STEPS.iter().filter(|(name, _)| wanted(name)) {
+    let more = if full { MORE } else { &[] };
+    for (name, args) in STEPS.iter().chain(more).filter(|(name, _)| wanted(name)) {
         eprintln!("── {name}: cargo {}", args.join(" "));
-        let status = Command::new(env!("CARGO"))
-            .args(*args)
-            .current_dir(crate::root())
-            .env("RUSTDOCFLAGS", "-D warnings")
-            .status();
-        match status {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(*args).current_dir(crate::root()).env("RUSTDOCFLAGS", "-D warnings");
+        if full {
+            cargo.env("PTXVM_TESTS", "full");
+        }
+        match cargo.status() {
             Ok(status) if status.success() => {}
             Ok(status) => return Err(format!("{name} failed ({status})")),
             Err(error) => return Err(format!("{name} cannot be started: {error}")),

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         "clients" => clients::clients(&rest),
         _ => Err("usage: cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients | agree | soak\n\
              \n\
-             ci       format, clippy, docs, tidy and the tests, as the continuous integration runs them\n\
+             ci       format, clippy, docs, tidy and the tests, as the continuous integration runs them; --full: all there is\n\
              tidy     rules of the house that no other tool checks\n\
              coverage rows of the inventory that the tests cover, by family; --missing lists the others\n\
              testsuite the instruction vectors, with the number of value cases; --rows shows each row, --exhaustive adds all 8- and 16-bit operands\n\

@@ -132,7 +132,13 @@ fn kernels(options: &Options) -> Done {
     part("kernels", || {
         let root = crate::root();
         let mut files = Vec::new();
-        let own = ["tests/fixtures", "tests/agree", "tests/language", "xtask/bench/kernels", "target/clients/kernels"];
+        let own = [
+            "tests/fixtures",
+            "tests/agree",
+            "tests/language",
+            "xtask/bench/kernels",
+            "target/clients/kernels",
+        ];
         let folders = own.iter().map(|folder| root.join(folder)).chain(options.folders.iter().cloned());
         folders.for_each(|folder| texts_in(&folder, &mut files));
         files.sort();
@@ -184,8 +190,14 @@ fn texts_in(folder: &Path, files: &mut Vec<PathBuf>) {
 fn agree(seed: u64, time: Duration) -> Done {
     part("agree", || {
         let number = |number: u64| number.to_string();
-        let arguments =
-            ["--seed".to_owned(), number(seed), "--count".to_owned(), number(u64::MAX >> 16), "--seconds".to_owned(), number(time.as_secs())];
+        let arguments = [
+            "--seed".to_owned(),
+            number(seed),
+            "--count".to_owned(),
+            number(u64::MAX >> 16),
+            "--seconds".to_owned(),
+            number(time.as_secs()),
+        ];
         let what = format!("random programs from seed {seed}, counted above");
         match crate::agree::agree(&arguments) {
             Ok(()) => (what, Outcome::Clean),
@@ -198,7 +210,11 @@ fn agree(seed: u64, time: Duration) -> Done {
 fn cargo_test(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Done {
     part(name, || {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["test", "--release"]).args(arguments).envs(variables.iter().copied()).current_dir(crate::root());
+        cargo
+            .args(["test", "--release"])
+            .args(arguments)
+            .envs(variables.iter().copied())
+            .current_dir(crate::root());
         let what = arguments.join(" ");
         match cargo.status() {
             Ok(status) if status.success() => (what, Outcome::Clean),
@@ -232,14 +248,25 @@ fn fuzz(time: Duration, done: &mut Vec<Done>) {
     let _corpora = cargo(&["run", "--release", "--example", "seed"]).status();
     for target in targets.lines() {
         done.push(part(&format!("fuzz {target}"), || {
-            let options =
-                ["fuzz", "run", target, "-s", "none", "--", &*seconds, "-max_len=16384", "-timeout=30", "-print_final_stats=1"];
+            let options = [
+                "fuzz",
+                "run",
+                target,
+                "-s",
+                "none",
+                "--",
+                &*seconds,
+                "-max_len=16384",
+                "-timeout=30",
+                "-print_final_stats=1",
+            ];
             let output = match cargo(&options).output() {
                 Ok(output) => output,
                 Err(error) => return (String::new(), Outcome::Found(format!("does not start: {error}"))),
             };
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            let executions = said.lines().rev().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+            let executions =
+                said.lines().rev().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
             let what = format!("{} executions", executions.unwrap_or("?").trim());
             if output.status.success() {
                 return (what, Outcome::Clean);

@@ -1,7 +1,8 @@
 //! Runs every case of `tests/fixtures/cases`: a launch as data, with expectations that numpy computed or a trap that must come.
 //!
 //! Each case runs on its main PTX and on its variants (-O0, -g, ...), under several numbers of OS threads and schedule seeds, in the
-//! interpreter and in native code for each kind of processor. Results must not depend on any of these.
+//! interpreter and in native code for each kind of processor. Results must not depend on any of these. Unless `PTXVM_TESTS` is `full`, some
+//! of these combinations are left out: every case and every variant still runs in both engines.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use ptxvm::{Buffer, Cpu, Engine, ErrorKind, Launch, Options, Vm};
@@ -69,6 +70,20 @@ impl On {
     }
 }
 
+/// What every change is tested with.
+const QUICK_SCHEDULES: &[Schedule] = &[
+    (1, 0, On::Interp),
+    (2, 1, On::Interp),
+    #[cfg(feature = "jit")]
+    (2, 0, On::Jit),
+    #[cfg(feature = "jit")]
+    (2, 0, On::JitFor(Cpu::Baseline)),
+];
+const QUICK_VARIANT_SCHEDULES: &[Schedule] = &[
+    (2, 3, On::Interp),
+    #[cfg(feature = "jit")]
+    (1, 0, On::Jit),
+];
 const MAIN_SCHEDULES: &[Schedule] = &[
     (1, 0, On::Interp),
     (2, 1, On::Interp),
@@ -97,6 +112,10 @@ const VARIANT_SCHEDULES: &[Schedule] = &[
 fn main() {
     let args = Arguments::from_args();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    let (main_schedules, variant_schedules) = match std::env::var("PTXVM_TESTS").as_deref() {
+        Ok("full") => (MAIN_SCHEDULES, VARIANT_SCHEDULES),
+        Ok(_) | Err(_) => (QUICK_SCHEDULES, QUICK_VARIANT_SCHEDULES),
+    };
     let mut trials = Vec::new();
     let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("cases"))
         .expect("tests/fixtures/cases")
@@ -107,9 +126,9 @@ fn main() {
         let text = std::fs::read_to_string(file).expect("case");
         let case: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         let name = file.file_stem().expect("stem").to_string_lossy().into_owned();
-        let mut sources = vec![(string(&case["ptx"]), MAIN_SCHEDULES)];
+        let mut sources = vec![(string(&case["ptx"]), main_schedules)];
         for variant in case["variants"].as_array().into_iter().flatten() {
-            sources.push((string(variant), VARIANT_SCHEDULES));
+            sources.push((string(variant), variant_schedules));
         }
         for (ptx, schedules) in sources {
             for schedule in schedules.iter().filter(|(_, _, on)| on.is_available()) {

@@ -1,6 +1,8 @@
 //! Every lowering against the interpreter's step: all spellings of all rows that [`choose`] accepts, registers and immediates, on all
 //! levels of instructions that this machine has, for scalars and chunks of 4, 8 and 16 lanes; edge values and random ones.
 //!
+//! Unless `PTXVM_TESTS` is `full`, all rows are tried on the best level of this machine, and on each other level every third row.
+//!
 //! The interpreter's steps are tested against independent oracles, so they are the expected values here.
 
 use std::sync::Arc;
@@ -537,6 +539,7 @@ fn nan_bits_do_not_matter(interpreter: &mut Interpreter, case: &Case, inputs: &[
 /// Compares all forms of the ops that `wanted` picks.
 fn all_forms(wanted: fn(Op) -> bool) {
     let only = std::env::var("PTXVM_FORM").unwrap_or_default();
+    let full = std::env::var("PTXVM_TESTS").as_deref() == Ok("full") || !only.is_empty();
     let mut interpreter = Interpreter::new();
     let mut random = Random(1);
     let mut compared = 0;
@@ -544,6 +547,9 @@ fn all_forms(wanted: fn(Op) -> bool) {
         let session = Session::new(cpu).unwrap();
         let env = Env { cpu, extensions: session.extensions(), flush: Flush::Never, sm: 70 };
         for row in RowId::all().filter(|row| wanted(row.form().row.op)) {
+            if !full && cpu != Cpu::detect() && row.index() % Cpu::ALL.len() != cpu as usize {
+                continue;
+            }
             let spellings = row.spellings();
             // Rows with very many spellings (comparisons, video) take each with two other choices of operands.
             let others = if spellings.len() < 40 { usize::MAX } else { 2 };
