@@ -5,7 +5,7 @@
 use crate::UsageError;
 use crate::arg::Arg;
 use crate::npy::Array;
-use crate::object::{Object, Source, Texels};
+use crate::object::{Kind, Object, Source, Texels};
 use ptxvm::{Buffer, Descriptor, Kernel, Module, Vm};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -19,6 +19,31 @@ pub(crate) struct Given {
     pub(crate) binds: Vec<(String, Object)>,
     /// `--texels NAME=SOURCE,FIELD=VALUE,...`
     pub(crate) texels: Vec<(String, Object)>,
+}
+
+impl Given {
+    /// Reads one `--bind`.
+    pub(crate) fn bind(&mut self, text: &str) -> Result<(), UsageError> {
+        let (name, rest) =
+            text.split_once('=').ok_or_else(|| format!("`--bind {text}`: expected `NAME=OBJECT`"))?;
+        let Ok(Arg::Object(object)) = Arg::parse(rest).map_err(|e| e.0) else {
+            // The error of an object's own text says more.
+            Arg::parse(rest)?;
+            return Err(format!("`--bind {text}`: expected `tex:`, `surf:` or `sampler:`").into());
+        };
+        self.binds.push((name.to_owned(), *object));
+        Ok(())
+    }
+
+    /// Reads one `--texels`.
+    pub(crate) fn texels(&mut self, text: &str) -> Result<(), UsageError> {
+        let (name, rest) = text
+            .split_once('=')
+            .ok_or_else(|| format!("`--texels {text}`: expected `NAME=SOURCE,FIELD=VALUE,...`"))?;
+        let texels = Object::parse(Kind::Texels, rest).map_err(|e| format!("`--texels {text}`: {e}"))?;
+        self.texels.push((name.to_owned(), texels));
+        Ok(())
+    }
 }
 
 /// Arguments, ready to launch.

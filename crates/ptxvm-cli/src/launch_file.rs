@@ -36,7 +36,8 @@ impl LaunchFile {
         Self::parse(&text).map_err(fail)
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Reads the contents of a file.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let value: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
         let mut file = Self::default();
         for (key, value) in object(&value, "a launch file")? {

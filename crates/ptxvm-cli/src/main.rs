@@ -21,11 +21,13 @@ mod options;
 mod output;
 mod progress;
 mod run;
+mod usage;
 
 use clap::Parser;
 use options::{Cli, Command};
 pub(crate) use output::{print_err, print_out};
 use std::process::ExitCode;
+pub(crate) use usage::{UsageError, read_at_most};
 
 /// How a command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,16 +44,6 @@ pub(crate) enum Exit {
     Interrupted = 128 + 2,
     /// The same of SIGTERM.
     Terminated = 128 + 15,
-}
-
-/// Why a command cannot go on: the caller or the machine is at fault. Exits with [`Exit::Usage`].
-#[derive(Debug)]
-pub(crate) struct UsageError(pub(crate) String);
-
-impl<T: std::fmt::Display> From<T> for UsageError {
-    fn from(error: T) -> Self {
-        Self(error.to_string())
-    }
 }
 
 /// Ends with one line where memory runs out at a place that cannot say what for.
@@ -146,22 +138,4 @@ pub(crate) fn read_source(path: &str) -> Result<(String, String), UsageError> {
     let file = std::fs::File::open(path);
     let bytes = file.and_then(|mut file| read_at_most(&mut file, LONGEST_TEXT));
     Ok((path.to_owned(), text(bytes.map_err(|e| fail(&format!("`{path}`"), e))?)))
-}
-
-/// Reads to the end, which must come within so many bytes. Memory is taken as they come.
-pub(crate) fn read_at_most(reader: &mut impl std::io::Read, most: u64) -> std::io::Result<Vec<u8>> {
-    use std::io::{Error, ErrorKind, Read as _};
-    let mut bytes = Vec::new();
-    let read = ptxvm::attempt(|| reader.take(most.saturating_add(1)).read_to_end(&mut bytes));
-    match read {
-        Ok(length) if length as u64 > most => {
-            Err(Error::new(ErrorKind::FileTooLarge, format!("it has more than {most} bytes")))
-        }
-        Ok(_) => Ok(bytes),
-        Err(e) if e.kind() == ErrorKind::OutOfMemory => {
-            let had = bytes.len();
-            Err(Error::new(ErrorKind::OutOfMemory, format!("no memory for more than its first {had} bytes")))
-        }
-        Err(e) => Err(e),
-    }
 }

@@ -8,7 +8,7 @@ mod header;
 
 use crate::UsageError;
 use header::{Header, MAX_AXES};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 /// Most bytes of an array.
@@ -55,19 +55,23 @@ impl Array {
     pub(crate) fn read(path: &Path) -> Result<Self, UsageError> {
         let fail = |why: String| UsageError(format!("cannot read `{}`: {why}", path.display()));
         let file = std::fs::File::open(path).map_err(|e| fail(e.to_string()))?;
-        let mut reader = std::io::BufReader::new(file);
-        let Header { dtype, fortran, shape } = Header::read(&mut reader).map_err(fail)?;
-        let array = Self::zeros(&dtype, shape).map_err(|e| fail(e.0))?;
-        let bytes = crate::read_at_most(&mut reader, array.len).map_err(|e| fail(e.to_string()))?;
+        Self::read_from(&mut std::io::BufReader::new(file)).map_err(fail)
+    }
+
+    /// Reads the contents of a file.
+    pub(crate) fn read_from(reader: &mut impl Read) -> Result<Self, String> {
+        let Header { dtype, fortran, shape } = Header::read(reader)?;
+        let array = Self::zeros(&dtype, shape).map_err(|e| e.0)?;
+        let bytes = crate::read_at_most(reader, array.len).map_err(|e| e.to_string())?;
         if bytes.len() as u64 != array.len {
             let extents: Vec<String> = array.shape.iter().map(u64::to_string).collect();
-            return Err(fail(format!(
+            return Err(format!(
                 "{} bytes of data do not fit the shape [{}] of `{}`, which has {}",
                 bytes.len(),
                 extents.join(", "),
                 array.dtype,
                 array.len
-            )));
+            ));
         }
         Ok(Self { fortran, bytes, ..array })
     }

@@ -6,7 +6,6 @@
 use crate::arg::Arg;
 use crate::bind::{Bound, Given};
 use crate::launch_file::LaunchFile;
-use crate::object::{Kind, Object};
 use crate::options::{Format, RunOptions, gpu_name};
 use crate::progress::{Interrupt, watched};
 use crate::{Exit, UsageError};
@@ -105,21 +104,10 @@ fn given(options: &RunOptions, mut given: Given) -> Result<Given, UsageError> {
         given.args.push(Arg::parse(text)?);
     }
     for text in &options.binds {
-        let (name, rest) =
-            text.split_once('=').ok_or_else(|| format!("`--bind {text}`: expected `NAME=OBJECT`"))?;
-        let Ok(Arg::Object(object)) = Arg::parse(rest).map_err(|e| e.0) else {
-            // The error of an object's own text says more.
-            Arg::parse(rest)?;
-            return Err(format!("`--bind {text}`: expected `tex:`, `surf:` or `sampler:`").into());
-        };
-        given.binds.push((name.to_owned(), *object));
+        given.bind(text)?;
     }
     for text in &options.texels {
-        let (name, rest) = text
-            .split_once('=')
-            .ok_or_else(|| format!("`--texels {text}`: expected `NAME=SOURCE,FIELD=VALUE,...`"))?;
-        let texels = Object::parse(Kind::Texels, rest).map_err(|e| format!("`--texels {text}`: {e}"))?;
-        given.texels.push((name.to_owned(), texels));
+        given.texels(text)?;
     }
     Ok(given)
 }
