@@ -44,3 +44,8 @@ mod symbols;
 mod texref;
 mod texture;
 mod user_object;
+
+/// The address of the exported function of that name, or 0: for programs that link this crate in place of opening the library.
+pub fn address(name: &str) -> usize {
+    symbols::find(name).map_or(0, |entry| (entry.address)())
+}

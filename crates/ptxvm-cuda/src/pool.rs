@@ -9,10 +9,11 @@ use crate::entry::{DefaultStream, entries};
 use crate::ffi::{In, Out, Pointer};
 use crate::handles::Handle;
 use crate::init::device;
-use crate::memory::{Kind, allocate};
+use crate::memory::{Block, Kind, allocate};
 use crate::status::{Answer, Status};
 use crate::stream::queue;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A pool.
@@ -55,6 +56,36 @@ impl Pool {
     pub(crate) fn freed(&self, bytes: u64) {
         let mut state = self.state();
         state.used = state.used.saturating_sub(bytes);
+    }
+}
+
+/// Memory that a stream is to free; it is also free where the work of the stream ends before, with its context.
+struct Freeing {
+    driver: &'static Driver,
+    address: u64,
+    block: Block,
+    done: AtomicBool,
+}
+
+impl Freeing {
+    /// The first time.
+    fn free(&self) {
+        if self.done.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Kind::Pool(pool) = self.block.kind
+            && let Some(pool) = self.driver.pools.find(pool)
+        {
+            pool.freed(self.block.bytes);
+        }
+        // A kernel may have freed it.
+        let _freed = self.driver.vm.free(self.address);
+    }
+}
+
+impl Drop for Freeing {
+    fn drop(&mut self) {
+        self.free();
     }
 }
 
@@ -138,14 +169,9 @@ entries! { ENTRIES;
         }
         queue.refuse_capture()?;
         let block = driver.blocks.take(address, |kind| matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Managed))?;
+        let freeing = Freeing { driver, address, block, done: AtomicBool::new(false) };
         queue.submit(move || {
-            if let Kind::Pool(pool) = block.kind
-                && let Some(pool) = driver.pools.find(pool)
-            {
-                pool.freed(block.bytes);
-            }
-            // A kernel may have freed it.
-            let _freed = driver.vm.free(address);
+            freeing.free();
             Ok(())
         })
     }

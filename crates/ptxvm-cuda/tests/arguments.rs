@@ -6,15 +6,17 @@
 //! function that is not in it fails the test. The calls are made in a child process, which notes each, so that one that ends it is named.
 
 mod support;
+#[path = "support/table.rs"]
+mod table;
 #[path = "support/world.rs"]
 mod world;
 
-use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt as _;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use support::Api;
-use world::{Kind, World};
+use table::{Parameter, implemented, table};
+use world::World;
 
 /// Where the child notes what it calls.
 const NOTES: &str = "PTXVM_TEST_NOTES";
@@ -50,36 +52,6 @@ const REFUSED: &[&str] = &[
 ];
 /// Words in the names of functions after which the world is not what it was.
 const CHANGES: &[&str] = &["Destroy", "Unload", "Free", "Reset", "Detach", "Release", "egister", "Capture"];
-
-/// A parameter.
-struct Parameter {
-    kind: Kind,
-    /// What is wrong may be ignored.
-    optional: bool,
-}
-
-/// The table.
-fn table() -> BTreeMap<&'static str, Vec<Parameter>> {
-    let lines = include_str!("arguments.txt").lines().filter(|line| !line.starts_with('#'));
-    let row = |line: &'static str| {
-        let (name, parameters) = line.split_once(": ").unwrap_or((line, ""));
-        let parameter = |text: &str| {
-            let (_, kind) = text.split_once(' ').unwrap_or_else(|| panic!("{line}: `{text}`"));
-            let optional = kind.ends_with('?');
-            Parameter { kind: Kind::of(kind.trim_end_matches('?')), optional }
-        };
-        (name, parameters.split(", ").filter(|text| !text.is_empty()).map(parameter).collect())
-    };
-    lines.map(row).collect()
-}
-
-/// Functions that are implemented, from the page of the documentation, and the name under which the table has them.
-fn implemented() -> Vec<(&'static str, &'static str)> {
-    let page = include_str!("../../../docs/cuda-entry-points.md");
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
-    let names = rows.filter(|(_, brief)| !brief.starts_with("refused")).map(|(name, _)| name);
-    names.map(|name| (name, name.trim_end_matches("_ptds").trim_end_matches("_ptsz"))).collect()
-}
 
 #[test]
 fn the_table_has_every_function() {

@@ -22,9 +22,9 @@ pub const PART_MAGIC: u32 = 0xBA55ED50;
 pub const PART_HEADER: usize = 16;
 /// Bytes of the header of an entry before its strings.
 const ENTRY_HEADER: usize = 64;
-/// Most that one payload, and all groups together, may be unpacked to, in bytes. Chosen: a text of that size is beyond what is ever embedded.
+/// Most that one payload may be unpacked to, in bytes; all groups together no more either. Chosen: a text of that size is beyond what is ever embedded.
 const UNPACKED_MAX: u64 = 1 << 30;
-/// Most that a byte of a payload may stand for, beyond the first [`UNPACKED_FREE`] bytes. Chosen: texts are packed to a tenth or a hundredth.
+/// Most that a byte of a payload, or of a container with groups, may stand for, beyond the first [`UNPACKED_FREE`] bytes. Chosen: texts are packed to a tenth or a hundredth.
 const RATIO_MAX: u64 = 2048;
 /// What every payload may be unpacked to.
 const UNPACKED_FREE: u64 = 16 << 20;
@@ -163,7 +163,8 @@ pub fn part_bytes(header: &[u8; PART_HEADER]) -> Option<u64> {
 /// [`Malformed`].
 pub fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, Malformed> {
     let mut found = Vec::new();
-    let mut left = UNPACKED_MAX;
+    // What one payload of that size could be.
+    let mut left = UNPACKED_MAX.min(UNPACKED_FREE + RATIO_MAX.saturating_mul(bytes.len() as u64));
     let mut rest = bytes;
     while let Some(header) = rest.first_chunk::<PART_HEADER>() {
         let Some(size) = part_bytes(header) else {
@@ -252,10 +253,13 @@ fn group<'a>(
     let short = Malformed("a group of entries ends before its size says");
     let count = Fields(head).u32(ENTRY_HEADER).ok_or(short)?;
     let mut heads = head.get(ENTRY_HEADER + 8..).ok_or(short)?;
+    let large =
+        Malformed("groups of entries unpack to more than 1 GiB, or than 16 MiB and 2048 times the container");
+    if group.packing != Packing::Raw && group.unpacked > *left {
+        return Err(large);
+    }
     let payload = unpack::unpack(group.packing, group.payload.bytes(), group.unpacked)?;
-    *left = left
-        .checked_sub(payload.len() as u64)
-        .ok_or(Malformed("groups of entries unpack to more than 1 GiB"))?;
+    *left = left.checked_sub(payload.len() as u64).ok_or(large)?;
     // Parts may overlap: each is a range, and none is copied.
     let payload: Arc<[u8]> = payload.into();
     for _ in 0..count {

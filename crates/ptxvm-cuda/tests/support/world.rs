@@ -1,6 +1,8 @@
 //! One of everything that functions of the driver API take, and of everything that they must not.
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use crate::support::Api;
+use std::cell::RefCell;
 use std::ffi::{CString, c_int, c_void};
 
 /// What a parameter is.
@@ -115,6 +117,9 @@ pub(crate) struct World {
     value: Box<u64>,
     params: Box<[usize; 4]>,
     file: std::path::PathBuf,
+    /// Structures that calls were given.
+    #[allow(clippy::vec_box, reason = "calls are given their addresses, which must stay")]
+    kept: RefCell<Vec<Box<[u64; 40]>>>,
 }
 
 /// A surface beside the texture of the common kernels.
@@ -159,6 +164,7 @@ impl World {
             value: Box::new(0),
             params: Box::new([0; 4]),
             file,
+            kept: RefCell::default(),
         };
         let context = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
         // What is destroyed first has other handles.
@@ -247,6 +253,20 @@ impl World {
         let _trap = self.api.call("cuCtxSynchronize", ());
     }
 
+    /// Lets a trap strike its context, if it and its module are there.
+    pub(crate) fn strike_if_there(&self) {
+        let mut stops = 0usize;
+        if self.api.call("cuModuleGetFunction", (&raw mut stops, self.handles[3], c"stops".as_ptr())) == 0 {
+            let _trap = self.api.launch(stops, (1, 1), 0, 0);
+            let _trap = self.api.call("cuCtxSynchronize", ());
+        }
+    }
+
+    /// All its handles.
+    pub(crate) fn all(&self) -> &[usize] {
+        &self.handles
+    }
+
     /// Destroys its context on another thread, so that it stays current here.
     pub(crate) fn destroy_elsewhere(&self) {
         let (api, context) = (self.api, self.handles[0]);
@@ -289,6 +309,14 @@ impl World {
         words
     }
 
+    /// The address of a structure that is there as long as this is.
+    pub(crate) fn keep(&self, words: [u64; 40]) -> usize {
+        let mut words = Box::new(words);
+        let address = words.as_mut_ptr().expose_provenance();
+        self.kept.borrow_mut().push(words);
+        address
+    }
+
     /// What is right for each parameter.
     pub(crate) fn right<'a>(&self, kinds: impl Iterator<Item = &'a Kind>) -> Vec<usize> {
         let mut out = 0;
@@ -298,12 +326,8 @@ impl World {
                 out += 32;
                 self.room[out..].as_ptr().expose_provenance()
             }
-            Kind::InOut => {
-                let zeros = Box::leak(Box::new([0u64; 16]));
-                zeros.as_mut_ptr().expose_provenance()
-            }
-            // They stay until the process ends: a few hundred bytes for each call.
-            Kind::In(name) => Box::leak(self.structure(name)).as_mut_ptr().expose_provenance(),
+            Kind::InOut => self.keep([0; 40]),
+            Kind::In(name) => self.keep(*self.structure(name)),
             Kind::Text(name) => {
                 let text = self.texts.iter().find(|(known, _)| known == name);
                 text.unwrap_or_else(|| panic!("no text is called `{name}`")).1.as_ptr().expose_provenance()

@@ -3,7 +3,7 @@
 //! Invariant: no more memory is taken than the header says, and never more than [`limit`] allows, whatever the bytes
 //! say, so that work and memory are bounded by the size of the container. What it does not do: dictionaries, which containers do not use.
 
-use super::{Malformed, Packing, limit};
+use super::{Malformed, Packing, UNPACKED_FREE, limit};
 use std::borrow::Cow;
 use std::io::Read;
 
@@ -27,7 +27,10 @@ fn lz4(payload: &[u8], unpacked: usize) -> Result<Vec<u8>, Malformed> {
 
 fn zstd(payload: &[u8], unpacked: usize) -> Result<Vec<u8>, Malformed> {
     let damaged = Malformed("a zstd payload is damaged");
-    let decoder = ruzstd::decoding::StreamingDecoder::new(payload).map_err(|_| damaged)?;
+    // A frame sets its window aside before its first byte: no more than the text may have anyhow.
+    let window = (unpacked as u64).max(UNPACKED_FREE);
+    let decoder = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(payload, window);
+    let decoder = decoder.map_err(|_| damaged)?;
     let mut bytes = Vec::new();
     decoder.take(unpacked as u64).read_to_end(&mut bytes).map_err(|_| damaged)?;
     Ok(bytes)

@@ -1,0 +1,190 @@
+//! Sequences of calls of the driver API that bytes choose.
+//!
+//! Six bytes are a call: which function, and up to two parameters that get something else than what is right: a number, an address or a handle
+//! that is wrong, or one that an earlier call gave. None crashes or hangs or fails in itself, and when all contexts are destroyed, all device memory
+//! is free again.
+//!
+//! Left out is what waits or works for long because it was asked to: waiting for values in memory that nobody writes, grids and sizes of billions.
+
+use crate::support::Api;
+use crate::table::{Parameter, implemented, table};
+use crate::world::{Kind, World};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// Calls of a sequence.
+const CALLS: usize = 40;
+/// A sequence that takes longer hangs.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+type Row = (&'static str, Vec<Parameter>);
+
+fn rows() -> &'static [Row] {
+    static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
+    ROWS.get_or_init(|| {
+        let row = |(name, row): (&'static str, &'static str)| {
+            (name, table().remove(row).unwrap_or_else(|| panic!("{name} is not in the table")))
+        };
+        implemented().into_iter().map(row).collect()
+    })
+}
+
+/// A context that is there all the time, to ask for memory, and is current in no sequence.
+fn root(api: Api) -> usize {
+    static ROOT: OnceLock<usize> = OnceLock::new();
+    *ROOT.get_or_init(|| {
+        let root = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
+        api.ok("cuCtxPopCurrent_v2", (0usize,));
+        root
+    })
+}
+
+/// Bytes of device memory that are free.
+fn free(api: Api) -> usize {
+    api.ok("cuCtxPushCurrent_v2", (root(api),));
+    let mut total = 0usize;
+    let free = api.make("cuMemGetInfo_v2", |free: *mut usize| (free, &raw mut total));
+    api.ok("cuCtxPopCurrent_v2", (0usize,));
+    free
+}
+
+/// Makes the calls. One sequence at a time.
+pub(crate) fn runs(api: Api, bytes: &[u8]) {
+    let before = free(api);
+    let began = Instant::now();
+    let mut sequence = Sequence { api, world: World::new(api), made: Vec::new() };
+    for call in bytes.chunks_exact(6).take(CALLS) {
+        sequence.step(call.try_into().expect("six bytes"));
+    }
+    let Sequence { world, made, .. } = sequence;
+    // Graphs and pools go with no context, and graphs keep modules.
+    let ends = ["cuGraphExecDestroy", "cuGraphDestroy", "cuCtxDestroy_v2", "cuMemPoolDestroy"];
+    for name in ends {
+        for value in made.iter().chain(world.all()) {
+            let _something_else = api.call(name, (*value,));
+        }
+    }
+    while api.call("cuCtxPopCurrent_v2", (0usize,)) == 0 {}
+    let _not_retained = api.call("cuDevicePrimaryCtxReset_v2", (0i32,));
+    drop(world);
+    assert!(began.elapsed() < TIMEOUT, "{:?}", began.elapsed());
+    assert_eq!(free(api), before, "bytes of free device memory");
+}
+
+struct Sequence {
+    api: Api,
+    world: World,
+    /// What calls gave.
+    made: Vec<usize>,
+}
+
+impl Sequence {
+    fn step(&mut self, [low, high, first, one, second, two]: [u8; 6]) {
+        let rows = rows();
+        let index = usize::from(u16::from_le_bytes([low, high])) % (rows.len() + 2);
+        let Some(row) = rows.get(index) else {
+            if index == rows.len() {
+                self.world.enter()
+            } else {
+                self.world.strike_if_there()
+            }
+            return;
+        };
+        let (name, parameters) = row;
+        let mut arguments = self.world.right(parameters.iter().map(|parameter| &parameter.kind));
+        let outs = arguments.clone();
+        for (which, choice) in [(first, one), (second, two)] {
+            // The upper half of the bytes leaves the arguments as they are.
+            let parameter = parameters.get(usize::from(which)).or_else(|| {
+                let count = parameters.len();
+                (which < 128 && count > 0).then(|| &parameters[usize::from(which) % count])
+            });
+            if let Some(parameter) = parameter
+                && let Some(value) = self.other(row, &parameter.kind, choice)
+            {
+                arguments[usize::from(which) % parameters.len()] = value;
+            }
+        }
+        let status = self.call(name, &arguments);
+        assert!((0..999).contains(&status), "{name}({arguments:x?}) answers {status}");
+        for (index, parameter) in parameters.iter().enumerate() {
+            if status == 0 && parameter.kind == Kind::Out(8) && arguments[index] == outs[index] {
+                let room = std::ptr::with_exposed_provenance::<usize>(outs[index]);
+                // SAFETY: the world's room for results, which is there as long as the world.
+                self.made.push(unsafe { room.read_unaligned() });
+            }
+        }
+    }
+
+    /// Something else for a parameter.
+    fn other(&self, (name, parameters): &Row, kind: &Kind, choice: u8) -> Option<usize> {
+        let counts = parameters.iter().any(|parameter| matches!(parameter.kind, Kind::In(_) | Kind::Image))
+            || name.contains("RangeGetAttribute");
+        let choice = usize::from(choice);
+        let pick = |values: &[usize]| (!values.is_empty()).then(|| values[choice % values.len()]);
+        let mut values: Vec<usize> = self.world.wrong(kind).into_iter().map(|(value, _)| value).collect();
+        match kind {
+            Kind::Handle(_) | Kind::Device | Kind::Managed | Kind::Pinned if choice >= 96 => {
+                return pick(&self.made);
+            }
+            Kind::In(shape) if choice >= 24 => {
+                let mut structures = self.world.structures(kind);
+                structures.retain(|words| is_small(shape, words));
+                let count = structures.len();
+                return (count > 0).then(|| {
+                    // The byte reaches a tenth of them: the function's name says which.
+                    let spread = choice * 7 + name.len() * 13;
+                    self.world.keep(structures[spread * 11 % count])
+                });
+            }
+            Kind::Number(_) if name.starts_with("cuStreamWaitValue") => return None,
+            Kind::Number(_) if name.starts_with("cuLaunch") => {
+                values.retain(|value| *value <= 256 || *value > 0x7fff_ffff);
+            }
+            // How many a structure or a buffer of the caller holds is the caller's to know, save for what no memory holds.
+            Kind::Size(_) | Kind::Number(_) if counts => {
+                values.retain(|value| *value <= 10 || *value > 0x7fff_ffff);
+            }
+            Kind::Size(_) | Kind::ImageSize => {
+                let flat = !name.contains("D2D") && !name.contains("Pitch");
+                let small = if flat { 1 << 16 } else { 1 << 10 };
+                values.retain(|value| *value <= small || *value >= 1 << 47);
+            }
+            _ => {}
+        }
+        pick(&values)
+    }
+
+    fn call(&self, name: &str, arguments: &[usize]) -> i32 {
+        let word = |index: usize| arguments.get(index).copied().unwrap_or(0);
+        self.api.call(
+            name,
+            (
+                word(0),
+                word(1),
+                word(2),
+                word(3),
+                word(4),
+                word(5),
+                word(6),
+                word(7),
+                word(8),
+                word(9),
+                word(10),
+            ),
+        )
+    }
+}
+
+/// Whether a structure asks for no grid of millions.
+fn is_small(shape: &str, words: &[u64; 40]) -> bool {
+    let sizes = match shape {
+        "config" => 0..4,
+        "kernelnode" => 1..4,
+        _ => return true,
+    };
+    words[sizes].iter().flat_map(|word| [word & 0xffff_ffff, word >> 32]).all(|half| {
+        // Beyond the upper bound it is refused.
+        half <= 256 || half > 0x7fff_ffff
+    })
+}

@@ -1,0 +1,35 @@
+//! What each function of the driver API takes, from `arguments.txt`.
+
+use crate::world::Kind;
+use std::collections::BTreeMap;
+
+/// A parameter.
+pub(crate) struct Parameter {
+    pub(crate) kind: Kind,
+    /// What is wrong may be ignored.
+    #[allow(dead_code, reason = "sequences leave it alone")]
+    pub(crate) optional: bool,
+}
+
+/// The table.
+pub(crate) fn table() -> BTreeMap<&'static str, Vec<Parameter>> {
+    let lines = include_str!("../arguments.txt").lines().filter(|line| !line.starts_with('#'));
+    let row = |line: &'static str| {
+        let (name, parameters) = line.split_once(": ").unwrap_or((line, ""));
+        let parameter = |text: &str| {
+            let (_, kind) = text.split_once(' ').unwrap_or_else(|| panic!("{line}: `{text}`"));
+            let optional = kind.ends_with('?');
+            Parameter { kind: Kind::of(kind.trim_end_matches('?')), optional }
+        };
+        (name, parameters.split(", ").filter(|text| !text.is_empty()).map(parameter).collect())
+    };
+    lines.map(row).collect()
+}
+
+/// Functions that are implemented, from the page of the documentation, and the name under which the table has them.
+pub(crate) fn implemented() -> Vec<(&'static str, &'static str)> {
+    let page = include_str!("../../../../docs/cuda-entry-points.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let names = rows.filter(|(_, brief)| !brief.starts_with("refused")).map(|(name, _)| name);
+    names.map(|name| (name, name.trim_end_matches("_ptds").trim_end_matches("_ptsz"))).collect()
+}
