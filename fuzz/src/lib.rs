@@ -3,6 +3,10 @@
 //! The properties are those that `crates/ptx/tests/findings.rs` holds every past finding against. An input is read as UTF-8,
 //! with a replacement character for what is none: the library takes text.
 
+#[path = "../../crates/ptxvm-cuda/tests/support/containers.rs"]
+mod containers;
+#[path = "../../crates/ptxvm-cuda/tests/support/counted.rs"]
+mod counted;
 #[path = "../../crates/ptx/tests/support/facts.rs"]
 mod facts;
 #[path = "../../crates/ptx/tests/support/forms.rs"]
@@ -12,6 +16,16 @@ mod mutator;
 mod properties;
 #[path = "../../crates/ptxvm/tests/support/run_all.rs"]
 mod run_all;
+#[path = "../../crates/ptxvm-cuda/tests/support/sequence.rs"]
+mod sequence;
+mod support;
+#[path = "../../crates/ptxvm-cuda/tests/support/table.rs"]
+mod table;
+#[path = "../../crates/ptxvm-cuda/tests/support/world.rs"]
+mod world;
+
+use ptxvm::container::{Packing, write_packed};
+use std::sync::OnceLock;
 
 pub use mutator::{mutate, vocabulary};
 
@@ -42,8 +56,61 @@ pub fn execute(data: &[u8]) {
     run_all::runs(&text);
 }
 
+/// Reads containers of device code; loads and links them.
+pub fn containers(data: &[u8]) {
+    containers::reads(data);
+    let api = support::api();
+    static CONTEXT: OnceLock<usize> = OnceLock::new();
+    let _current = CONTEXT.get_or_init(|| api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32)));
+    containers::loads(api, data);
+}
+
+/// Calls the driver API.
+pub fn driver(data: &[u8]) {
+    sequence::runs(support::api(), data);
+}
+
+/// Reads `.npy` files, launch files and arguments.
+pub fn inputs(data: &[u8]) {
+    ptxvm_cli::reads(data);
+}
+
 /// Modules with a few instructions of random rows each, at every level: seeds that go deep.
 pub fn generated(seed: u64) -> Vec<String> {
     let mut rng = forms::Rng(seed.max(1));
     forms::LEVELS.iter().map(|level| forms::text(&mutator::instructions(&mut rng, 6), *level)).collect()
+}
+
+/// Small texts in containers, packed in each way.
+pub fn packed(texts: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let small = texts.iter().filter(|text| (30..1200).contains(&text.len()));
+    small
+        .flat_map(|text| {
+            // A block of literals alone, without and with bytes that count them; a frame with a block of the bytes as they are.
+            let mut lz4 = vec![0xf0];
+            let rest = text.len() - 15;
+            lz4.extend(std::iter::repeat_n(255, rest / 255));
+            lz4.push((rest % 255) as u8);
+            lz4.extend(text);
+            let mut zstd = vec![0x28, 0xb5, 0x2f, 0xfd, 0xa0];
+            zstd.extend((text.len() as u32).to_le_bytes());
+            zstd.extend(&(1 | (text.len() as u32) << 3).to_le_bytes()[..3]);
+            zstd.extend(text);
+            let packed = [(Packing::Raw, text.clone()), (Packing::Lz4, lz4), (Packing::Zstd, zstd)];
+            packed.map(|(packing, payload)| {
+                write_packed("kernel.cu", 70, packing, &payload, text.len() as u64)
+            })
+        })
+        .collect()
+}
+
+/// Sequences of calls, most of them with what is right.
+pub fn sequences() -> Vec<Vec<u8>> {
+    let mut rng = forms::Rng(1);
+    let mut byte = || rng.below(256) as u8;
+    let mut call = || {
+        let first = if byte() < 128 { 255 } else { byte() % 4 };
+        [byte(), byte() % 2, first, byte(), 255, byte()]
+    };
+    (1..=100).map(|length| std::iter::repeat_with(&mut call).take(length % 40 + 1).flatten().collect()).collect()
 }
