@@ -67,6 +67,8 @@ fn main() -> ExitCode {
     // Instead of ending the program by a signal, a file that grows past the limit of its size is an error of writing it.
     let grown = std::sync::Arc::default();
     let _as_before = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, grown);
+    // The end of this thread is the end of the process, whichever thread has kernels compiled.
+    ptxvm::guard_this_thread();
     let thread = std::thread::Builder::new().stack_size(STACK).spawn(dispatch);
     ExitCode::from(match thread {
         Ok(thread) => thread.join().unwrap_or(PANICKED),

@@ -68,6 +68,7 @@ mod jit;
 #[path = "engine/native.rs"]
 mod jit;
 
+pub use jit::guard_this_thread;
 pub(crate) use jit::{Jit, Natives};
 
 /// What of a kernel's native code is to be shown.

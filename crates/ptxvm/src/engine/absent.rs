@@ -7,6 +7,9 @@ use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LaunchReport};
 /// Said where native code is asked for.
 const ABSENT: &str = "this build has no JIT (cargo feature `jit`)";
 
+/// With native code: to be called by the first thread of a program whose other threads launch kernels. Here nothing is to be done.
+pub fn guard_this_thread() {}
+
 /// In place of the compiler of a device.
 #[derive(Default)]
 pub(crate) struct Jit;

@@ -17,6 +17,7 @@ use super::{Cpu, Engine, Listing, Ran, Source};
 use crate::{CodeCache, Error, Launch};
 use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LaunchReport};
 use ptx_exec::native::{Native, Supply};
+pub use ptx_jit::guard_this_thread;
 use ptx_jit::{Compiled, Compiler, Found, Teams};
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -354,7 +355,7 @@ impl Jit {
             CodeCache::Off => (None, 0),
             CodeCache::Folder { path, bytes } => (Some(path), bytes),
         };
-        ptx_jit::guard_this_thread();
+        guard_this_thread();
         let teams = match team {
             None => Teams::Auto,
             Some(0 | 1) => Teams::Never,
@@ -377,7 +378,7 @@ impl Jit {
         if launch.engine == Engine::Interp {
             return Ok(kernel.launch(config));
         }
-        ptx_jit::guard_this_thread();
+        guard_this_thread();
         let until = Until::of(config);
         let compiler = &self.shared.compiler;
         let slot = natives.slot(launch.block);
