@@ -1,7 +1,7 @@
 //! Memory of the process by address, for C interfaces whose callers may be wrong: whether it is there, and copies of it that fail instead of
 //! ending the process. Also: whether the process is a child of the one that the library began to work in.
 //!
-//! A pointer of C is a number. [`could_be`] sorts out numbers that are no address of any program; [`read`] and [`write`] let the system copy,
+//! A pointer of C is a number. [`could_be`] sorts out numbers that are no address of any program; [`read`] and [`write()`] let the system copy,
 //! which looks at each page first; [`is_mapped`] and [`overwrite`] ask it in ways that are cheaper. Where the system does not allow such calls (a filter of system
 //! calls), each says so, and the caller decides whether to trust the pointer.
 //!
@@ -84,7 +84,7 @@ pub fn write(address: usize, from: &[u8]) -> Result<usize, Refused> {
     unsafe { write_raw(address, from.as_ptr(), from.len()) }
 }
 
-/// As [`write`], for a value that is no slice of bytes, such as one with padding.
+/// As [`write()`], for a value that is no slice of bytes, such as one with padding.
 ///
 /// # Errors
 /// [`Refused`].
