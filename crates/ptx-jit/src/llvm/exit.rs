@@ -5,13 +5,14 @@
 //! LLVM is taken down:
 //!
 //! 1. No new work begins, and code that is being emitted is given up at the next block ([`is_ending`]).
-//! 2. A compilation that is nearly done has [`GRACE`] to finish, so that its code is kept for later processes.
+//! 2. If nothing of LLVM is taken down yet, a compilation that is nearly done has [`GRACE`] to finish, so that its code is kept for later processes.
 //! 3. A thread that is still inside LLVM is parked for good ([`park`](super::park)).
 //! 4. Where that cannot be done, the end waits, but no longer than [`PATIENCE`].
 //!
-//! Two things begin this, for neither always comes in time. `atexit` runs what was registered last first, and LLVM registers destructors of
-//! tables while it compiles, which run before ours if they were registered later; so ours is registered again with each compilation. Destructors of
-//! the thread that calls `exit` run before all of that, but only threads that are known ([`guard_this_thread`]) have one.
+//! Two things begin this. Destructors of the thread that calls `exit` run before everything else, but only the first thread can have one
+//! ([`guard_this_thread`]): the end of any other thread is no sign that the process ends. `atexit` is for the others. It runs what was
+//! registered last first, and LLVM registers destructors of tables when it first needs them, so some may have run; ours is registered again
+//! with each compilation, and gives no time to finish.
 //!
 //! Invariant: nothing waits in a process that the work was not begun in (a child of `fork` has only the thread that forked), for itself, for
 //! a thread that is parked, or for ever.
@@ -57,7 +58,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         // Another thread that ends is no sign that the process does.
         if u32::try_from(this_thread()) == Ok(std::process::id()) {
-            stop_workers();
+            stop_workers(GRACE);
         }
     }
 }
@@ -117,7 +118,7 @@ impl Working {
                 // Again each time: what LLVM has registered since would come first otherwise.
                 // SAFETY: the function is there as long as this library, and does not unwind.
                 // An error only means that the process ends as it would without this.
-                let _ = unsafe { atexit(stop_workers) };
+                let _ = unsafe { atexit(at_exit) };
                 workers.push(Worker { thread, held: 1, _interruptible: Interruptible::begin() });
             }
         }
@@ -142,8 +143,12 @@ fn workers() -> MutexGuard<'static, Vec<Worker>> {
     WORKERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Brings all other threads that work in LLVM to rest.
-extern "C" fn stop_workers() {
+extern "C" fn at_exit() {
+    stop_workers(Duration::ZERO);
+}
+
+/// Brings all other threads that work in LLVM to rest; those that are done within that time are not parked.
+fn stop_workers(grace: Duration) {
     ENDING.store(true, Ordering::SeqCst);
     if PROCESS.load(Ordering::SeqCst) != std::process::id() {
         return;
@@ -152,7 +157,7 @@ extern "C" fn stop_workers() {
     let is_own = |worker: &Worker| worker.thread != 0 && worker.thread == own;
     let runs = |worker: &Worker| !is_own(worker) && !park::is_parked(worker.thread);
     let begin = Instant::now();
-    let guard = DONE.wait_timeout_while(workers(), GRACE, |workers| workers.iter().any(&runs));
+    let guard = DONE.wait_timeout_while(workers(), grace, |workers| workers.iter().any(&runs));
     let (workers, waited) = guard.unwrap_or_else(PoisonError::into_inner);
     if !waited.timed_out() {
         return;
