@@ -93,7 +93,7 @@ impl<T: Copy> Out<T> {
             }
         }
         // SAFETY: not null, aligned, and valid for as many writes as the caller of the entry point asked for; the caller's memory is not ours.
-        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), self.0, values.len()) };
+        unsafe { std::ptr::copy(values.as_ptr(), self.0, values.len()) };
         Ok(())
     }
 }
@@ -172,7 +172,7 @@ impl<T: Copy> In<T> {
             return Err(Status::InvalidValue);
         }
         // SAFETY: not null, aligned, and the caller of the entry point promises an array of so many values; `into` is ours.
-        unsafe { std::ptr::copy_nonoverlapping(self.0, into.as_mut_ptr(), into.len()) };
+        unsafe { std::ptr::copy(self.0, into.as_mut_ptr(), into.len()) };
         Ok(())
     }
 
@@ -192,8 +192,9 @@ impl<T: Copy> In<T> {
             return Err(Status::InvalidValue);
         }
         values.try_reserve_exact(count).map_err(|_| Status::OutOfMemory)?;
+        // A count that is wrong may claim memory in which the copy itself lies.
         // SAFETY: there is room for so many; the memory is there, aligned, and the caller of the entry point promises so many values.
-        unsafe { std::ptr::copy_nonoverlapping(self.0, values.as_mut_ptr(), count) };
+        unsafe { std::ptr::copy(self.0, values.as_mut_ptr(), count) };
         // SAFETY: so many were written.
         unsafe { values.set_len(count) };
         Ok(values)

@@ -84,7 +84,7 @@ impl<T: Copy> Out<T> {
             }
         }
         // SAFETY: not null, aligned, and valid for so many writes as the caller of the function promises; the caller's memory is not ours.
-        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), self.0, values.len()) };
+        unsafe { std::ptr::copy(values.as_ptr(), self.0, values.len()) };
         Ok(())
     }
 }
