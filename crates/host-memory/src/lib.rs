@@ -2,8 +2,9 @@
 //! ending the process. Also: whether the process is a child of the one that the library began to work in.
 //!
 //! A pointer of C is a number. [`could_be`] sorts out numbers that are no address of any program; [`read`] and [`write()`] let the system copy,
-//! which looks at each page first; [`is_mapped`] and [`overwrite`] ask it in ways that are cheaper. Where the system does not allow such calls (a filter of system
-//! calls), each says so, and the caller decides whether to trust the pointer.
+//! which looks at each page first; [`is_mapped`] and [`overwrite`] ask it in ways that are cheaper. Where the system does not allow such calls (a
+//! filter of system calls), each says so, and the caller decides whether to trust the pointer. [`get`], [`get_all`] and [`put`] are made of these:
+//! they copy values of a type from and to places that a caller names.
 //!
 //! Invariant: no function faults, whatever address it is given. What it does not do: it cannot tell memory that belongs to something else from
 //! memory that the caller meant, and what is there now may be gone when it is used.
@@ -13,6 +14,7 @@ mod fork;
 mod linux;
 #[cfg(not(target_os = "linux"))]
 mod other;
+mod values;
 
 pub use fork::{is_forked, watch};
 #[cfg(target_os = "linux")]
@@ -20,6 +22,7 @@ use linux as system;
 #[cfg(not(target_os = "linux"))]
 use other as system;
 use std::ops::Range;
+pub use values::{get, get_all, put};
 
 /// Addresses that programs have: the first 64 KiB are null pointers with an offset, and the upper half is the system's.
 const ADDRESSES: Range<usize> = 0x1_0000..if cfg!(target_arch = "x86_64") { 1 << 47 } else { 1 << 48 };

@@ -3,8 +3,9 @@
 //! A parameter of type [`Out`], [`In`] or [`Text`] is a pointer of the caller. The driver API promises for each of its pointer parameters that
 //! it is null or points to a value of its type, and valid for the call; only C makes values of these types, so the promise holds wherever one is
 //! used. Callers break that promise, too. So numbers that are no address, misaligned ones, and addresses of the device where nothing is allocated are
-//! refused by comparisons; and of what is not a variable of a caller the system says first whether it is there ([`host_memory`]). Only the parameters of a launch are read without that, as a launch takes no longer than such a call. What cannot be checked is whether memory
-//! that is there is the caller's.
+//! refused by comparisons; and of what is not a variable of a caller the system says first whether it is there ([`host_memory`]). Only the
+//! parameters of a launch are read without that, as a launch takes no longer than such a call. What cannot be checked is whether memory that is
+//! there is the caller's.
 //!
 //! Invariant: no method keeps a pointer beyond the call, save [`HostBytes`], which stands for memory that the caller keeps valid until the
 //! operation that uses it is done.
@@ -68,33 +69,10 @@ impl<T: Copy> Out<T> {
     /// # Errors
     /// As [`Out::set`].
     pub(crate) fn set_all(self, values: &[T]) -> Answer {
-        if values.is_empty() {
-            return Ok(());
-        }
-        let (address, bytes) = (self.0.expose_provenance(), size_of_val(values));
-        if !self.0.is_aligned() || !could_be(address, bytes) {
-            return Err(Status::InvalidValue);
-        }
-        if !is_in_callers(address, bytes) {
-            let few = bytes <= 256 && size_of::<T>().is_multiple_of(4) && align_of::<T>() >= 4;
-            let written = if few {
-                // What is overwritten is written below.
-                host_memory::overwrite(address, bytes).map(|there| if there { bytes } else { 0 })
-            } else {
-                // SAFETY: the values are borrowed for the call.
-                unsafe { host_memory::write_raw(address, values.as_ptr().cast(), bytes) }
-            };
-            match written {
-                Ok(count) if count == bytes && few => {}
-                Ok(count) if count == bytes => return Ok(()),
-                Ok(_) => return Err(Status::InvalidValue),
-                // The system does not do it for us: the caller's promise must do.
-                Err(host_memory::Refused) => {}
-            }
-        }
-        // SAFETY: not null, aligned, and valid for as many writes as the caller of the entry point asked for; the caller's memory is not ours.
-        unsafe { std::ptr::copy(values.as_ptr(), self.0, values.len()) };
-        Ok(())
+        let is_of_caller = could_be(self.0.addr(), size_of_val(values));
+        // SAFETY: the caller of the entry point asked for the values there, which is not where the device has no memory.
+        let written = is_of_caller && unsafe { host_memory::put(self.0, values) };
+        if written { Ok(()) } else { Err(Status::InvalidValue) }
     }
 }
 
@@ -137,12 +115,11 @@ impl<T: Copy> In<T> {
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for a null or misaligned pointer.
     pub(crate) fn get(self) -> Result<T, Status> {
-        let (address, bytes) = (self.0.expose_provenance(), size_of::<T>());
-        // What is no address at all is refused below, by comparisons.
-        if !is_in_callers(address, bytes) && could_be(address, bytes) && !is_mapped(address, bytes) {
+        if !could_be(self.0.addr(), size_of::<T>()) {
             return Err(Status::InvalidValue);
         }
-        self.at(0)
+        // SAFETY: the caller of the entry point says that a value of this type is there.
+        unsafe { host_memory::get(self.0) }.ok_or(Status::InvalidValue)
     }
 
     /// The array from value number `values` on.
@@ -181,23 +158,13 @@ impl<T: Copy> In<T> {
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for a null or misaligned pointer, and where there is no memory for so many; `CUDA_ERROR_OUT_OF_MEMORY`.
     pub(crate) fn all(self, count: usize) -> Result<Vec<T>, Status> {
-        let mut values = Vec::new();
-        if count == 0 {
-            return Ok(values);
-        }
-        let (address, bytes) = (self.0.expose_provenance(), count.checked_mul(size_of::<T>()));
-        let bytes = bytes.filter(|bytes| self.0.is_aligned() && could_be(address, *bytes));
-        let bytes = bytes.ok_or(Status::InvalidValue)?;
-        if !is_in_callers(address, bytes) && !is_mapped(address, bytes) {
+        let bytes = count.checked_mul(size_of::<T>()).ok_or(Status::InvalidValue)?;
+        if !could_be(self.0.addr(), bytes) {
             return Err(Status::InvalidValue);
         }
-        values.try_reserve_exact(count).map_err(|_| Status::OutOfMemory)?;
-        // A count that is wrong may claim memory in which the copy itself lies.
-        // SAFETY: there is room for so many; the memory is there, aligned, and the caller of the entry point promises so many values.
-        unsafe { std::ptr::copy(self.0, values.as_mut_ptr(), count) };
-        // SAFETY: so many were written.
-        unsafe { values.set_len(count) };
-        Ok(values)
+        // SAFETY: the caller of the entry point says that values of this type are there.
+        let values = unsafe { host_memory::get_all(self.0, count) };
+        values.map_err(|_| Status::OutOfMemory)?.ok_or(Status::InvalidValue)
     }
 }
 

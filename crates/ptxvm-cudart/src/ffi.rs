@@ -8,7 +8,7 @@
 //! Invariant: no method keeps a pointer beyond the call, save that [`Text::get`] copies.
 
 use crate::error::{Answer, Status};
-use host_memory::{could_be, is_in_callers, is_mapped};
+use host_memory::could_be;
 use std::ffi::{CStr, CString, c_char};
 
 /// Most bytes of a name. Chosen.
@@ -62,30 +62,9 @@ impl<T: Copy> Out<T> {
 
     /// Writes several values, one after another.
     pub(crate) fn set_all(self, values: &[T]) -> Answer {
-        let (address, bytes) = (self.0.expose_provenance(), size_of_val(values));
-        if !self.0.is_aligned() || !could_be(address, bytes) {
-            return Err(Status::INVALID_VALUE);
-        }
-        if !is_in_callers(address, bytes) {
-            let few = bytes <= 256 && size_of::<T>().is_multiple_of(4) && align_of::<T>() >= 4;
-            let written = if few {
-                // What is overwritten is written below.
-                host_memory::overwrite(address, bytes).map(|there| if there { bytes } else { 0 })
-            } else {
-                // SAFETY: the values are borrowed for the call.
-                unsafe { host_memory::write_raw(address, values.as_ptr().cast(), bytes) }
-            };
-            match written {
-                Ok(count) if count == bytes && few => {}
-                Ok(count) if count == bytes => return Ok(()),
-                Ok(_) => return Err(Status::INVALID_VALUE),
-                // The system does not do it for us: the caller's promise must do.
-                Err(host_memory::Refused) => {}
-            }
-        }
-        // SAFETY: not null, aligned, and valid for so many writes as the caller of the function promises; the caller's memory is not ours.
-        unsafe { std::ptr::copy(values.as_ptr(), self.0, values.len()) };
-        Ok(())
+        // SAFETY: C asked for the values there.
+        let written = unsafe { host_memory::put(self.0, values) };
+        if written { Ok(()) } else { Err(Status::INVALID_VALUE) }
     }
 }
 
@@ -97,15 +76,8 @@ pub(crate) struct In<T>(*const T);
 impl<T: Copy> In<T> {
     /// The value.
     pub(crate) fn get(self) -> Result<T, Status> {
-        let (address, bytes) = (self.0.expose_provenance(), size_of::<T>());
-        if !self.0.is_aligned() || !could_be(address, bytes) {
-            return Err(Status::INVALID_VALUE);
-        }
-        if !is_in_callers(address, bytes) && !is_mapped(address, bytes) {
-            return Err(Status::INVALID_VALUE);
-        }
-        // SAFETY: not null, aligned, and the caller of the function promises a value of this type.
-        Ok(unsafe { self.0.read() })
+        // SAFETY: C says that a value of this type is there.
+        unsafe { host_memory::get(self.0) }.ok_or(Status::INVALID_VALUE)
     }
 }
 

@@ -168,6 +168,25 @@ impl Api {
         arguments.call(self, name)
     }
 
+    /// Calls a function that takes up to eleven words; the status.
+    pub(crate) fn call_words(self, name: &str, words: &[usize]) -> i32 {
+        let word = |index: usize| words.get(index).copied().unwrap_or(0);
+        let arguments = (
+            word(0),
+            word(1),
+            word(2),
+            word(3),
+            word(4),
+            word(5),
+            word(6),
+            word(7),
+            word(8),
+            word(9),
+            word(10),
+        );
+        self.call(name, arguments)
+    }
+
     /// Calls a function that must succeed.
     #[track_caller]
     pub(crate) fn ok(self, name: &str, arguments: impl Arguments) {

@@ -105,7 +105,7 @@ impl Sequence {
                 arguments[usize::from(which) % parameters.len()] = value;
             }
         }
-        let status = self.call(name, &arguments);
+        let status = self.api.call_words(name, &arguments);
         assert!((0..999).contains(&status), "{name}({arguments:x?}) answers {status}");
         for (index, parameter) in parameters.iter().enumerate() {
             if status == 0 && parameter.kind == Kind::Out(8) && arguments[index] == outs[index] {
@@ -134,7 +134,7 @@ impl Sequence {
                 return (count > 0).then(|| {
                     // The byte reaches a tenth of them: the function's name says which.
                     let spread = choice * 7 + name.len() * 13;
-                    self.world.keep(structures[spread * 11 % count])
+                    self.world.give(structures[spread * 11 % count])
                 });
             }
             Kind::Number(_) if name.starts_with("cuStreamWaitValue") => return None,
@@ -153,26 +153,6 @@ impl Sequence {
             _ => {}
         }
         pick(&values)
-    }
-
-    fn call(&self, name: &str, arguments: &[usize]) -> i32 {
-        let word = |index: usize| arguments.get(index).copied().unwrap_or(0);
-        self.api.call(
-            name,
-            (
-                word(0),
-                word(1),
-                word(2),
-                word(3),
-                word(4),
-                word(5),
-                word(6),
-                word(7),
-                word(8),
-                word(9),
-                word(10),
-            ),
-        )
     }
 }
 

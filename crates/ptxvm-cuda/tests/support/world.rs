@@ -4,6 +4,7 @@
 use crate::support::Api;
 use std::cell::RefCell;
 use std::ffi::{CString, c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What a parameter is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,13 +70,55 @@ unsafe extern "C" {
         file: c_int,
         offset: i64,
     ) -> *mut c_void;
+    fn mprotect(at: *mut c_void, bytes: usize, rights: c_int) -> c_int;
 }
+
+/// Words of a structure, zeros behind what it has.
+type Words = [u64; 40];
+
+/// A structure or list that calls are given, which ends where a closed page begins: a count that claims more than there is finds nothing, instead of
+/// other things of this test that would be taken for addresses to write to.
+pub(crate) struct Given(usize);
+
+impl Given {
+    pub(crate) fn new(words: Words) -> Self {
+        let unused = UNUSED.lock().expect("no panic").pop();
+        let start = unused.unwrap_or_else(|| {
+            // Private and anonymous, as Linux counts; readable and writable.
+            // SAFETY: a new mapping replaces none.
+            let at = unsafe { mmap(std::ptr::null_mut(), 2 * PAGE, 3, 0x22, -1, 0) };
+            // SAFETY: the second page of the new mapping.
+            let closed = unsafe { mprotect(at.wrapping_byte_add(PAGE), PAGE, 0) };
+            assert_eq!(closed, 0, "no page can be closed");
+            at.expose_provenance() + PAGE - size_of::<Words>()
+        });
+        let place = std::ptr::with_exposed_provenance_mut::<Words>(start);
+        // SAFETY: the end of a page of ours.
+        unsafe { place.write(words) };
+        Self(start)
+    }
+
+    pub(crate) fn address(&self) -> usize {
+        self.0
+    }
+}
+
+/// Where structures were, for new ones.
+static UNUSED: std::sync::Mutex<Vec<usize>> = std::sync::Mutex::new(Vec::new());
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        UNUSED.lock().expect("no panic").push(self.0);
+    }
+}
+
+const PAGE: usize = 4096;
 
 /// A page of the process that may be accessed so.
 fn page(rights: c_int) -> usize {
     // Private and anonymous, as Linux counts.
     // SAFETY: a new mapping replaces none.
-    let at = unsafe { mmap(std::ptr::null_mut(), 4096, rights, 0x22, -1, 0) };
+    let at = unsafe { mmap(std::ptr::null_mut(), PAGE, rights, 0x22, -1, 0) };
     at.expose_provenance()
 }
 
@@ -118,8 +161,7 @@ pub(crate) struct World {
     params: Box<[usize; 4]>,
     file: std::path::PathBuf,
     /// Structures that calls were given.
-    #[allow(clippy::vec_box, reason = "calls are given their addresses, which must stay")]
-    kept: RefCell<Vec<Box<[u64; 40]>>>,
+    given: RefCell<Vec<Given>>,
 }
 
 /// A surface beside the texture of the common kernels.
@@ -131,10 +173,10 @@ fn kernels() -> String {
 impl World {
     pub(crate) fn new(api: Api) -> Self {
         let image = CString::new(kernels()).expect("no zero in it");
-        let file = std::env::temp_dir().join(format!("ptxvm-world-{}.ptx", std::process::id()));
-        if !file.exists() {
-            std::fs::write(&file, image.to_bytes()).expect("a file can be written");
-        }
+        static WORLDS: AtomicUsize = AtomicUsize::new(0);
+        let number = WORLDS.fetch_add(1, Ordering::Relaxed);
+        let file = std::env::temp_dir().join(format!("ptxvm-world-{}-{number}.ptx", std::process::id()));
+        std::fs::write(&file, image.to_bytes()).expect("a file can be written");
         let path = file.to_str().expect("a plain path").to_owned();
         let texts = [
             ("x", "x"),
@@ -164,7 +206,7 @@ impl World {
             value: Box::new(0),
             params: Box::new([0; 4]),
             file,
-            kept: RefCell::default(),
+            given: RefCell::default(),
         };
         let context = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
         // What is destroyed first has other handles.
@@ -279,8 +321,8 @@ impl World {
     }
 
     /// A structure that is right.
-    fn structure(&self, name: &str) -> Box<[u64; 40]> {
-        let mut words = Box::new([0u64; 40]);
+    fn structure(&self, name: &str) -> Words {
+        let mut words = [0u64; 40];
         let mut set = |values: &[u64]| words[..values.len()].copy_from_slice(values);
         let (from, to) = (self.device, self.device + 4096);
         let handle = |kind: &str| if self.handles.is_empty() { 0 } else { self.handle(kind) as u64 };
@@ -310,10 +352,10 @@ impl World {
     }
 
     /// The address of a structure that is there as long as this is.
-    pub(crate) fn keep(&self, words: [u64; 40]) -> usize {
-        let mut words = Box::new(words);
-        let address = words.as_mut_ptr().expose_provenance();
-        self.kept.borrow_mut().push(words);
+    pub(crate) fn give(&self, words: Words) -> usize {
+        let given = Given::new(words);
+        let address = given.address();
+        self.given.borrow_mut().push(given);
         address
     }
 
@@ -326,8 +368,8 @@ impl World {
                 out += 32;
                 self.room[out..].as_ptr().expose_provenance()
             }
-            Kind::InOut => self.keep([0; 40]),
-            Kind::In(name) => self.keep(*self.structure(name)),
+            Kind::InOut => self.give([0; 40]),
+            Kind::In(name) => self.give(self.structure(name)),
             Kind::Text(name) => {
                 let text = self.texts.iter().find(|(known, _)| known == name);
                 text.unwrap_or_else(|| panic!("no text is called `{name}`")).1.as_ptr().expose_provenance()
@@ -426,7 +468,7 @@ impl World {
     }
 
     /// A structure with one word wrong, in each way.
-    pub(crate) fn structures(&self, kind: &Kind) -> Vec<[u64; 40]> {
+    pub(crate) fn structures(&self, kind: &Kind) -> Vec<Words> {
         let (name, words) = match kind {
             Kind::In(name) => (
                 name.as_str(),
@@ -463,13 +505,13 @@ impl World {
         let mut all = Vec::new();
         for word in 0..words {
             for value in &values {
-                let mut changed = *self.structure(name);
+                let mut changed = self.structure(name);
                 changed[word] = *value;
                 all.push(changed);
             }
             for half in [0u64, 1, 2, 3, 8, 16, 255, 0x7fff_ffff, 0xffff_ffff] {
                 for (shift, keep) in [(0, 0xffff_ffff_0000_0000), (32, 0xffff_ffff)] {
-                    let mut changed = *self.structure(name);
+                    let mut changed = self.structure(name);
                     changed[word] = changed[word] & keep | half << shift;
                     all.push(changed);
                 }
