@@ -45,6 +45,11 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
+    /// Whether the program made it, at whatever speed it runs; not a limit of the launch.
+    pub(crate) fn is_of_program(&self) -> bool {
+        !matches!(self, FaultKind::StepLimit | FaultKind::TimeLimit | FaultKind::Cancelled)
+    }
+
     /// A stable word for tools: `illegal_address`, `misaligned`, `deadlock`, ...
     pub fn word(&self) -> &'static str {
         match self {

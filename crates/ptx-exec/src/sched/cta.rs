@@ -19,6 +19,9 @@ use std::sync::Arc;
 const IDLE_ROUNDS: u32 = 2;
 /// Rounds after which a CTA is set aside in any case, in case that it waits for another in a way that does not show.
 const LONG_ROUNDS: u32 = 1024;
+/// Slices that each warp before one that trapped may still have. Chosen: millions of turns of a loop that computes, and as many of one that
+/// looks at memory as native code takes at a time.
+pub(super) const FURTHER_SLICES: u32 = 1024;
 /// Room for what a warp printed that is kept for what it prints next, in bytes.
 const KEPT_OUTPUT: usize = 64 << 10;
 /// Warps that a report of a deadlock names one by one.
@@ -39,6 +42,10 @@ enum Status {
 pub(super) struct Cta {
     /// Number in the grid.
     pub(super) index: u64,
+    /// Number in the order in which CTAs are started.
+    pub(super) place: u64,
+    /// How often it was set aside because it only waited, after another CTA had trapped.
+    pub(super) vain: u32,
     /// Facts about the launch.
     pub(super) grid: Arc<GridShape>,
     pub(super) ctaid: [u32; 3],
@@ -87,12 +94,10 @@ pub(super) trait Limits {
     fn whole(&self) -> bool;
     /// How many CTAs the thread has taken and not started, which come next in order.
     fn taken(&self) -> u64;
-    /// So many of them have been started.
-    fn take(&self, count: u64);
+    /// The thread has run that many CTAs to their ends and started the next of what it has taken each time.
+    fn follow(&self, count: u64);
     /// Whether the thread may still get help.
     fn alone(&self) -> bool;
-    /// So many CTAs have finished.
-    fn finish(&self, count: u64);
     /// How many of so many bytes that a CTA printed are kept; those of it that are not, and `dropped` ones, are counted. `first`: it has
     /// printed nothing before.
     fn print(&self, bytes: usize, dropped: u64, first: bool) -> usize;
@@ -105,6 +110,8 @@ impl Cta {
     pub(super) fn new(grid: &Arc<GridShape>, warps: Vec<WarpFrame>, shared: Option<Window>) -> Self {
         Self {
             index: 0,
+            place: 0,
+            vain: 0,
             grid: Arc::clone(grid),
             ctaid: [0; 3],
             smid: 0,
@@ -140,9 +147,17 @@ impl Cta {
         }
     }
 
-    /// Makes it CTA `index` of the grid, at the start of the kernel.
-    pub(super) fn start(&mut self, index: u64, ctaid: [u32; 3], seed: u64, smid: u32, kernel: u32) {
-        (self.index, self.ctaid, self.smid, self.kernel) = (index, ctaid, smid, kernel);
+    /// Makes it CTA `index` of the grid, which is started as number `place`, at the start of the kernel.
+    pub(super) fn start(
+        &mut self,
+        (place, index): (u64, u64),
+        ctaid: [u32; 3],
+        seed: u64,
+        smid: u32,
+        kernel: u32,
+    ) {
+        (self.index, self.place, self.vain) = (index, place, 0);
+        (self.ctaid, self.smid, self.kernel) = (ctaid, smid, kernel);
         self.seed = Seed::new(seed, index);
         self.framed = false;
         if let Some(window) = &mut self.shared {
@@ -183,6 +198,44 @@ impl Cta {
 
     /// Runs the warps in turn until the CTA must stop.
     pub(super) fn run(&mut self, world: &World<'_>, limits: &impl Limits, reached: &mut Reached) -> CtaStop {
+        match self.run_on(world, limits, reached) {
+            CtaStop::Trapped(stopped, warp)
+                if self.seed.is_natural() && stopped.fault.kind.is_of_program() =>
+            {
+                self.first_trap((stopped, warp), &world.supplied(), limits, reached)
+            }
+            stop => stop,
+        }
+    }
+
+    /// A warp has trapped: lets the warps before it that had used up their slices go on. The first of them that traps, too, is reported instead,
+    /// so that the report depends neither on the length of slices, in which the engines differ, nor on what is compiled by then.
+    fn first_trap(
+        &mut self,
+        (trapped, warp): (Box<Stopped>, u32),
+        world: &World<'_>,
+        limits: &impl Limits,
+        reached: &mut Reached,
+    ) -> CtaStop {
+        for id in 0..warp {
+            for _ in 0..FURTHER_SLICES {
+                if self.status[id as usize] != Status::Runnable {
+                    break;
+                }
+                let mut round = Round { ran: true, idle: true };
+                match self.slice(id, world, limits, reached, &mut round) {
+                    Ok(()) => {}
+                    Err(CtaStop::Trapped(earlier, id)) if earlier.fault.kind.is_of_program() => {
+                        return CtaStop::Trapped(earlier, id);
+                    }
+                    Err(_) => return CtaStop::Trapped(trapped, warp),
+                }
+            }
+        }
+        CtaStop::Trapped(trapped, warp)
+    }
+
+    fn run_on(&mut self, world: &World<'_>, limits: &impl Limits, reached: &mut Reached) -> CtaStop {
         if !self.framed {
             match world.supplied().native {
                 Some(native) if limits.whole() && native.function() == self.kernel => {
@@ -233,17 +286,29 @@ impl Cta {
                 continue;
             }
             round.ran = true;
-            let Some(steps) = limits.steps() else { return Err(CtaStop::Cancelled) };
-            let (slice, turn) = self.seed.budget();
-            let warp = &mut self.warps[index];
-            let (before, lanes_before) = (warp.steps, warp.lane_steps);
-            let stop = interp::run(warp, world, Budget { slice, turn, steps }, reached);
-            if let (Some(supply), None) = (world.supply, world.native) {
-                supply.spend(warp.lane_steps - lanes_before);
-            }
-            self.stopped(*id, (before, lanes_before), stop, world, limits, &mut round)?;
+            self.slice(*id, world, limits, reached, &mut round)?;
         }
         Ok(round)
+    }
+
+    /// Gives a warp a slice.
+    fn slice(
+        &mut self,
+        id: u32,
+        world: &World<'_>,
+        limits: &impl Limits,
+        reached: &mut Reached,
+        round: &mut Round,
+    ) -> Result<(), CtaStop> {
+        let Some(steps) = limits.steps() else { return Err(CtaStop::Cancelled) };
+        let (slice, turn) = self.seed.budget();
+        let warp = &mut self.warps[id as usize];
+        let (before, lanes_before) = (warp.steps, warp.lane_steps);
+        let stop = interp::run(warp, world, Budget { slice, turn, steps }, reached);
+        if let (Some(supply), None) = (world.supply, world.native) {
+            supply.spend(warp.lane_steps - lanes_before);
+        }
+        self.stopped(id, (before, lanes_before), stop, world, limits, round)
     }
 
     /// A warp has stopped; `before`: its steps, and those of its lanes, when it began.

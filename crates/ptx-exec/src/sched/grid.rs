@@ -8,9 +8,13 @@
 //! CTAs in portions, smaller and smaller ones towards the end; one by one where CTAs may wait for each other, so that lower ones are always
 //! started first.
 //!
-//! Invariant: the first trap wins and stops all threads; the output is in order of CTA numbers, whoever ran them.
+//! A trap stops all CTAs that are started later than the one that trapped. Those before it go on for up to [`PATIENCE`], unless they wait in vain;
+//! if one of them traps, too, that is the trap of the launch.
+//!
+//! Invariant: which trap is reported does not depend on the speed of threads, except through that bound; the output is in order of CTA
+//! numbers, whichever thread ran them.
 
-use super::cta::{Cta, CtaStop, Limits};
+use super::cta::{Cta, CtaStop, FURTHER_SLICES, Limits};
 use super::pool::{Help, Pool};
 use super::seed;
 use crate::bound::{Code, Function};
@@ -32,6 +36,8 @@ use std::time::{Duration, Instant};
 const ALONE: Duration = Duration::from_micros(5);
 /// A launch of so many warps takes longer than that in any case.
 const MANY_WARPS: u64 = 2048;
+/// How long CTAs before the one that trapped go on. Chosen: what someone who waits for the report does not mind.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// The most CTAs that a thread takes at once.
 const PORTION: u64 = 256;
 /// A thread's room is kept from launch to launch if it is no larger than this, in bytes.
@@ -190,7 +196,8 @@ pub(crate) struct Launching {
     next: AtomicU64,
     count: u64,
     threads: u32,
-    stop: AtomicBool,
+    /// CTAs that are started as that number or later are not to run: `u64::MAX` until something happens.
+    stop_at: AtomicU64,
     steps: AtomicU64,
     lane_steps: AtomicU64,
     native_steps: AtomicU64,
@@ -205,10 +212,17 @@ pub(crate) struct Launching {
 
 #[derive(Default)]
 struct Found {
-    trap: Option<GridTrap>,
+    trap: Option<FoundTrap>,
     error: Option<MemoryError>,
     output: Vec<(u64, Vec<u8>)>,
     events: EventCounts,
+}
+
+/// A trap, and which CTA it is of in the order in which they are started.
+struct FoundTrap {
+    trap: GridTrap,
+    place: u64,
+    found: Instant,
 }
 
 /// Runs all CTAs of a grid.
@@ -225,7 +239,7 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
         next: AtomicU64::new(0),
         count,
         threads,
-        stop: AtomicBool::new(false),
+        stop_at: AtomicU64::new(u64::MAX),
         steps: AtomicU64::new(0),
         lane_steps: AtomicU64::new(0),
         native_steps: AtomicU64::new(0),
@@ -249,7 +263,7 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
     output.sort_by_key(|(index, _)| *index);
     let sum = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     Outcome {
-        trap: found.trap,
+        trap: found.trap.map(|found| found.trap),
         error: found.error,
         steps: sum(&launching.steps),
         lane_steps: sum(&launching.lane_steps),
@@ -295,6 +309,8 @@ struct Worker<'a> {
     alone: Cell<Option<(Instant, &'a Helpers<'a>)>>,
     /// CTAs that it has taken and not started: the first, and the one behind the last.
     taken: Cell<[u64; 2]>,
+    /// Which CTA it runs, in the order in which they are started.
+    place: Cell<u64>,
     /// What it counted and has not added to the launch's: steps of warps, of lanes, native ones, the interpreter's among them.
     counts: Cell<[u64; 4]>,
 }
@@ -302,7 +318,7 @@ struct Worker<'a> {
 impl Limits for Worker<'_> {
     fn steps(&self) -> Option<u64> {
         let all = self.launching;
-        if all.stop.load(Ordering::Relaxed) {
+        if all.stops(self.place.get()) {
             return None;
         }
         Some(match all.run.max_steps {
@@ -340,17 +356,14 @@ impl Limits for Worker<'_> {
         end - start
     }
 
-    fn take(&self, count: u64) {
-        let [start, end] = self.taken.get();
-        self.taken.set([(start + count).min(end), end]);
+    fn follow(&self, count: u64) {
+        self.take(count);
+        self.place.set(self.place.get() + count);
+        self.finish(count);
     }
 
     fn alone(&self) -> bool {
         self.alone.get().is_some()
-    }
-
-    fn finish(&self, count: u64) {
-        self.launching.finished.fetch_add(count, Ordering::Relaxed);
     }
 
     fn print(&self, bytes: usize, dropped: u64, first: bool) -> usize {
@@ -382,6 +395,17 @@ impl Limits for Worker<'_> {
 }
 
 impl Worker<'_> {
+    /// So many CTAs of what it has taken are started.
+    fn take(&self, count: u64) {
+        let [start, end] = self.taken.get();
+        self.taken.set([(start + count).min(end), end]);
+    }
+
+    /// So many CTAs have finished.
+    fn finish(&self, count: u64) {
+        self.launching.finished.fetch_add(count, Ordering::Relaxed);
+    }
+
     /// Adds what it counted to the launch's.
     fn add(&self) {
         let [steps, lanes, native, fallbacks] = self.counts.take();
@@ -417,8 +441,12 @@ impl Worker<'_> {
         Some(next)
     }
 
+    /// Whether there is a CTA to be started that is to run.
     fn has_next(&self) -> bool {
-        self.taken() > 0 || self.launching.next.load(Ordering::Relaxed) < self.launching.count
+        let all = self.launching;
+        let [start, end] = self.taken.get();
+        let next = if start < end { start } else { all.next.load(Ordering::Relaxed) };
+        next < all.count && !all.stops(next)
     }
 }
 
@@ -444,12 +472,13 @@ impl Launching {
             thread,
             alone: Cell::new(helpers.map(|helpers| (Instant::now(), helpers))),
             taken: Cell::default(),
+            place: Cell::default(),
             counts: Cell::default(),
         };
         let mut prefer_new = true;
         // CTAs in a row that only waited.
         let mut idle = 0;
-        while !self.stop.load(Ordering::Relaxed) {
+        loop {
             let has_room = (resident.len() as u64) < limit;
             let fresh = if has_room && (prefer_new || resident.is_empty()) {
                 self.start(&worker, &mut spare, resident.is_empty())
@@ -458,6 +487,11 @@ impl Launching {
             };
             prefer_new = fresh.is_none();
             let Some(mut cta) = fresh.or_else(|| resident.pop_front()) else { break };
+            worker.place.set(cta.place);
+            if self.stops(cta.place) {
+                self.keep_output(&mut cta);
+                continue;
+            }
             match cta.run(&world, &worker, &mut room.reached) {
                 CtaStop::Finished => {
                     worker.finish(1);
@@ -465,7 +499,12 @@ impl Launching {
                     spare.push(cta);
                     idle = 0;
                 }
+                // What it waits for may never come.
+                CtaStop::Idle if self.has_stopped() && cta.vain >= FURTHER_SLICES => {
+                    self.keep_output(&mut cta);
+                }
                 CtaStop::Idle => {
+                    cta.vain += u32::from(self.has_stopped());
                     resident.push_back(cta);
                     idle += 1;
                     if idle > resident.len() {
@@ -476,19 +515,12 @@ impl Launching {
                     resident.push_back(cta);
                     idle = 0;
                 }
-                CtaStop::Cancelled => {
-                    self.keep_output(&mut cta);
-                    break;
-                }
+                CtaStop::Cancelled => self.keep_output(&mut cta),
                 CtaStop::Trapped(stopped, warp) => {
                     self.trap(&cta, stopped, warp);
                     self.keep_output(&mut cta);
-                    break;
                 }
             }
-        }
-        for cta in &mut resident {
-            self.keep_output(cta);
         }
         worker.add();
         // A room fits one native code, and here it is not known which came.
@@ -509,16 +541,37 @@ impl Launching {
         }
     }
 
+    /// Whether the CTA that is started as that number is not to run on.
+    fn stops(&self, place: u64) -> bool {
+        let stop_at = self.stop_at.load(Ordering::Relaxed);
+        stop_at <= place || stop_at != u64::MAX && self.is_out_of_patience()
+    }
+
+    /// Whether some CTAs are not to run on.
+    fn has_stopped(&self) -> bool {
+        self.stop_at.load(Ordering::Relaxed) != u64::MAX
+    }
+
+    fn is_out_of_patience(&self) -> bool {
+        self.found().trap.as_ref().is_none_or(|trap| trap.found.elapsed() > PATIENCE)
+    }
+
     fn trap(&self, cta: &Cta, stopped: Box<Stopped>, warp: u32) {
         let mut found = self.found();
-        if found.trap.is_none() {
-            let frame = cta.warp(warp);
-            let lane = usize::from(stopped.fault.lane) % LANES;
-            let nearest = stopped.fault.access.as_ref().map(|a| frame.view.nearest(a.space, lane, a.address));
-            let tid = frame.state.tid_of(lane);
-            found.trap = Some(GridTrap { stopped, ctaid: cta.ctaid(), warp, tid, nearest });
+        let of_program = stopped.fault.kind.is_of_program();
+        // The end of the launch's time is no trap of one CTA more than of another.
+        self.stop_at.fetch_min(if of_program { cta.place } else { 0 }, Ordering::Relaxed);
+        if found.trap.as_ref().is_some_and(|trap| !of_program || trap.place < cta.place) {
+            return;
         }
-        self.stop.store(true, Ordering::Relaxed);
+        let frame = cta.warp(warp);
+        let lane = usize::from(stopped.fault.lane) % LANES;
+        let nearest = stopped.fault.access.as_ref().map(|a| frame.view.nearest(a.space, lane, a.address));
+        let tid = frame.state.tid_of(lane);
+        let since = found.trap.as_ref().map_or_else(Instant::now, |trap| trap.found);
+        let place = if of_program { cta.place } else { 0 };
+        let trap = GridTrap { stopped, ctaid: cta.ctaid(), warp, tid, nearest };
+        found.trap = Some(FoundTrap { trap, place, found: since });
     }
 
     /// Starts the next CTA, if there is one and memory for it. Having none for the first is an error.
@@ -532,19 +585,19 @@ impl Launching {
             Err(error) => {
                 if first {
                     self.found().error.get_or_insert(error);
-                    self.stop.store(true, Ordering::Relaxed);
+                    self.stop_at.store(0, Ordering::Relaxed);
                 }
                 return None;
             }
         };
-        let Some(index) = worker.next() else {
+        let Some(place) = worker.next() else {
             spare.push(cta);
             return None;
         };
-        let index = seed::permute(self.run.seed, index, self.count);
+        let index = seed::permute(self.run.seed, place, self.count);
         let [nx, ny, _] = self.run.shape.nctaid.map(u64::from);
         let ctaid = [index % nx, index / nx % ny, index / nx / ny].map(|c| c as u32);
-        cta.start(index, ctaid, self.run.seed, worker.thread, self.run.kernel);
+        cta.start((place, index), ctaid, self.run.seed, worker.thread, self.run.kernel);
         Some(cta)
     }
 

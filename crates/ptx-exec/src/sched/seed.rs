@@ -32,6 +32,11 @@ impl Seed {
         Self { seed, state }
     }
 
+    /// Whether the order is the natural one.
+    pub(super) fn is_natural(&self) -> bool {
+        self.seed == 0
+    }
+
     /// The order of `n` warps in the next round.
     pub(super) fn order(&mut self, order: &mut Vec<u32>, n: u32) {
         order.clear();

@@ -160,8 +160,8 @@ impl Cta {
         if count > 0 {
             self.ctaid = ctaid;
             self.index += count;
-            limits.take(count);
-            limits.finish(count);
+            self.place += count;
+            limits.follow(count);
         }
     }
 

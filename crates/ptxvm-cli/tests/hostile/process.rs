@@ -41,9 +41,13 @@ impl Ended {
     }
 }
 
-/// The program under test: `PTXVM_HOSTILE_PROGRAM`, else what was built.
+/// The program under test: `PTXVM_HOSTILE_PROGRAM`, from the root of the repository, else what was built.
 fn program() -> String {
-    std::env::var("PTXVM_HOSTILE_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_ptxvm").to_owned())
+    let other = std::env::var("PTXVM_HOSTILE_PROGRAM").ok();
+    other.map_or_else(
+        || env!("CARGO_BIN_EXE_ptxvm").to_owned(),
+        |path| format!("{}", Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path).display()),
+    )
 }
 
 /// A process of the program with that address space, in a folder.
