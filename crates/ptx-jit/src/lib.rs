@@ -18,7 +18,7 @@ pub mod plan;
 mod postponed;
 mod team;
 
-pub use cache::{Compiler, Found, Source};
+pub use cache::{Compiler, Found, Source, compiler_thread};
 pub use engine::{Compiled, Listing, listing};
 pub use llvm::{Cpu, Error, Session, guard_this_thread, is_ending};
 pub use machine::native;

@@ -122,14 +122,14 @@ impl Compiler {
         Some(Found { code, source, took: start.elapsed() })
     }
 
-    /// Makes code of a kernel for CTAs of that shape.
+    /// Makes code of a kernel for CTAs of that shape, on a thread as [`compiler_thread`] describes it.
     ///
     /// # Errors
     /// Says why it cannot be compiled; the interpreter can still run it.
     pub fn compile(&self, kernel: &Kernel, ntid: [u32; 3]) -> Result<Found, Error> {
         let start = Instant::now();
         kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
-        let made = Arc::new(on_own_stack(|| self.make(kernel, ntid))?);
+        let made = Arc::new(self.make(kernel, ntid)?);
         let key = Key::new(kernel, ntid, self.cpu, self.teams);
         let code = self.place((key, ntid), Arc::clone(&made), None, kernel)?;
         let took = start.elapsed();
@@ -173,14 +173,9 @@ impl Compiler {
     }
 }
 
-/// Does something on a thread with a stack of [`STACK`] bytes, whatever the caller's is.
-fn on_own_stack<R: Send>(work: impl FnOnce() -> Result<R, Error> + Send) -> Result<R, Error> {
-    std::thread::scope(|scope| {
-        let builder = std::thread::Builder::new().name("ptxvm compiler".to_owned()).stack_size(STACK);
-        let thread = builder.spawn_scoped(scope, work);
-        let thread = thread.map_err(|e| Error::new(format!("there is no thread to compile on: {e}")))?;
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+/// A thread to make code on, which has the stack that LLVM needs.
+pub fn compiler_thread() -> std::thread::Builder {
+    std::thread::Builder::new().name("ptxvm compiler".to_owned()).stack_size(STACK)
 }
 
 /// A place in memory, with the addresses that it was made for.

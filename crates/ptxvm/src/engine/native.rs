@@ -18,7 +18,7 @@ use crate::{CodeCache, Error, Launch};
 use ptx_exec::launch::{Kernel, LaunchConfig, LaunchError, LaunchReport};
 use ptx_exec::native::{Native, Supply};
 pub use ptx_jit::guard_this_thread;
-use ptx_jit::{Compiled, Compiler, Found, Teams};
+use ptx_jit::{Compiled, Compiler, Found, Teams, compiler_thread};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -51,11 +51,6 @@ struct Shared {
     queue: Mutex<Queue>,
     /// How many threads the machine runs at once. Asking the system takes longer than a small launch.
     cores: u64,
-}
-
-/// A thread that makes code.
-fn compiler_thread() -> std::thread::Builder {
-    std::thread::Builder::new().name("ptxvm compiler".to_owned())
 }
 
 /// What is to be made in the background, one after another.
@@ -299,8 +294,9 @@ impl Shared {
             slot.make(&shared.compiler, &kernel, Source::Compiled);
             drop((maker, done));
         });
-        if thread.is_err() {
-            return slot.make(&self.compiler, kernel, Source::Compiled);
+        if let Err(error) = thread {
+            drop(slot.made.set(Made::Not(format!("there is no thread to compile on: {error}"))));
+            return;
         }
         loop {
             let Some(wait) = until.wait() else { return };
@@ -452,7 +448,14 @@ impl Jit {
             Listing::Asm => ptx_jit::Listing::Asm,
         };
         let (session, teams) = (self.shared.compiler.session(), self.shared.compiler.teams());
-        let text = session.and_then(|session| ptx_jit::listing(session, kernel, block, teams, what));
-        text.map_err(|error| Error::caller(error.to_string()))
+        let session = session.map_err(|error| Error::caller(error.to_string()))?;
+        std::thread::scope(|scope| {
+            let list = || ptx_jit::listing(session, kernel, block, teams, what);
+            let thread = compiler_thread().spawn_scoped(scope, list);
+            let thread = thread
+                .map_err(|error| Error::caller(format!("there is no thread to compile on: {error}")))?;
+            let text = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            text.map_err(|error| Error::caller(error.to_string()))
+        })
     }
 }
