@@ -26,6 +26,8 @@ use crate::warp::{GridShape, WarpState};
 
 /// Native code of one function.
 pub trait Native: Send + Sync {
+    /// What it takes of the stack of the thread that runs it, in bytes; 0 where any thread has enough.
+    fn stack(&self) -> usize;
     /// Whether a CTA may wait for others.
     fn may_wait(&self) -> bool;
     /// The function, as `FuncId` of the program.

@@ -8,7 +8,7 @@ use crate::cache::Made;
 use crate::emit::memory::space_of;
 use crate::emit::{self, Emitted, Job};
 use crate::frame::{Entry, Frame, Reason, Window};
-use crate::llvm::{Code, Error, Session, Working, is_ending};
+use crate::llvm::{Code, Error, Object, Session, Working, is_ending};
 use crate::machine;
 use crate::plan::{Plan, Shape};
 use crate::postponed;
@@ -89,6 +89,9 @@ impl User<'_, '_> {
     }
 }
 
+/// The most stack that code may take, in bytes. Chosen: many times what kernels of libraries take.
+const MOST_STACK: u32 = 128 << 20;
+
 /// Makes code of a kernel for CTAs of that shape.
 ///
 /// # Errors
@@ -97,8 +100,12 @@ pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Te
     let _working = Working::begin()?;
     let Translated { module, emitted, team } = translate(session, kernel, ntid, teams)?;
     let Emitted { windows, fallbacks, externals, cta, handed, postpones, .. } = emitted;
-    let object = session.object(&module)?;
-    Ok(Made { object, externals, windows, fallbacks, cta, handed, team, postpones })
+    let Object { bytes: object, stack } = session.object(&module)?;
+    if stack > MOST_STACK {
+        let name = &kernel.function().name;
+        return Err(Error::new(format!("the code of `{name}` takes {} MiB of stack", stack >> 20)));
+    }
+    Ok(Made { object, stack, externals, windows, fallbacks, cta, handed, team, postpones })
 }
 
 /// The addresses of what code names.
@@ -297,6 +304,10 @@ impl Compiled {
 }
 
 impl Native for Compiled {
+    fn stack(&self) -> usize {
+        self.made.stack as usize
+    }
+
     fn may_wait(&self) -> bool {
         self.may_wait
     }

@@ -47,10 +47,12 @@ impl End<'_> {
 }
 
 impl World<'_> {
-    /// With native code, if some has come.
+    /// With native code, if some has come that can run on any thread.
     pub(crate) fn supplied(&self) -> Self {
         match (self.native, self.supply) {
-            (None, Some(supply)) => Self { native: supply.native(), ..*self },
+            (None, Some(supply)) => {
+                Self { native: supply.native().filter(|native| native.stack() == 0), ..*self }
+            }
             (Some(_), _) | (None, None) => *self,
         }
     }

@@ -42,6 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const PORTION: u64 = 256;
 /// A thread's room is kept from launch to launch if it is no larger than this, in bytes.
 const KEPT_BYTES: u64 = 4 << 20;
+/// What a thread needs of its stack beside what native code says, in bytes. Chosen: what systems give to threads.
+const STACK_BYTES: usize = 2 << 20;
 /// How many threads' rooms a kernel keeps.
 const KEPT_ROOMS: usize = 64;
 
@@ -249,14 +251,9 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
         dropped: AtomicU64::new(0),
         found: Mutex::new(Found::default()),
     });
-    let helpers = Helpers { pool: memory.pool(), launching: &launching, help: RefCell::new(None) };
-    if threads > 1 && count.saturating_mul(u64::from(launching.run.shape.warps())) >= MANY_WARPS {
-        helpers.call();
-    }
-    let alone = threads > 1 && helpers.help.borrow().is_none();
-    launching.work(0, alone.then_some(&helpers));
-    if let Some(help) = helpers.help.into_inner() {
-        memory.pool().finish(help);
+    match launching.run.native.as_ref().map_or(0, |native| native.stack()) {
+        0 => on_kept_threads(&launching, memory.pool()),
+        stack => launching.on_own_threads(stack),
     }
     let found = std::mem::take(&mut *launching.found());
     let mut output = found.output;
@@ -273,6 +270,20 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
         dropped: sum(&launching.dropped),
         finished: sum(&launching.finished),
         events: found.events,
+    }
+}
+
+/// Runs a launch on this thread, and on those of the pool if it takes long enough.
+fn on_kept_threads(launching: &Arc<Launching>, pool: &Pool) {
+    let Launching { threads, count, .. } = **launching;
+    let helpers = Helpers { pool, launching, help: RefCell::new(None) };
+    if threads > 1 && count.saturating_mul(u64::from(launching.run.shape.warps())) >= MANY_WARPS {
+        helpers.call();
+    }
+    let alone = threads > 1 && helpers.help.borrow().is_none();
+    launching.work(0, alone.then_some(&helpers));
+    if let Some(help) = helpers.help.into_inner() {
+        pool.finish(help);
     }
 }
 
@@ -451,6 +462,20 @@ impl Worker<'_> {
 }
 
 impl Launching {
+    /// Runs it on threads that are made for it, whose stacks hold that many bytes more than others.
+    fn on_own_threads(&self, stack: usize) {
+        std::thread::scope(|scope| {
+            for thread in 0..self.threads {
+                let builder = std::thread::Builder::new().stack_size(STACK_BYTES + stack);
+                let started = builder.spawn_scoped(scope, move || self.work(thread, None));
+                if started.is_err() && thread == 0 {
+                    let bytes = (STACK_BYTES + stack) as u64;
+                    self.found().error.get_or_insert(MemoryError::Host { bytes });
+                }
+            }
+        });
+    }
+
     fn found(&self) -> MutexGuard<'_, Found> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -16,6 +16,8 @@ use std::sync::Arc;
 pub(crate) struct Made {
     /// The object file.
     pub(crate) object: Vec<u8>,
+    /// What its functions need of the stack, in bytes; 0 where that is what any thread has.
+    pub(crate) stack: u32,
     /// Names in it that are the host's: functions it calls, variables and functions of the program.
     pub(crate) externals: Vec<String>,
     /// Windows that it needs.
@@ -49,8 +51,9 @@ impl Made {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let bytes = Vec::with_capacity(self.object.len() + 1024);
         let mut to = Writer { bytes, patterns: HashMap::new() };
-        let Made { object, externals, windows, fallbacks, cta, handed, team, postpones } = self;
+        let Made { object, stack, externals, windows, fallbacks, cta, handed, team, postpones } = self;
         to.bytes(object);
+        to.number(*stack);
         to.count(externals.len());
         externals.iter().for_each(|name| to.bytes(name.as_bytes()));
         to.number(*windows);
@@ -78,6 +81,7 @@ impl Made {
         let mut from = Reader { rest: bytes, patterns: Vec::new() };
         let made = Made {
             object: from.bytes()?.to_vec(),
+            stack: from.number()?,
             externals: from.list(Reader::text)?,
             windows: from.number()?,
             fallbacks: from.list(|from| Some((from.text()?, from.number()?)))?.into_iter().collect(),
@@ -318,6 +322,7 @@ mod tests {
     fn sample() -> Made {
         Made {
             object: (0..=255).collect(),
+            stack: 1 << 20,
             externals: vec!["step".to_owned(), "v7".to_owned()],
             windows: 5,
             fallbacks: BTreeMap::from([("wmma.mma".to_owned(), 2), ("é".to_owned(), 1)]),

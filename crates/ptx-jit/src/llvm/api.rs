@@ -18,8 +18,8 @@ use llvm_sys::orc2::{
     LLVMOrcLookupKind, LLVMOrcMaterializationUnitRef, LLVMOrcSymbolStringPoolEntryRef,
 };
 use llvm_sys::prelude::{
-    LLVMAttributeRef, LLVMBasicBlockRef, LLVMBool, LLVMBuilderRef, LLVMContextRef, LLVMMemoryBufferRef,
-    LLVMMetadataRef, LLVMModuleRef, LLVMTypeRef, LLVMUseRef, LLVMValueRef,
+    LLVMAttributeRef, LLVMBasicBlockRef, LLVMBool, LLVMBuilderRef, LLVMContextRef, LLVMDiagnosticInfoRef,
+    LLVMMemoryBufferRef, LLVMMetadataRef, LLVMModuleRef, LLVMTypeRef, LLVMUseRef, LLVMValueRef,
 };
 use llvm_sys::target::LLVMTargetDataRef;
 use llvm_sys::target_machine::{
@@ -27,8 +27,9 @@ use llvm_sys::target_machine::{
     LLVMTargetMachineRef, LLVMTargetRef,
 };
 use llvm_sys::{
-    LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMAttributeIndex, LLVMInlineAsmDialect, LLVMIntPredicate,
-    LLVMOpcode, LLVMRealPredicate, LLVMTypeKind,
+    LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMAttributeIndex, LLVMDiagnosticHandler,
+    LLVMDiagnosticSeverity, LLVMInlineAsmDialect, LLVMIntPredicate, LLVMOpcode, LLVMRealPredicate,
+    LLVMTypeKind,
 };
 
 /// Why there is no compiled code: no usable LLVM, or LLVM refused.
@@ -189,6 +190,14 @@ api! {
     core => LLVMGetBufferStart(LLVMMemoryBufferRef) -> Name;
     core => LLVMGetBufferSize(LLVMMemoryBufferRef) -> usize;
     core => LLVMDisposeMemoryBuffer(LLVMMemoryBufferRef);
+    core => LLVMContextSetDiagnosticHandler(LLVMContextRef, LLVMDiagnosticHandler, *mut c_void);
+    core => LLVMGetDiagInfoDescription(LLVMDiagnosticInfoRef) -> *mut c_char;
+    core => LLVMGetDiagInfoSeverity(LLVMDiagnosticInfoRef) -> LLVMDiagnosticSeverity;
+    core => LLVMGetFirstFunction(LLVMModuleRef) -> LLVMValueRef;
+    core => LLVMGetNextFunction(LLVMValueRef) -> LLVMValueRef;
+    core => LLVMGetFirstBasicBlock(LLVMValueRef) -> LLVMBasicBlockRef;
+    core => LLVMGetNextBasicBlock(LLVMBasicBlockRef) -> LLVMBasicBlockRef;
+    core => LLVMGetFirstInstruction(LLVMBasicBlockRef) -> LLVMValueRef;
     analysis => LLVMVerifyModule(LLVMModuleRef, LLVMVerifierFailureAction, *mut *mut c_char) -> LLVMBool;
     error => LLVMGetErrorMessage(LLVMErrorRef) -> *mut c_char;
     error => LLVMDisposeErrorMessage(*mut c_char);

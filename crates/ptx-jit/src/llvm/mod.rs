@@ -31,6 +31,7 @@ pub use cpu::Cpu;
 pub(crate) use cpu::{Extensions, nearest_ways};
 pub(crate) use exit::Working;
 pub use exit::{guard_this_thread, is_ending};
+pub(crate) use session::Object;
 pub use session::Session;
 
 pub(crate) use arithmetic::{Bitwise, Compared, FloatPred, IntPred};

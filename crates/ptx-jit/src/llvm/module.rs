@@ -149,6 +149,9 @@ impl Value {
     }
 }
 
+/// Functions say how large their frames on the stack are beyond that, in bytes. Chosen: what any thread has.
+pub(super) const FRAME_BYTES: u32 = 128 << 10;
+
 /// A module with a context of its own, made for one machine by [`Session::module`](super::Session::module).
 pub(crate) struct Module {
     pub(super) raw: LLVMModuleRef,
@@ -195,6 +198,7 @@ impl Module {
         let bits = self.cpu.vector_bits().to_string();
         self.attribute(value, "prefer-vector-width", &bits);
         self.attribute(value, "min-legal-vector-width", &bits);
+        self.attribute(value, "warn-stack-size", &FRAME_BYTES.to_string());
         if flush == Flush::Always {
             self.attribute(value, "denormal-fp-math", "preserve-sign,preserve-sign");
         }
@@ -234,6 +238,27 @@ impl Module {
         let broken = call!(LLVMVerifyModule(self.raw, action, &mut message));
         let text = take_message(message);
         if broken == 0 { Ok(()) } else { Err(text) }
+    }
+
+    /// Instructions of its largest function, counted no further than `most`.
+    pub(super) fn instructions(&self, most: usize) -> usize {
+        let mut largest = 0;
+        let mut function = call!(LLVMGetFirstFunction(self.raw));
+        while !function.is_null() {
+            let mut count = 0;
+            let mut block = call!(LLVMGetFirstBasicBlock(function));
+            while !block.is_null() && count < most {
+                let mut inst = call!(LLVMGetFirstInstruction(block));
+                while !inst.is_null() {
+                    count += 1;
+                    inst = call!(LLVMGetNextInstruction(inst));
+                }
+                block = call!(LLVMGetNextBasicBlock(block));
+            }
+            largest = largest.max(count);
+            function = call!(LLVMGetNextFunction(function));
+        }
+        largest
     }
 
     /// Its text.

@@ -2,11 +2,13 @@
 //!
 //! Code generation and [placing](super::code) are two steps with an object file between them, so that a cache can hold it.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_void};
 use std::fmt;
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use llvm_sys::LLVMDiagnosticSeverity;
+use llvm_sys::prelude::LLVMDiagnosticInfoRef;
 use llvm_sys::target_machine::{
     LLVMCodeGenFileType, LLVMCodeGenOptLevel, LLVMCodeModel, LLVMRelocMode, LLVMTargetMachineRef,
 };
@@ -26,8 +28,28 @@ struct Shared {
     triple: CString,
     layout: CString,
     /// Code generators that no thread is using.
-    machines: Mutex<Vec<Machine>>,
+    machines: Mutex<Vec<(Effort, Machine)>>,
 }
+
+/// An object file.
+pub(crate) struct Object {
+    pub(crate) bytes: Vec<u8>,
+    /// What its functions need of the stack, in bytes; 0 where that is what any thread has.
+    pub(crate) stack: u32,
+}
+
+/// What is done for good code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effort {
+    /// LLVM's level 1.
+    Usual,
+    /// Level 0, whose passes take time in proportion to the size of a function: those of level 1 take minutes for functions of some
+    /// hundred thousand instructions.
+    Least,
+}
+
+/// Functions of more instructions of LLVM than that are made with [`Effort::Least`].
+const LARGE: usize = 50_000;
 
 struct Machine(LLVMTargetMachineRef);
 
@@ -57,12 +79,12 @@ impl Session {
             return Err(Error::new(format!("this machine has no {} instructions", cpu.name())));
         }
         let triple = take_c_message(call!(LLVMGetDefaultTargetTriple()));
-        let machine = Machine::new(cpu, &triple)?;
+        let machine = Machine::new(cpu, &triple, Effort::Usual)?;
         let data = call!(LLVMCreateTargetDataLayout(machine.0));
         let layout = take_c_message(call!(LLVMCopyStringRepOfTargetData(data)));
         call!(LLVMDisposeTargetData(data));
 
-        let machines = Mutex::new(vec![machine]);
+        let machines = Mutex::new(vec![(Effort::Usual, machine)]);
         Ok(Session(Arc::new(Shared { cpu, triple, layout, machines })))
     }
 
@@ -85,8 +107,9 @@ impl Session {
     ///
     /// # Errors
     /// The code generator refused.
-    pub(crate) fn object(&self, module: &Module) -> Result<Vec<u8>, Error> {
-        self.generate(module, LLVMCodeGenFileType::LLVMObjectFile)
+    pub(crate) fn object(&self, module: &Module) -> Result<Object, Error> {
+        let (bytes, stack) = self.generate(module, LLVMCodeGenFileType::LLVMObjectFile)?;
+        Ok(Object { bytes, stack })
     }
 
     /// Compiles a module to assembly text.
@@ -94,21 +117,35 @@ impl Session {
     /// # Errors
     /// The code generator refused.
     pub(crate) fn emit_asm(&self, module: &Module) -> Result<String, Error> {
-        let text = self.generate(module, LLVMCodeGenFileType::LLVMAssemblyFile)?;
+        let (text, _) = self.generate(module, LLVMCodeGenFileType::LLVMAssemblyFile)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    fn generate(&self, module: &Module, kind: LLVMCodeGenFileType) -> Result<Vec<u8>, Error> {
+    fn machines(&self) -> MutexGuard<'_, Vec<(Effort, Machine)>> {
+        self.0.machines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A code generator that no other thread uses.
+    fn machine(&self, effort: Effort) -> Result<Machine, Error> {
+        let mut free = self.machines();
+        match free.iter().position(|(of, _)| *of == effort) {
+            Some(at) => Ok(free.swap_remove(at).1),
+            None => Machine::new(self.0.cpu, &self.0.triple, effort),
+        }
+    }
+
+    /// What LLVM wrote, and how much stack its functions need beyond the usual.
+    fn generate(&self, module: &Module, kind: LLVMCodeGenFileType) -> Result<(Vec<u8>, u32), Error> {
         let _working = Working::begin()?;
         // What LLVM is given wrongly it answers with a crash, here or later. The check takes half a hundredth of
         // what code generation does.
         module.verify().map_err(|e| Error::new(format!("ptxvm bug: {e}")))?;
-        let free = self.0.machines.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let machine = match free {
-            Some(machine) => machine,
-            None => Machine::new(self.0.cpu, &self.0.triple)?,
-        };
+        let effort = if module.instructions(LARGE) < LARGE { Effort::Usual } else { Effort::Least };
+        let machine = self.machine(effort)?;
         let (mut message, mut buffer) = (ptr::null_mut(), ptr::null_mut());
+        let mut said = Said::default();
+        let place: *mut Said = &mut said;
+        call!(LLVMContextSetDiagnosticHandler(module.context, Some(hear), place.cast()));
         let failed = call!(LLVMTargetMachineEmitToMemoryBuffer(
             machine.0,
             module.raw,
@@ -116,7 +153,8 @@ impl Session {
             &mut message,
             &mut buffer
         )) != 0;
-        self.0.machines.lock().unwrap_or_else(PoisonError::into_inner).push(machine);
+        call!(LLVMContextSetDiagnosticHandler(module.context, None, ptr::null_mut()));
+        self.machines().push((effort, machine));
         if failed {
             return Err(Error::new(take_message(message)));
         }
@@ -125,12 +163,40 @@ impl Session {
         // SAFETY: the buffer holds `len` bytes from `start` and lives until it is disposed, below.
         let bytes = unsafe { std::slice::from_raw_parts(start, len) }.to_vec();
         call!(LLVMDisposeMemoryBuffer(buffer));
-        Ok(bytes)
+        match said.error {
+            Some(text) => Err(Error::new(text)),
+            None => Ok((bytes, said.stack)),
+        }
     }
 }
 
+/// What LLVM says while it makes code.
+#[derive(Default)]
+struct Said {
+    /// What functions with large frames need together, in bytes.
+    stack: u32,
+    error: Option<String>,
+}
+
+extern "C" fn hear(info: LLVMDiagnosticInfoRef, said: *mut c_void) {
+    let text = take_message(call!(LLVMGetDiagInfoDescription(info)));
+    let severity = call!(LLVMGetDiagInfoSeverity(info));
+    // SAFETY: `Session::generate` set this function together with a place that is there until it takes both away, and that nothing else uses.
+    let said = unsafe { &mut *said.cast::<Said>() };
+    match severity {
+        LLVMDiagnosticSeverity::LLVMDSError => drop(said.error.get_or_insert(text)),
+        _ => said.stack = said.stack.saturating_add(frame_bytes(&text)),
+    }
+}
+
+/// The size of a frame in what LLVM says of one that is large: `stack frame size (N) exceeds limit (M) in function 'F'`. Other texts are of no frame.
+fn frame_bytes(text: &str) -> u32 {
+    let number = text.strip_prefix("stack frame size (").and_then(|rest| rest.split_once(')'));
+    number.map_or(0, |(number, _)| number.parse().unwrap_or(u32::MAX))
+}
+
 impl Machine {
-    fn new(cpu: Cpu, triple: &CStr) -> Result<Machine, Error> {
+    fn new(cpu: Cpu, triple: &CStr, effort: Effort) -> Result<Machine, Error> {
         let (mut target, mut message) = (ptr::null_mut(), ptr::null_mut());
         if call!(LLVMGetTargetFromTriple(triple.as_ptr(), &mut target, &mut message)) != 0 {
             return Err(Error::new(take_message(message)));
@@ -139,7 +205,10 @@ impl Machine {
         let options = call!(LLVMCreateTargetMachineOptions());
         call!(LLVMTargetMachineOptionsSetCPU(options, name.as_ptr()));
         call!(LLVMTargetMachineOptionsSetFeatures(options, features.as_ptr()));
-        let level = LLVMCodeGenOptLevel::LLVMCodeGenLevelLess;
+        let level = match effort {
+            Effort::Usual => LLVMCodeGenOptLevel::LLVMCodeGenLevelLess,
+            Effort::Least => LLVMCodeGenOptLevel::LLVMCodeGenLevelNone,
+        };
         call!(LLVMTargetMachineOptionsSetCodeGenOptLevel(options, level));
         call!(LLVMTargetMachineOptionsSetRelocMode(options, LLVMRelocMode::LLVMRelocPIC));
         call!(LLVMTargetMachineOptionsSetCodeModel(options, LLVMCodeModel::LLVMCodeModelSmall));

@@ -42,7 +42,7 @@ fn bump(session: &Session) -> Module {
 }
 
 fn run(session: &Session, module: &Module) -> Vec<u32> {
-    let code = Code::place(&session.object(module).unwrap(), &[]).unwrap();
+    let code = Code::place(&session.object(module).unwrap().bytes, &[]).unwrap();
     let address = code.lookup("bump").unwrap();
     // SAFETY: the module's function has this signature; `code` outlives the call.
     let bump: extern "C" fn(*const u32, *mut u32, u32) = unsafe { std::mem::transmute(address) };
@@ -89,7 +89,7 @@ fn lines_are_asked_for_beside_vectors() {
         for hint in ["prefetchnta", "prefetcht2", "prefetcht1", "prefetcht0"] {
             assert_eq!(text.matches(hint).count(), 1, "{} {hint}", cpu.name());
         }
-        let code = Code::place(&session.object(&module).unwrap(), &[]).unwrap();
+        let code = Code::place(&session.object(&module).unwrap().bytes, &[]).unwrap();
         let address = code.lookup("beside").unwrap();
         // SAFETY: the module's function has this signature; `code` outlives the call.
         let beside: extern "C" fn(*const u32, *mut u32) = unsafe { std::mem::transmute(address) };
@@ -118,7 +118,7 @@ fn broken_code_is_found() {
 #[test]
 fn names_of_two_objects_do_not_meet_and_code_is_freed() {
     let session = Session::new(Cpu::detect()).unwrap();
-    let object = session.object(&bump(&session)).unwrap();
+    let object = session.object(&bump(&session)).unwrap().bytes;
     let first = Code::orc(&object, &[]).unwrap();
     let second = Code::orc(&object, &[]).unwrap();
     let addresses = (first.lookup("bump").unwrap(), second.lookup("bump").unwrap());
@@ -165,7 +165,7 @@ fn what_a_compilation_takes() {
         let start = Instant::now();
         let module = bump(&session);
         let built = start.elapsed();
-        let object = session.object(&module).unwrap();
+        let object = session.object(&module).unwrap().bytes;
         let compiled = start.elapsed() - built;
         let code = Code::place(&object, &[]).unwrap();
         code.lookup("bump").unwrap();
@@ -212,7 +212,7 @@ fn both_ways_of_placing_give_the_same() {
     let symbols = [("twice".to_owned(), twice as *const () as usize), ("there".to_owned(), 0x1234_5678_9abc)];
     for cpu in available() {
         let session = Session::new(cpu).unwrap();
-        let object = session.object(&stranger(&session)).unwrap();
+        let object = session.object(&stranger(&session)).unwrap().bytes;
         assert_eq!(call_stranger(&Code::orc(&object, &symbols).unwrap()), expected, "{}", cpu.name());
         assert_eq!(call_stranger(&Code::place(&object, &symbols).unwrap()), expected, "{}", cpu.name());
         if cfg!(target_arch = "x86_64") {
@@ -229,7 +229,7 @@ fn both_ways_of_placing_give_the_same() {
 #[test]
 fn damaged_objects_are_refused_or_placed_but_never_break_anything() {
     let session = Session::new(Cpu::detect()).unwrap();
-    let object = session.object(&stranger(&session)).unwrap();
+    let object = session.object(&stranger(&session)).unwrap().bytes;
     let resolve = |_: &str| Some(0x1000);
     for len in 0..object.len() {
         let _ = super::place::place(&object[..len], &resolve);
@@ -251,19 +251,22 @@ fn long_work(session: &Session) -> Module {
     let module = session.module("long");
     let b = Builder::new(&module);
     let ptr = b.ptr();
-    let function = module.function("long", b.fn_type(None, &[ptr, ptr]), Flush::Never);
-    b.position_at_end(b.append_block(function, "entry"));
-    let vector = b.vec(b.int(32), session.cpu().lanes());
-    let mut values: Vec<_> =
-        (0..8).map(|at| b.load(vector, b.offset(b.param(function, 0), at * 64), 4)).collect();
-    for at in 0..400_000 {
-        let (one, other) = (values[at % 8], values[(at * 5 + 3) % 8]);
-        values[at % 8] = if at % 3 == 0 { b.mul(one, other) } else { b.add(one, other) };
+    // Below the size from which on LLVM hurries.
+    for name in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"] {
+        let function = module.function(name, b.fn_type(None, &[ptr, ptr]), Flush::Never);
+        b.position_at_end(b.append_block(function, "entry"));
+        let vector = b.vec(b.int(32), session.cpu().lanes());
+        let mut values: Vec<_> =
+            (0..8).map(|at| b.load(vector, b.offset(b.param(function, 0), at * 64), 4)).collect();
+        for at in 0..40_000 {
+            let (one, other) = (values[at % 8], values[(at * 5 + 3) % 8]);
+            values[at % 8] = if at % 3 == 0 { b.mul(one, other) } else { b.add(one, other) };
+        }
+        for (at, value) in (0..).zip(&values) {
+            b.store(*value, b.offset(b.param(function, 1), at * 64), 4);
+        }
+        b.ret(None);
     }
-    for (at, value) in (0..).zip(&values) {
-        b.store(*value, b.offset(b.param(function, 1), at * 64), 4);
-    }
-    b.ret(None);
     drop(b);
     module
 }

@@ -618,7 +618,7 @@ fn one_batch(
     if !made.contains(&true) {
         return 0;
     }
-    let object = session.object(&module).unwrap_or_else(|e| panic!("{e}"));
+    let object = session.object(&module).unwrap_or_else(|e| panic!("{e}")).bytes;
     let code = crate::llvm::Code::place(&object, &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut count = 0;
     for (i, case) in batch.iter().enumerate().filter(|(i, _)| made[*i]) {

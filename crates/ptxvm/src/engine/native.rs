@@ -1,7 +1,7 @@
 //! Native code for launches: which of them get it, when it is made, and what of it is kept for the next.
 //!
 //! `auto` pays for code what the interpreter costs without it. A launch that would keep the interpreter far longer than making code takes waits for
-//! the code. Any other begins in the interpreter; once kernel and shape have cost a good part of what the code costs, it is
+//! the code, but no longer than the interpreter would take at least. Any other begins in the interpreter, and so does one that has waited so long; once kernel and shape have cost a good part of what the code costs, it is
 //! made in the background, and the launch that runs then changes over at the next turn of a warp. So no launch takes much longer than with
 //! the better of both, and short programs never load LLVM.
 //!
@@ -260,7 +260,7 @@ impl Supply for Waiting {
         if self.slot.estimate() < self.cost || self.slot.begun.swap(true, Ordering::Relaxed) {
             return None;
         }
-        self.shared.make(&self.kernel, &self.slot, &self.until);
+        self.shared.make(&self.kernel, &self.slot, &self.until, None);
         self.slot.code().map(|code| &**code as &dyn Native)
     }
 
@@ -270,8 +270,17 @@ impl Supply for Waiting {
 }
 
 impl Shared {
-    /// Makes the code for a launch, unless that must stop before.
-    fn make(self: &Arc<Self>, kernel: &Arc<Kernel>, slot: &Arc<Slot>, until: &Until) {
+    /// Makes the code for a launch, unless that must stop before. A launch that has waited as long as it may goes on without; the code is made all
+    /// the same.
+    fn make(
+        self: &Arc<Self>,
+        kernel: &Arc<Kernel>,
+        slot: &Arc<Slot>,
+        until: &Until,
+        at_most: Option<Duration>,
+    ) {
+        let start = Instant::now();
+        let wait = || until.wait().filter(|_| at_most.is_none_or(|at_most| start.elapsed() < at_most));
         let maker = Arc::new(());
         loop {
             let mut current = slot.maker.lock().unwrap_or_else(PoisonError::into_inner);
@@ -280,13 +289,14 @@ impl Shared {
                 break;
             }
             drop(current);
-            let Some(wait) = until.wait() else { return };
+            let Some(wait) = wait() else { return };
             std::thread::sleep(wait);
         }
         slot.look(&self.compiler, kernel);
-        if slot.made.get().is_some() || until.wait().is_none() {
+        if slot.made.get().is_some() || wait().is_none() {
             return;
         }
+        slot.begun.store(true, Ordering::Relaxed);
         let (done, ended) = mpsc::channel::<()>();
         let task = (Arc::clone(self), Arc::clone(kernel), Arc::clone(slot));
         let thread = compiler_thread().spawn(move || {
@@ -299,7 +309,7 @@ impl Shared {
             return;
         }
         loop {
-            let Some(wait) = until.wait() else { return };
+            let Some(wait) = wait() else { return };
             if ended.recv_timeout(wait) == Err(mpsc::RecvTimeoutError::Disconnected) {
                 return;
             }
@@ -392,7 +402,9 @@ impl Jit {
                 false => least > cost * WAITS,
             };
             if launch.engine == Engine::Jit || pays {
-                self.shared.make(kernel, &slot, &until);
+                // Code of some kernels takes a thousand times as long as such an estimate.
+                let by_clock = launch.engine == Engine::Auto && !alone;
+                self.shared.make(kernel, &slot, &until, by_clock.then_some(least));
             } else if !alone && least + slot.estimate() > TO_LOOK {
                 slot.look(compiler, kernel);
             }
