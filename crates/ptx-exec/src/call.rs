@@ -14,8 +14,8 @@ use ptx::check::module::{AddressSize, FunctionKind};
 use ptx::ir::{ArgPlace, Builtin, Callee, ParamPlace, ParamSlot, Reg, RegClass};
 use ptx::isa::{Sem, Space};
 
-/// What a warp may print until the scheduler takes it, in bytes; more is dropped. Chosen: many times what a slice prints, which ends when as
-/// much has been printed as [`PRINTED`] says, so that only single calls come here.
+/// Most bytes of output that a warp holds between two slices; the rest is dropped. A slice ends when it has printed a certain amount
+/// ([`PRINTED`]), so only a single long call can reach this limit.
 const OUTPUT_BYTES: usize = 4 << 20;
 /// Bytes read and printed by the machine's functions that cost as much of a warp's slice as a turn of a loop.
 const PRINTED: u64 = 32;

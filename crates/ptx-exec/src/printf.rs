@@ -3,7 +3,7 @@
 //! The argument buffer holds the promoted arguments one after another, each aligned to its own size: 4 bytes for `int`, 8 for
 //! `long` (on a 64-bit target), `long long`, `double`; pointers have the width of addresses.
 //!
-//! Invariant: reads only what the lane may read; a format that is at fault is printed as it stands, as CUDA does.
+//! Invariant: reads only memory that the lane may read; a malformed format is printed unchanged, as CUDA does.
 
 use crate::mem::View;
 use crate::trap::{Fault, FaultKind};
@@ -18,7 +18,7 @@ const WIDTH_LIMIT: usize = 4096;
 /// Arguments that a call takes, as CUDA's does; a conversion beyond them is printed as it stands.
 const ARGUMENTS: u32 = 32;
 
-/// Bytes of text after which it is asked whether the launch is to stop: one call can print for seconds.
+/// Bytes of text after which the limits of the launch are checked: one call can print for seconds.
 const ASK: usize = 64 << 10;
 
 /// How much may be printed.
