@@ -418,6 +418,46 @@ impl StreamCallback {
     }
 }
 
+/// What another library of ours does in a stream: 0, or an error of the driver API.
+pub(crate) type WorkFunction = unsafe extern "C" fn(*mut c_void) -> i32;
+/// Gives up what it needs for that.
+pub(crate) type WorkRelease = unsafe extern "C" fn(*mut c_void);
+
+/// Work of another library of ours, which is released when nothing can run it any more.
+pub(crate) struct LibraryWork {
+    run: WorkFunction,
+    release: WorkRelease,
+    work: Pointer,
+}
+
+impl LibraryWork {
+    /// Takes it over.
+    pub(crate) fn new(run: WorkFunction, release: WorkRelease, work: Pointer) -> Self {
+        Self { run, release, work }
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// What the library says.
+    pub(crate) fn run(&self) -> Answer {
+        // SAFETY: our library handed over a function with what it works on, which stays until it is released, and may be called from any thread.
+        match unsafe { (self.run)(self.work.0) } {
+            0 => Ok(()),
+            2 => Err(Status::OutOfMemory),
+            700 => Err(Status::IllegalAddress),
+            _ => Err(Status::Unknown),
+        }
+    }
+}
+
+impl Drop for LibraryWork {
+    fn drop(&mut self) {
+        // SAFETY: as for `run`; it is dropped once, and never run again.
+        unsafe { (self.release)(self.work.0) };
+    }
+}
+
 /// `CUoccupancyB2DSize`: how much dynamic shared memory CTAs of a size need.
 #[derive(Clone, Copy)]
 #[repr(transparent)]

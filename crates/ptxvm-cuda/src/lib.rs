@@ -29,6 +29,7 @@ mod init;
 mod jit_options;
 mod keep;
 mod launch;
+mod library;
 mod link;
 mod log;
 mod memory;
