@@ -24,6 +24,10 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/ptxvm-cudart/src/driver.rs",
     "crates/ptxvm-cudart/src/ffi.rs",
     "crates/ptxvm-cuda/tests/",
+    "crates/ptxvm-cublas/src/driver.rs",
+    "crates/ptxvm-cublas/src/ffi.rs",
+    "crates/ptxvm-cublas/src/kernel.rs",
+    "crates/ptxvm-cublas/tests/",
 ];
 
 /// Which crates of the workspace a crate may depend on.
@@ -37,6 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("ptxvm-cli", &["ptxvm"]),
     ("ptxvm-cuda", &["host-memory", "ptxvm"]),
     ("ptxvm-cudart", &["host-memory"]),
+    ("ptxvm-cublas", &["host-memory"]),
 ];
 
 /// Checks the rules and lists every offence.
