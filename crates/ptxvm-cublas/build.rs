@@ -25,6 +25,8 @@ fn main() {
         let text: String = VERSIONS.iter().map(|version| format!("{version} {{}};\n")).collect();
         std::fs::write(&script, text).expect("the folder for what is built can be written to");
         println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={}", script.display());
+        // For the test that links programs.
+        println!("cargo:rustc-env=PTXVM_CUBLAS_HAS_VERSIONS=1");
     }
 }
 
