@@ -11,7 +11,7 @@ impl Libraries {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("ptxvm-exec-test-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder");
-        for file in ["libptxvm_cuda.so", "libptxvm_cudart.so"] {
+        for file in ["libptxvm_cuda.so", "libptxvm_cudart.so", "libptxvm_cublas.so"] {
             std::fs::write(path.join(file), "").expect("written");
         }
         Self(path)
@@ -90,7 +90,14 @@ fn libraries_stand_under_the_names_that_programs_ask_for() {
         out(&libraries.shell("cd \"${LD_LIBRARY_PATH%%:*}\" && for f in *; do echo $f $(readlink $f); done"));
     let file = |name: &str| libraries.0.canonicalize().expect("it exists").join(name).display().to_string();
     let (driver, runtime) = (file("libptxvm_cuda.so"), file("libptxvm_cudart.so"));
+    let cublas = file("libptxvm_cublas.so");
     let expected = [
+        ("libcublas.so", &cublas),
+        ("libcublas.so.12", &cublas),
+        ("libcublas.so.13", &cublas),
+        ("libcublasLt.so", &cublas),
+        ("libcublasLt.so.12", &cublas),
+        ("libcublasLt.so.13", &cublas),
         ("libcuda.so", &driver),
         ("libcuda.so.1", &driver),
         ("libcudart.so", &runtime),

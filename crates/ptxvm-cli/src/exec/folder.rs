@@ -21,9 +21,21 @@ const DRIVER_NAMES: &[&str] = &[
     "libnvJitLink.so.13",
     "libnvJitLink.so",
 ];
-/// The runtime's libraries: the file that cargo builds, and its names.
-const RUNTIMES: &[(&str, &[&str])] =
-    &[("libptxvm_cudart.so", &["libcudart.so.12", "libcudart.so.13", "libcudart.so"])];
+/// The libraries over the driver: the file that cargo builds, and its names.
+const LIBRARIES: &[(&str, &[&str])] = &[
+    ("libptxvm_cudart.so", &["libcudart.so.12", "libcudart.so.13", "libcudart.so"]),
+    (
+        "libptxvm_cublas.so",
+        &[
+            "libcublas.so.12",
+            "libcublas.so.13",
+            "libcublas.so",
+            "libcublasLt.so.12",
+            "libcublasLt.so.13",
+            "libcublasLt.so",
+        ],
+    ),
+];
 /// Programs that libraries of clients call.
 const TOOLS: &[&str] = &["ptxas", "ptxas-blackwell", "fatbinary"];
 
@@ -56,7 +68,7 @@ impl Folder {
         for name in DRIVER_NAMES {
             symlink(libraries.join(DRIVER), folder.lib().join(name))?;
         }
-        for (file, names) in RUNTIMES {
+        for (file, names) in LIBRARIES {
             let file = libraries.join(file);
             for name in names.iter().filter(|_| file.exists()) {
                 symlink(&file, folder.lib().join(name))?;
