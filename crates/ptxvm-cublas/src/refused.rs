@@ -30,6 +30,11 @@ macro_rules! first_version {
     )*};
 }
 
+// In no header; NVIDIA's cuSOLVER does not load without it.
+refused! {
+    cublasSetEnvironmentMode
+}
+
 refused! {
     cublasCgelsBatched
     cublasCgeqrfBatched
