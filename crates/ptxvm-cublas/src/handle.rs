@@ -85,7 +85,7 @@ pub(crate) fn create(place: Pointer) -> Answer {
     Ok(())
 }
 
-/// Forgets a handle when its stream is done.
+/// Forgets a handle; work that was handed over goes on.
 ///
 /// # Errors
 /// `CUBLAS_STATUS_NOT_INITIALIZED`.

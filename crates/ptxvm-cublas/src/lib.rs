@@ -11,7 +11,8 @@
 //! Invariants: every function of the public headers is exported; what is not done answers `CUBLAS_STATUS_NOT_SUPPORTED`, never success; no panic crosses into C;
 //! only memory that a kernel could access is accessed, and checked before; `unsafe` stands in `driver`, `ffi` and `kernel` alone.
 //!
-//! What it does not do: the interfaces of the first version (`cublas.h`), several devices (`cublasXt`), types of less than 8 bits.
+//! What it does not do: the interfaces of the first version (`cublas.h`), several devices (`cublasXt`), floating point of 8 and
+//! fewer bits.
 #![allow(non_snake_case, reason = "functions have the names of the API")]
 #![allow(clippy::too_many_arguments, reason = "functions have the parameters of BLAS")]
 // They panic where the descriptor is full or its reader is gone.
