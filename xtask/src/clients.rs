@@ -247,8 +247,18 @@ impl Place {
                 folder.canonicalize().map_err(|error| format!("`{}`: {error}", folder.display()))?
             }
             None => {
-                let packages =
-                    ["-p", "ptxvm-cli", "-p", "ptxvm-cuda", "-p", "ptxvm-cudart", "-p", "ptxvm-cublas"];
+                let packages = [
+                    "-p",
+                    "ptxvm-cli",
+                    "-p",
+                    "ptxvm-cuda",
+                    "-p",
+                    "ptxvm-cudart",
+                    "-p",
+                    "ptxvm-cublas",
+                    "-p",
+                    "ptxvm-preload",
+                ];
                 let mut cargo = Command::new("cargo");
                 run(cargo.args(["build", "--release"]).args(packages).current_dir(&root), "cargo build")?;
                 target.join("release")

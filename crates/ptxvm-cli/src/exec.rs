@@ -3,9 +3,10 @@
 //! The program is started with our libraries first on its library path, stand-ins for the tools that its libraries call, and the
 //! variables that make those libraries hand over PTX. All of it lies in a folder that is removed when the program has ended.
 //!
-//! Invariant: a variable that the user has set keeps its value, save search paths, in front of which our folders stand; the program's exit status is ours.
-//! What it does not do: programs that carry NVIDIA's runtime inside (linked statically) ask the driver to prove its vendor, which we
-//! do not answer.
+//! A program that has the runtime inside (linked statically, as nvcc does) finds ours too: a preloaded library redirects its functions (`ptxvm-preload`).
+//!
+//! Invariant: a variable that the user has set keeps its value, save lists, to which ours is added; the program's exit status is ours.
+//! What it does not do: a runtime inside a program whose symbols are stripped asks the driver to prove its vendor, which we do not answer.
 
 mod clients;
 mod folder;
@@ -52,6 +53,7 @@ fn variables(options: &ExecOptions, folder: &Folder) -> Vec<(&'static str, OsStr
         ("LD_LIBRARY_PATH", in_front(&folder.lib(), "LD_LIBRARY_PATH", "")),
         ("PATH", in_front(&folder.bin(), "PATH", DEFAULT_PATH)),
     ];
+    set.extend(preloaded(folder));
     let absent = |name: &&str| std::env::var_os(name).is_none();
     for (name, value) in clients::variables(folder) {
         if absent(&name) {
@@ -60,6 +62,24 @@ fn variables(options: &ExecOptions, folder: &Folder) -> Vec<(&'static str, OsStr
     }
     set.extend(options.library.variables());
     set
+}
+
+/// The library that redirects runtimes inside programs, behind what the user preloads: a sanitizer's library must be the first. One that is
+/// linked to the program wants to be the first too, and looks, unless it is told not to.
+fn preloaded(folder: &Folder) -> Vec<(&'static str, OsString)> {
+    let Some(library) = folder.preload() else { return Vec::new() };
+    let behind = |name: &str, separator: &str, value: OsString| {
+        let mut whole = std::env::var_os(name).unwrap_or_default();
+        if !whole.is_empty() {
+            whole.push(separator);
+        }
+        whole.push(value);
+        whole
+    };
+    vec![
+        ("LD_PRELOAD", behind("LD_PRELOAD", ":", library)),
+        ("ASAN_OPTIONS", behind("ASAN_OPTIONS", ":", "verify_asan_link_order=0".into())),
+    ]
 }
 
 /// Where programs are looked for if `PATH` says nothing, as by the C library.

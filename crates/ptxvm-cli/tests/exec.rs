@@ -127,6 +127,34 @@ fn variables_are_set_unless_the_user_has() {
 }
 
 #[test]
+fn the_preloaded_library_comes_behind_those_of_the_user() {
+    for (name, preloaded) in [("preload", true), ("nopreload", false)] {
+        let libraries = Libraries::new(name);
+        let ours = libraries.0.canonicalize().expect("it exists").join("libptxvm_preload.so");
+        if preloaded {
+            std::fs::write(&ours, "").expect("written");
+        }
+        let exec = |user: &[(&str, &str)]| {
+            let mut program = Command::new(env!("CARGO_BIN_EXE_ptxvm"));
+            program.arg("exec").arg("--library-path").arg(&libraries.0).args(["--print-env", "--", "true"]);
+            program.env_remove("LD_PRELOAD").env_remove("ASAN_OPTIONS").envs(user.iter().copied());
+            let found = out(&program.output().expect("the program starts"));
+            let set = |name: &str| {
+                let line = found.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+                line.map(str::to_owned)
+            };
+            [set("LD_PRELOAD"), set("ASAN_OPTIONS")]
+        };
+        let ours = ours.display().to_string();
+        let with = |user: &str| preloaded.then(|| format!("{user}{ours}"));
+        let first = |user: &str| preloaded.then(|| format!("{user}verify_asan_link_order=0"));
+        assert_eq!(exec(&[]), [with(""), first("")]);
+        let user = [("LD_PRELOAD", "libmine.so"), ("ASAN_OPTIONS", "detect_leaks=0")];
+        assert_eq!(exec(&user), [with("libmine.so:"), first("detect_leaks=0:")]);
+    }
+}
+
+#[test]
 fn caches_are_empty_and_gone_afterwards() {
     let libraries = Libraries::new("caches");
     let script = "test ! -e $TRITON_CACHE_DIR && mkdir $TRITON_CACHE_DIR && echo $TRITON_CACHE_DIR";

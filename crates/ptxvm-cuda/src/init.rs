@@ -33,6 +33,20 @@ fn text_of(status: c_int) -> Result<Status, Status> {
     Status::from_number(status).ok_or(Status::InvalidValue)
 }
 
+/// Who asks for undocumented tables is a library of NVIDIA's, and most often the runtime, linked into the program. What becomes of it is
+/// not ours, so the user is told, once.
+fn say_who_asks() {
+    static SAID: std::sync::Once = std::sync::Once::new();
+    SAID.call_once(|| {
+        let program = std::env::current_exe().unwrap_or_default();
+        log::say(&format!(
+            "ptxvm: `{}` has a library of NVIDIA's inside, or has loaded one, that works with NVIDIA's driver only. If that is the CUDA runtime (nvcc links it into programs): \
+             do not strip the program's symbols, so that `ptxvm exec` can put ours in its place, or build it with `-cudart shared`",
+            program.display()
+        ));
+    });
+}
+
 entries! { ENTRIES;
     /// Starts the driver.
     fn cuInit(flags: c_uint) {
@@ -62,6 +76,7 @@ entries! { ENTRIES;
         table.set(Pointer::NULL)?;
         let id = id.get()?;
         log::refused(&format!("cuGetExportTable of {id:02x?}"));
+        say_who_asks();
         Err(Status::NotFound)
     }
 

@@ -1,6 +1,6 @@
 //! A CUDA runtime library (`libcudart`) over the driver API, written from the public headers of CUDA 12 and 13.
 //!
-//! Programs built with `-cudart shared` or `-cudart none`, and libraries that load the runtime, find here what they call: registration of
+//! Programs built with `-cudart shared` or `-cudart none`, libraries that load the runtime, and programs that have one inside and are redirected (`ptxvm-preload`), find here what they call: registration of
 //! device code, launches, memory, streams, events, queries. Everything is done by the driver, which is opened as `libcuda.so.1` when the
 //! first call needs it; NVIDIA's own runtime would ask the driver to prove its vendor, this one does not.
 //!

@@ -4,6 +4,7 @@
 //! their parameters are not looked at, so their types are left out (C's calling conventions allow it).
 
 use crate::error::{self, Status};
+use crate::ffi::Text;
 
 macro_rules! refused {
     ($($name:ident)*) => {
@@ -23,6 +24,13 @@ fn refuse(name: &str) -> Status {
     }
     error::remember(Status::NOT_SUPPORTED);
     Status::NOT_SUPPORTED
+}
+
+/// Answers for a function of a later runtime, which is not known here: `ptxvm-preload` redirects those of a runtime inside a program to it.
+#[unsafe(no_mangle)]
+extern "C" fn ptxvm_cudart_refuse(name: Text) -> Status {
+    let name = name.get().unwrap_or_default();
+    refuse(&name.to_string_lossy())
 }
 
 refused! {

@@ -4,7 +4,7 @@
 //! run removes it: the folder is locked as long as its run lives.
 
 use crate::UsageError;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, symlink};
@@ -36,6 +36,8 @@ const LIBRARIES: &[(&str, &[&str])] = &[
         ],
     ),
 ];
+/// The library that redirects a runtime inside a program to ours, which it finds beside itself.
+const PRELOAD: &str = "libptxvm_preload.so";
 /// Programs that libraries of clients call.
 const TOOLS: &[&str] = &["ptxas", "ptxas-blackwell", "fatbinary"];
 
@@ -49,6 +51,8 @@ const NAMES: usize = 4096;
 /// The folder.
 pub(crate) struct Folder {
     path: PathBuf,
+    /// Where our libraries are.
+    libraries: PathBuf,
     /// Held as long as the run lives.
     _lock: File,
 }
@@ -59,7 +63,7 @@ impl Folder {
         let libraries = libraries(chosen)?;
         let program = std::env::current_exe()?;
         let base = std::env::temp_dir();
-        let folder = Self::fresh(&base)?;
+        let mut folder = Self::fresh(&base)?;
         remove_old(&base);
         for part in [folder.lib(), folder.bin(), folder.cache("")] {
             std::fs::create_dir(&part)
@@ -77,6 +81,10 @@ impl Folder {
         for tool in TOOLS {
             symlink(&program, folder.bin().join(tool))?;
         }
+        if libraries.join(PRELOAD).exists() {
+            symlink(libraries.join(PRELOAD), folder.lib().join(PRELOAD))?;
+        }
+        folder.libraries = libraries;
         Ok(folder)
     }
 
@@ -91,12 +99,20 @@ impl Folder {
         let lock = File::open(&path).map_err(fail)?;
         // A file system without locks lets nobody else have it either.
         let _cannot_be_taken = lock.try_lock();
-        Ok(Self { path, _lock: lock })
+        Ok(Self { path, libraries: PathBuf::new(), _lock: lock })
     }
 
     /// Where the libraries are.
     pub(crate) fn lib(&self) -> PathBuf {
         self.path.join("lib")
+    }
+
+    /// What `LD_PRELOAD` is to name, if we have it: the library itself, which outlives the run as programs may that it has started. Where
+    /// its path holds what separates the names there, its name, which the loader finds in our folder.
+    pub(crate) fn preload(&self) -> Option<OsString> {
+        let library = self.libraries.join(PRELOAD);
+        let is_one_name = !library.as_os_str().as_encoded_bytes().iter().any(|byte| b" :\t\n".contains(byte));
+        library.exists().then(|| if is_one_name { library.into() } else { PRELOAD.into() })
     }
 
     /// Where the tools are.

@@ -1,0 +1,112 @@
+//! The functions of a CUDA runtime that a file defines, from its symbol table.
+//!
+//! Invariant: any file gives functions, none, or a reason; tables are looked at only where the file is long enough for them.
+
+use object::elf::{FileHeader64, SHF_EXECINSTR, SHT_DYNSYM, SHT_SYMTAB, STT_FUNC, SectionHeader64};
+use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _};
+use object::{Endianness, ReadCache};
+use std::fs::File;
+use std::ops::Range;
+
+/// So many functions with a runtime's names make a runtime; one of ours has 488, NVIDIA's 458. Libraries that stand between a program and
+/// its runtime, as profilers do, define a few dozen.
+const FUNCTIONS_MIN: usize = 100;
+
+/// Most bytes of a table. Chosen: those of the largest programs take a tenth.
+const TABLE_MAX: u64 = 2 << 30;
+
+/// A function with a name as a runtime's have it.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    /// Its address in the file's own terms.
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+}
+
+/// A file that defines a runtime.
+pub(crate) struct Runtime {
+    /// In the order of their addresses.
+    pub(crate) functions: Vec<Function>,
+    /// Where something begins in code, sorted.
+    starts: Vec<u64>,
+    /// Sections of code.
+    code: Vec<Range<u64>>,
+    /// Loaded parts: addresses, and where they stand in the file.
+    loaded: Vec<(Range<u64>, u64)>,
+}
+
+type Symbol = object::elf::Sym64<Endianness>;
+
+/// The runtime that a file defines, if it does.
+pub(crate) fn runtime(file: &File) -> Result<Option<Runtime>, object::read::Error> {
+    let data = &ReadCache::new(file);
+    let Ok(header) = FileHeader64::<Endianness>::parse(data) else { return Ok(None) };
+    let endian = header.endian()?;
+    let sections = header.section_headers(endian, data)?;
+    let table = |kind| sections.iter().find(|section| section.sh_type(endian) == kind);
+    let Some(table) = table(SHT_SYMTAB).or_else(|| table(SHT_DYNSYM)) else { return Ok(None) };
+    let Some(names) = sections.get(table.sh_link(endian) as usize) else { return Ok(None) };
+    if table.sh_size(endian) > TABLE_MAX || names.sh_size(endian) > TABLE_MAX {
+        return Ok(None);
+    }
+    let symbols: &[Symbol] = table.data_as_array(endian, data)?;
+    let names = names.data(endian, data)?;
+    let mut functions: Vec<_> = symbols.iter().filter_map(|symbol| function(endian, symbol, names)).collect();
+    if functions.len() < FUNCTIONS_MIN {
+        return Ok(None);
+    }
+    functions.sort_by_key(|function| function.address);
+    let range = |section: &SectionHeader64<Endianness>| {
+        let start = section.sh_addr(endian);
+        start..start.saturating_add(section.sh_size(endian))
+    };
+    let is_code =
+        |section: &&SectionHeader64<Endianness>| section.sh_flags(endian) & u64::from(SHF_EXECINSTR) != 0;
+    let code = sections.iter().filter(is_code).map(range).collect();
+    let mut starts: Vec<_> = symbols.iter().map(|symbol| symbol.st_value(endian)).collect();
+    starts.sort_unstable();
+    let mut loaded = Vec::new();
+    for segment in header.program_headers(endian, data)? {
+        if segment.p_type(endian) == object::elf::PT_LOAD {
+            let start = segment.p_vaddr(endian);
+            let end = start.saturating_add(segment.p_filesz(endian));
+            loaded.push((start..end, segment.p_offset(endian)));
+        }
+    }
+    Ok(Some(Runtime { functions, starts, code, loaded }))
+}
+
+/// The symbol as a function of a runtime, if it has such a name: `cuda` or `__cuda` before a capital letter.
+fn function(endian: Endianness, symbol: &Symbol, names: &[u8]) -> Option<Function> {
+    if symbol.st_type() != STT_FUNC || symbol.st_shndx(endian) == object::elf::SHN_UNDEF {
+        return None;
+    }
+    let name = names.get(symbol.st_name(endian) as usize..)?;
+    let rest = name.strip_prefix(b"__").unwrap_or(name).strip_prefix(b"cuda")?;
+    if !rest.first()?.is_ascii_uppercase() {
+        return None;
+    }
+    let end = name.iter().position(|byte| *byte == 0)?;
+    Some(Function {
+        name: std::str::from_utf8(&name[..end]).ok()?.to_owned(),
+        address: symbol.st_value(endian),
+        size: symbol.st_size(endian),
+    })
+}
+
+impl Runtime {
+    /// The bytes from the end of a function to whatever comes next.
+    pub(crate) fn behind(&self, function: &Function) -> u64 {
+        let Some(end) = function.address.checked_add(function.size) else { return 0 };
+        let Some(section) = self.code.iter().find(|code| code.contains(&function.address)) else { return 0 };
+        let next = self.starts.get(self.starts.partition_point(|start| *start <= function.address));
+        next.map_or(section.end, |next| section.end.min(*next)).saturating_sub(end)
+    }
+
+    /// Where in the file the bytes of an address stand.
+    pub(crate) fn offset(&self, address: u64) -> Option<u64> {
+        let (range, offset) = self.loaded.iter().find(|(range, _)| range.contains(&address))?;
+        offset.checked_add(address - range.start)
+    }
+}

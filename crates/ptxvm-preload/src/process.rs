@@ -1,0 +1,222 @@
+//! What is loaded into this process, and its code: all `unsafe` of this library.
+//!
+//! Invariant: memory is read and written only inside the loaded parts of an object, while the loader holds it; a page that code is written to
+//! has its protection back when [`write()`] returns.
+
+use crate::code::Patch;
+use std::ffi::{CStr, CString, OsStr, c_int, c_void};
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+/// A loaded program or library.
+#[derive(Debug)]
+pub(crate) struct Object {
+    /// What its file's addresses are relative to.
+    pub(crate) base: usize,
+    pub(crate) path: PathBuf,
+    /// Its code.
+    code: Vec<Part>,
+}
+
+/// A loaded part that can be executed.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    start: usize,
+    end: usize,
+    /// `PROT_...`
+    protection: c_int,
+}
+
+/// How many objects were loaded and unloaded since the process began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) loaded: u64,
+    pub(crate) unloaded: u64,
+}
+
+/// What the loader hands to a function about an object.
+type Visit<'a> = &'a mut dyn FnMut(&libc::dl_phdr_info) -> c_int;
+
+/// Shows each loaded object, until an answer is not 0.
+fn visit(mut see: impl FnMut(&libc::dl_phdr_info) -> c_int) {
+    extern "C" fn one(info: *mut libc::dl_phdr_info, _bytes: usize, data: *mut c_void) -> c_int {
+        // SAFETY: the loader hands over a valid structure for the call.
+        let info = unsafe { &*info };
+        // SAFETY: `data` is the reference below, which nothing else uses meanwhile.
+        let see = unsafe { &mut *data.cast::<Visit<'_>>() };
+        see(info)
+    }
+    let mut see: Visit<'_> = &mut see;
+    // SAFETY: `one` takes what the loader gives, and the reference, which lives for the call.
+    unsafe { libc::dl_iterate_phdr(Some(one), (&raw mut see).cast()) };
+}
+
+/// How many objects were loaded and unloaded.
+pub(crate) fn count() -> Count {
+    let mut count = Count { loaded: 0, unloaded: 0 };
+    visit(|info| {
+        count = Count { loaded: info.dlpi_adds, unloaded: info.dlpi_subs };
+        1
+    });
+    count
+}
+
+/// Everything that is loaded.
+pub(crate) fn objects() -> Vec<Object> {
+    let mut objects = Vec::new();
+    visit(|info| {
+        objects.push(object(info));
+        0
+    });
+    objects
+}
+
+fn object(info: &libc::dl_phdr_info) -> Object {
+    let base = info.dlpi_addr as usize;
+    let name = if info.dlpi_name.is_null() {
+        b""
+    } else {
+        // SAFETY: the loader's name of the object, ended by a zero.
+        unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()
+    };
+    let path = if name.is_empty() { Path::new("/proc/self/exe") } else { Path::new(OsStr::from_bytes(name)) };
+    let headers = if info.dlpi_phdr.is_null() {
+        &[]
+    } else {
+        // SAFETY: the loader says how many headers there are at the address.
+        unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) }
+    };
+    let code = headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0)
+        .map(|header| {
+            let start = base.wrapping_add(header.p_vaddr as usize);
+            let flag = |flag, protection| if header.p_flags & flag != 0 { protection } else { 0 };
+            let protection =
+                libc::PROT_EXEC | flag(libc::PF_R, libc::PROT_READ) | flag(libc::PF_W, libc::PROT_WRITE);
+            Part { start, end: start.saturating_add(header.p_filesz as usize), protection }
+        })
+        .collect();
+    Object { base, path: path.to_owned(), code }
+}
+
+impl Object {
+    /// The loaded part in which bytes lie.
+    fn part(&self, address: usize, bytes: usize) -> Option<&Part> {
+        let end = address.checked_add(bytes)?;
+        self.code.iter().find(|part| part.start <= address && end <= part.end)
+    }
+
+    /// Whether those bytes are at an address of its code.
+    pub(crate) fn holds(&self, address: usize, bytes: &[u8]) -> bool {
+        let Some(part) = self.part(address, bytes.len()) else { return false };
+        if part.protection & libc::PROT_READ == 0 {
+            return false;
+        }
+        let there = std::ptr::with_exposed_provenance::<u8>(address);
+        // SAFETY: the bytes lie in a part of the object that is loaded and can be read, and code does not change.
+        let there = unsafe { std::slice::from_raw_parts(there, bytes.len()) };
+        there == bytes
+    }
+}
+
+/// Writes code into an object. Its pages can be written to, and not executed, for that time: nothing runs in them, as its constructors
+/// have not run yet.
+///
+/// # Errors
+/// The system does not let the pages be written to, or be executed again.
+pub(crate) fn write(object: &Object, patches: &[Patch]) -> io::Result<()> {
+    // SAFETY: asks for a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize;
+    let range = |patch: &Patch| (patch.address as usize, patch.code.len());
+    for part in &object.code {
+        let is_inside = |patch: &&Patch| {
+            let (address, bytes) = range(patch);
+            part.start <= address && address + bytes <= part.end
+        };
+        let inside = || patches.iter().filter(is_inside);
+        let (Some(start), Some(end)) = (
+            inside().map(|patch| range(patch).0).min(),
+            inside().map(|patch| range(patch).0 + range(patch).1).max(),
+        ) else {
+            continue;
+        };
+        let start = start / page * page;
+        protect(start, end - start, libc::PROT_READ | libc::PROT_WRITE)?;
+        for patch in inside() {
+            let (address, bytes) = range(patch);
+            let place = std::ptr::with_exposed_provenance_mut::<u8>(address);
+            // SAFETY: the bytes lie in pages of this object that can be written to, and nothing runs there.
+            unsafe { std::ptr::copy_nonoverlapping(patch.code.as_ptr(), place, bytes) };
+        }
+        protect(start, end - start, part.protection)?;
+        inside().for_each(|patch| clear_instructions(range(patch).0, range(patch).1));
+    }
+    Ok(())
+}
+
+fn protect(start: usize, bytes: usize, protection: c_int) -> io::Result<()> {
+    let start = std::ptr::with_exposed_provenance_mut(start);
+    // SAFETY: pages of an object's code, which are given back as they were; nothing runs in them meanwhile.
+    match unsafe { libc::mprotect(start, bytes, protection) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Makes the processor see new code.
+#[cfg(target_arch = "aarch64")]
+fn clear_instructions(address: usize, bytes: usize) {
+    for word in (address..address + bytes).step_by(4) {
+        // SAFETY: writes a line of the data cache back and drops it from that of instructions, which changes no memory.
+        unsafe {
+            std::arch::asm!("dc cvau, {0}", "dsb ish", "ic ivau, {0}", "dsb ish", "isb", in(reg) word);
+        }
+    }
+}
+
+/// Makes the processor see new code: this kind does by itself.
+#[cfg(not(target_arch = "aarch64"))]
+fn clear_instructions(_address: usize, _bytes: usize) {}
+
+/// The folder in which this library lies.
+pub(crate) fn folder() -> Option<PathBuf> {
+    let here = folder as fn() -> Option<PathBuf> as *const c_void;
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: an address of this library, and a structure to be filled.
+    if unsafe { libc::dladdr(here, info.as_mut_ptr()) } == 0 {
+        return None;
+    }
+    // SAFETY: zeros are a value of it, and it was filled.
+    let name = unsafe { info.assume_init() }.dli_fname;
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's name of the library, ended by a zero.
+    let name = unsafe { CStr::from_ptr(name) };
+    let path = PathBuf::from(std::ffi::OsString::from_vec(name.to_bytes().to_vec()));
+    Some(path.canonicalize().ok()?.parent()?.to_owned())
+}
+
+/// Our runtime, loaded for as long as the process lives.
+pub(crate) struct Runtime(usize);
+
+impl Runtime {
+    /// Loads it.
+    pub(crate) fn open(path: &Path) -> Option<Self> {
+        let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+        // SAFETY: a library of ours, whose constructors may run at any time.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        (!handle.is_null()).then(|| Self(handle.expose_provenance()))
+    }
+
+    /// The address of a function.
+    pub(crate) fn function(&self, name: &str) -> Option<u64> {
+        let name = CString::new(name).ok()?;
+        let handle = std::ptr::with_exposed_provenance_mut(self.0);
+        // SAFETY: the handle is open, and the name ends with a zero.
+        let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+        (!found.is_null()).then(|| found.expose_provenance() as u64)
+    }
+}
