@@ -10,6 +10,7 @@
 
 mod clients;
 mod folder;
+mod shim;
 pub(crate) mod tools;
 
 use crate::options::ExecOptions;

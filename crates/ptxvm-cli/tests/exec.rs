@@ -89,7 +89,7 @@ fn libraries_stand_under_the_names_that_programs_ask_for() {
     let found =
         out(&libraries.shell("cd \"${LD_LIBRARY_PATH%%:*}\" && for f in *; do echo $f $(readlink $f); done"));
     let file = |name: &str| libraries.0.canonicalize().expect("it exists").join(name).display().to_string();
-    let (driver, runtime) = (file("libptxvm_cuda.so"), file("libptxvm_cudart.so"));
+    let (driver, runtime, none) = (file("libptxvm_cuda.so"), file("libptxvm_cudart.so"), String::new());
     let cublas = file("libptxvm_cublas.so");
     let expected = [
         ("libcublas.so", &cublas),
@@ -101,14 +101,16 @@ fn libraries_stand_under_the_names_that_programs_ask_for() {
         ("libcuda.so", &driver),
         ("libcuda.so.1", &driver),
         ("libcudart.so", &runtime),
-        ("libcudart.so.12", &runtime),
-        ("libcudart.so.13", &runtime),
+        // These are files.
+        ("libcudart.so.12", &none),
+        ("libcudart.so.13", &none),
         ("libgpuocelot.so", &driver),
         ("libnvJitLink.so", &driver),
         ("libnvJitLink.so.12", &driver),
         ("libnvJitLink.so.13", &driver),
     ];
-    let expected: String = expected.iter().map(|(name, file)| format!("{name} {file}\n")).collect();
+    let expected: String =
+        expected.iter().map(|(name, file)| format!("{name} {file}").trim().to_owned() + "\n").collect();
     assert_eq!(found, expected);
 }
 
@@ -124,6 +126,35 @@ fn variables_are_set_unless_the_user_has() {
         ],
     ));
     assert_eq!(found, "CUDA:PTX mine 75 1 interp /theirs\n");
+}
+
+/// Programs that are linked with NVIDIA's runtime want its symbols in a version, which the loader misses aloud.
+#[test]
+fn the_runtime_has_the_versions_that_programs_want() {
+    let libraries = Libraries::new("versions");
+    let folder = &libraries.0;
+    let cc = |arguments: &[&str]| Command::new("cc").current_dir(folder).args(arguments).status();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("written");
+    write("ours.c", "int cudaGetDeviceCount(int *count) { return *count = 7; }");
+    write("theirs.c", "int cudaGetDeviceCount(int *count) { return 1; }");
+    write(
+        "main.c",
+        "#include <stdio.h>\nint cudaGetDeviceCount(int *);\nint main(void) { int n; printf(\"%d\\n\", cudaGetDeviceCount(&n)); return 0; }",
+    );
+    if let Err(error) = cc(&["-shared", "-fPIC", "ours.c", "-o", "libptxvm_cudart.so"]) {
+        println!("skipped: there is no C compiler (cc: {error})");
+        return;
+    }
+    for name in ["libcudart.so.12", "libcudart.so.13"] {
+        write("versions", &format!("{name} {{ global: *; }};"));
+        let soname = format!("-Wl,-soname,{name}");
+        let theirs =
+            ["-shared", "-fPIC", "theirs.c", "-o", "theirs.so", &soname, "-Wl,--version-script,versions"];
+        assert!(cc(&theirs).expect("it starts").success());
+        assert!(cc(&["main.c", "theirs.so", "-o", "main"]).expect("it starts").success());
+        let output = libraries.exec(&[], &[folder.join("main").to_str().expect("a path")]);
+        assert_eq!((out(&output).as_str(), output.stderr.is_empty()), ("7\n", true), "{name}: {output:?}");
+    }
 }
 
 #[test]

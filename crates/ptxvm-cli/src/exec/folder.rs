@@ -3,6 +3,7 @@
 //! Invariants: it is removed when its value is dropped; it is this user's alone. A run that is killed leaves its folder behind, and a later
 //! run removes it: the folder is locked as long as its run lives.
 
+use super::shim;
 use crate::UsageError;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
@@ -21,21 +22,23 @@ const DRIVER_NAMES: &[&str] = &[
     "libnvJitLink.so.13",
     "libnvJitLink.so",
 ];
-/// The libraries over the driver: the file that cargo builds, and its names.
-const LIBRARIES: &[(&str, &[&str])] = &[
-    ("libptxvm_cudart.so", &["libcudart.so.12", "libcudart.so.13", "libcudart.so"]),
-    (
-        "libptxvm_cublas.so",
-        &[
-            "libcublas.so.12",
-            "libcublas.so.13",
-            "libcublas.so",
-            "libcublasLt.so.12",
-            "libcublasLt.so.13",
-            "libcublasLt.so",
-        ],
-    ),
-];
+/// Libraries over the driver: the file that cargo builds, and its names.
+const LIBRARIES: &[(&str, &[&str])] = &[(
+    "libptxvm_cublas.so",
+    &[
+        "libcublas.so.12",
+        "libcublas.so.13",
+        "libcublas.so",
+        "libcublasLt.so.12",
+        "libcublasLt.so.13",
+        "libcublasLt.so",
+    ],
+)];
+/// The runtime, as cargo calls it, the name under which programs are linked with it, and those under which they look for it, wanting symbols
+/// in the version of that name.
+const RUNTIME: &str = "libptxvm_cudart.so";
+const RUNTIME_LINKED: &str = "libcudart.so";
+const RUNTIME_NAMES: &[&str] = &["libcudart.so.12", "libcudart.so.13"];
 /// The library that redirects a runtime inside a program to ours, which it finds beside itself.
 const PRELOAD: &str = "libptxvm_preload.so";
 /// Programs that libraries of clients call.
@@ -78,6 +81,13 @@ impl Folder {
                 symlink(&file, folder.lib().join(name))?;
             }
         }
+        let runtime = libraries.join(RUNTIME);
+        if runtime.exists() {
+            symlink(&runtime, folder.lib().join(RUNTIME_LINKED))?;
+            for name in RUNTIME_NAMES {
+                folder.versioned(name, &runtime)?;
+            }
+        }
         for tool in TOOLS {
             symlink(&program, folder.bin().join(tool))?;
         }
@@ -100,6 +110,16 @@ impl Folder {
         // A file system without locks lets nobody else have it either.
         let _cannot_be_taken = lock.try_lock();
         Ok(Self { path, libraries: PathBuf::new(), _lock: lock })
+    }
+
+    /// A library under a name whose users want symbols of the version of that name.
+    fn versioned(&self, name: &str, library: &Path) -> std::io::Result<()> {
+        let place = self.lib().join(name);
+        match shim::library(name, library.as_os_str().as_encoded_bytes()) {
+            Some(bytes) => std::fs::write(place, bytes),
+            // It works as well, and the loader says that it finds no versions.
+            None => symlink(library, place),
+        }
     }
 
     /// Where the libraries are.
