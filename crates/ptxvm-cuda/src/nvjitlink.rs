@@ -8,7 +8,8 @@
 //!
 //! Invariant: an image is given only where its texts fit together; a handle is a number, and never followed. What it does not do: what no input defines is
 //! found when the image is loaded, as a later link may define it; nothing is optimised across inputs; the linked program is not given as one PTX text.
-//! Only the plain names are there, which is what is looked up at run time.
+
+mod versions;
 
 use crate::ffi::{HostBytes, In, Out, Pointer, Text};
 use crate::handles::{Handle, Handles};

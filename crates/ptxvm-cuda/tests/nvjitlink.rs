@@ -53,6 +53,35 @@ fn several_texts_become_an_image_that_the_driver_loads() {
 }
 
 #[test]
+fn the_names_of_each_version_link_too() {
+    let (api, _) = Api::with_context();
+    for version in ["12_0", "12_4", "12_9", "13_0", "13_5"] {
+        let name = |function: &str| format!("__nvJitLink{function}_{version}");
+        let options = [c"-arch=sm_80".as_ptr()];
+        let mut link = NULL;
+        api.ok(&name("Create"), (&raw mut link, 1u32, options.as_ptr()));
+        for (kind, text) in [(2, caller()), (10, callee())] {
+            let part = c"part".as_ptr();
+            api.ok(&name("AddData"), (link, kind, text.as_ptr(), text.len(), part));
+        }
+        api.ok(&name("Complete"), (link,));
+        let bytes = api.make(&name("GetLinkedCubinSize"), |out: *mut usize| (link, out));
+        let mut image = vec![0u8; bytes];
+        api.ok(&name("GetLinkedCubin"), (link, image.as_mut_ptr()));
+        for log in ["GetErrorLogSize", "GetInfoLogSize"] {
+            assert_eq!(api.make(&name(log), |out: *mut usize| (link, out)), 1, "{version}");
+        }
+        api.ok(&name("Destroy"), (&raw mut link,));
+        assert_eq!(image, {
+            let (_, link) = create(api, &[c"-arch=sm_80"]);
+            assert_eq!((add(api, link, 2, &caller()), add(api, link, 10, &callee())), (0, 0));
+            api.ok("nvJitLinkComplete", (link,));
+            text(api, link, "LinkedCubin")
+        });
+    }
+}
+
+#[test]
 fn what_is_wrong_is_in_the_log() {
     let api = Api::open();
     // No architecture, an option that there is not, no option at all.
