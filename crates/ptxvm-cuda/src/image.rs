@@ -24,7 +24,7 @@ const WRAPPER_MAGIC: u32 = 0x466243B1;
 /// The structure that compilers put beside a container, and register: 24 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Wrapper {
-    /// 1: one container; 2: `list` is an array of containers linked before, which ends with null.
+    /// 1: one container; 2: `list` is an array of the containers that were linked to it (`nvcc -rdc=true`), which ends with null.
     version: u32,
     /// Address of a container, or 0.
     data: u64,
@@ -186,6 +186,9 @@ impl Image {
                 }
             }
         }
+        if wrapper.data != 0 && parts.len() > 1 {
+            leave_out_linked(&mut parts);
+        }
         if parts.is_empty() {
             return Err(Refusal::Invalid("the registered container of device code is empty".to_owned()));
         }
@@ -213,6 +216,21 @@ impl Image {
             Image::Elf => Err(machine_code(sm)),
             Image::Containers(parts) => parts.iter().map(|part| best(part, sm)).collect(),
         }
+    }
+}
+
+/// Of a container and those that were linked to it, leaves what together is the program once in PTX: device linkers link machine code, so the
+/// first holds nothing else, and the texts are in the others; or, where intermediate code was linked, the first is the only one with a text.
+fn leave_out_linked(parts: &mut Vec<Vec<u8>>) {
+    let has_text = |part: &Vec<u8>| {
+        // A damaged one stays, for the error.
+        container::entries(part).map_or(true, |entries| entries.iter().any(|entry| entry.kind == Kind::Ptx))
+    };
+    let Some((linked, members)) = parts.split_first() else { return };
+    if !has_text(linked) {
+        parts.remove(0);
+    } else if !members.iter().any(has_text) {
+        parts.truncate(1);
     }
 }
 

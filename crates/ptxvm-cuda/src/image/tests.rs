@@ -152,6 +152,30 @@ fn a_wrapper_leads_to_its_containers() {
 }
 
 #[test]
+fn what_a_device_linker_linked_is_taken_once() {
+    let text = |name: &str| container::write(name, 80, &format!("// {name}"));
+    let machine_code = || {
+        let mut bytes = text("code");
+        bytes[16] = 2;
+        bytes
+    };
+    let texts = |linked: &[u8], members: &[&[u8]]| {
+        let address = |bytes: &&[u8]| bytes.as_ptr().expose_provenance() as u64;
+        let list: Vec<_> = members.iter().map(address).chain([0]).collect();
+        let list_at = list.as_ptr().expose_provenance() as u64;
+        let wrapper = [u64::from(super::WRAPPER_MAGIC) | 2 << 32, address(&linked), list_at];
+        let image = Image::capture(pointer(wrapper.as_ptr())).expect("containers");
+        Some(image.texts(80).ok()?.into_iter().map(|text| text.text).collect::<Vec<_>>().join(" "))
+    };
+    let (a, b, code) = (text("a"), text("b"), machine_code());
+    assert_eq!(texts(&code, &[&a, &b]).as_deref(), Some("// a // b"));
+    assert_eq!(texts(&a, &[&code, &code]).as_deref(), Some("// a"));
+    // A part of the program that is machine code only is missing, and with it the program.
+    assert_eq!(texts(&code, &[&a, &code]), None);
+    assert_eq!(texts(&code, &[&code]), None);
+}
+
+#[test]
 fn short_texts_and_null_are_read_as_far_as_they_go() {
     for text in [c"", c"P", c"\x50\xed", c".ve"] {
         let image = Image::capture(pointer(text.as_ptr()));
