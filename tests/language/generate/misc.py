@@ -55,7 +55,7 @@ def registers(page):
     page.bad("P0206", "sreg.pm64", "mov.u64 %u64_0, %pm8_64;", "mov.u64 %u64_0, %pm0_32;")
     page.bad("P0206", "sreg.envreg", "mov.b32 %b32_0, %envreg32;", "mov.b32 %b32_0, %envreg;", "mov.b32 %b32_0, %envreg00;")
     page.bad("P0206", "sreg.tid", "mov.u32 %u32_0, %tidx;", "mov.u32 %u32_0, tid.x;", "mov.u32 %u32_0, %TID.x;")
-    page.bad("P0601", "sreg.ctaid", "mov.u32 %u32_0, %clusterid.x;", "mov.u32 %u32_0, %cluster_ctarank;")
+    page.bad("P0501", "sreg.ctaid", "mov.u32 %u32_0, %clusterid.x;", "mov.u32 %u32_0, %cluster_ctarank;")
     page.bad("P0208", "sreg.laneid", "@%laneid mov.u32 %u32_0, 1;")
     versions = sorted({(v, t) for _, _, _, v, t in PLAIN + NUMBERED})
     for version, target in versions:

@@ -15,7 +15,7 @@ def moves(page):
             page.ok("ins.mov.reg", f"mov.{ty} {r(ty)}, {'1.5' if kind(ty) == 'f' else '-1'};")
     page.types("P0202", "ins.mov.reg", ANY + ["pred"], lambda ty: f"mov.{ty} {regs(ty, 2)};")
     page.bad("P0202", "ins.mov.reg", "mov %u32_0, %u32_1;", "mov.sat.s32 %s32_0, %s32_1;", "mov.rn.f32 %f32_0, %f32_1;", "mov.global.u32 %u32_0, %u32_1;")
-    page.bad("P0601", "ins.mov.reg", "mov.b128 %b64_0, %b64_1;")
+    page.bad("P0501", "ins.mov.reg", "mov.b128 %b64_0, %b64_1;")
     for ty in ANY:
         for reg in ["pred"] + REGISTERS:
             for line in (f"mov.{ty} {r(reg, 3)}, {r(ty, 1)};", f"mov.{ty} {r(ty)}, {r(reg, 3)};"):

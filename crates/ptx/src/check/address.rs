@@ -30,6 +30,7 @@ impl BodyChecker<'_, '_> {
         };
         let (base, index, offset, name) = match &written.kind {
             WrittenKind::Address(address) => {
+                self.unified(site, address);
                 let (base, offset, name) = self.sum(address)?;
                 (base, None, offset, name)
             }
@@ -53,6 +54,17 @@ impl BodyChecker<'_, '_> {
             }
         }
         Some(Operand::Address(Address { base, index, offset }))
+    }
+
+    /// `.unified` behind an address: a hint that `ld` takes.
+    fn unified(&mut self, site: &Site<'_>, address: &tree::Address) {
+        let Some(span) = address.unified else { return };
+        let op = site.found.row.row().op;
+        if !matches!(op, Op::Ld | Op::LdNc) {
+            let message = format!("`{}` does not take `.unified`", op.name());
+            let error = Diagnostic::new(Code::BadModifierUse, span, message).with_section("9.7.9.8");
+            self.checker.report.push(error);
+        }
     }
 
     /// Base and offset of what stands in brackets, and the place of the base.

@@ -544,14 +544,19 @@ impl<'a> Checker<'a> {
     pub(super) fn undeclared(&mut self, name: Name) {
         if let Some(since) = crate::isa::sreg::later(name.text(self.text)) {
             let text = name.text(self.text);
-            self.report.push(
-                Diagnostic::new(
-                    Code::NotImplemented,
-                    name.span,
-                    format!("ptxvm does not implement `{text}`"),
-                )
-                .with_label(format!("PTX {since} introduced this special register")),
+            if !self.gate(&since, name.span, &format!("`{text}`"), "10") {
+                return;
+            }
+            let mut diagnostic = Diagnostic::new(
+                Code::NotImplemented,
+                name.span,
+                format!("ptxvm does not implement `{text}`"),
             );
+            if let Some(version) = since.ptx {
+                diagnostic =
+                    diagnostic.with_label(crate::isa::later::introduced(version, since.sm.into_iter()));
+            }
+            self.report.push(diagnostic);
             return;
         }
         let text = name.text(self.text);

@@ -91,9 +91,7 @@ pub(super) fn evaluate(expr: &Expr, text: &str, report: &mut Report) -> Option<V
         ExprKind::Generic(inner) => {
             wrap(expr, inner, text, report, |symbol| symbol.generic = Some(expr.span))
         }
-        ExprKind::Mask { mask, address } => {
-            wrap(expr, address, text, report, |symbol| symbol.mask = Some(*mask))
-        }
+        ExprKind::Mask { mask, address } => masked(expr, *mask, address, text, report),
         ExprKind::Paren(inner) => evaluate(inner, text, report),
         ExprKind::Unary { op, operand } => unary(expr, *op, operand, text, report),
         ExprKind::Binary { op, left, right } => binary(expr, *op, left, right, text, report),
@@ -156,6 +154,22 @@ fn wrap(
                 .with_section("5.4.4"),
             );
             None
+        }
+    }
+}
+
+/// `0xFF00(x)`: the bits of an address or of a constant that the mask takes, at the bottom.
+fn masked(whole: &Expr, mask: u64, inner: &Expr, text: &str, report: &mut Report) -> Option<Value> {
+    match evaluate(inner, text, report)? {
+        Value::Symbol(symbol) => Some(Value::Symbol(SymbolSum { mask: Some(mask), ..symbol })),
+        Value::Const(value) => {
+            let value = as_integer(value, inner, "what a mask is applied to", report)?;
+            let bits = (value.bits()? & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0);
+            if mask == 0 {
+                report.say(Code::BadConstant, whole.span, "a mask takes at least one bit".to_owned());
+                return None;
+            }
+            Some(Value::Const(literal(bits, false)))
         }
     }
 }

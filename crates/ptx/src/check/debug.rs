@@ -57,8 +57,21 @@ impl Checker<'_> {
     pub(super) fn loc(&mut self, loc: &tree::Loc) -> Option<Loc> {
         let file = self.loc_file(loc.file)?;
         if let Some(inlined) = &loc.inlined {
-            self.needs(loc.span, "`.loc` with `inlined_at`", Version::new(7, 2), 10, "11.5.4");
+            let what = "`.loc` with `inlined_at`";
+            // ptxas takes it from 7.0 on.
+            if self.needs(loc.span, what, Version::new(7, 0), 10, "11.5.4")
+                && !self.at_least(Version::new(7, 2))
+            {
+                self.report.push(
+                    Diagnostic::new(Code::NonStandard, loc.span, format!("{what} is of PTX 7.2"))
+                        .with_section("11.5.4"),
+                );
+            }
             self.loc_file(inlined.file)?;
+        }
+        if loc.intermediate {
+            self.needs(loc.span, "`.loc_intermediate`", Version::new(9, 4), 10, "11.5");
+            return None;
         }
         let number = |n: Spanned<u64>| u32::try_from(n.value).unwrap_or(u32::MAX);
         Some(Loc { file, line: number(loc.line), column: number(loc.column) })
@@ -134,6 +147,16 @@ pub(super) fn section(checker: &mut Checker<'_>, section: &tree::Section) -> Sec
 fn section_value(checker: &mut Checker<'_>, width: u32, value: &Expr) -> SectionValue {
     let address = SectionValue::Address(written(value, checker.text).into());
     let sum = matches!(value.kind, ExprKind::Binary { .. });
+    if is_distance(value) {
+        checker.needs(
+            value.span,
+            "the distance between labels in a section",
+            Version::new(7, 5),
+            10,
+            "11.5.2",
+        );
+        return address;
+    }
     if names_section(value) {
         if sum {
             checker.needs(value.span, SUM, Version::new(3, 2), 10, "11.5.2");
@@ -172,6 +195,27 @@ fn written(value: &Expr, text: &str) -> String {
         | ExprKind::Mask { .. }
         | ExprKind::Ternary { .. }
         | ExprKind::Error => value.span.text(text).to_owned(),
+    }
+}
+
+/// `label2-label1`
+fn is_distance(value: &Expr) -> bool {
+    let name = |e: &Expr| matches!(e.kind, ExprKind::Name(_));
+    match &value.kind {
+        ExprKind::Binary { op: tree::BinaryOp::Sub, left, right } => name(left) && name(right),
+        ExprKind::Paren(inner) => is_distance(inner),
+        ExprKind::Binary { .. }
+        | ExprKind::Section(_)
+        | ExprKind::Integer { .. }
+        | ExprKind::Double(_)
+        | ExprKind::Single(_)
+        | ExprKind::WarpSz
+        | ExprKind::Name(_)
+        | ExprKind::Generic(_)
+        | ExprKind::Mask { .. }
+        | ExprKind::Unary { .. }
+        | ExprKind::Ternary { .. }
+        | ExprKind::Error => false,
     }
 }
 

@@ -390,7 +390,7 @@ impl<'a> Checker<'a> {
                     }
                 }
                 "unified" => {
-                    self.needs(attribute.word.span, "`.unified`", Version::new(9, 0), 90, "5.4.8");
+                    self.needs(attribute.word.span, "`.unified`", Version::new(8, 0), 90, "5.4.8");
                 }
                 other => self.report.push(
                     Diagnostic::new(

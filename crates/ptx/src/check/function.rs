@@ -31,6 +31,14 @@ struct Directives {
     noreturn: bool,
 }
 
+/// The directives of a kernel that are about clusters.
+#[derive(Default)]
+struct Clusters {
+    extent: Option<Span>,
+    rank: Option<Span>,
+    blocks: Option<Span>,
+}
+
 impl<'a> Checker<'a> {
     /// A function or kernel. Its body, where it has one, comes next.
     pub(super) fn function(&mut self, function: &tree::Function, parser: &mut Parser<'_>) {
@@ -272,6 +280,7 @@ impl<'a> Checker<'a> {
         let mut minimum: Option<Span> = None;
         let mut maxntid: Option<Span> = None;
         let mut reqntid: Option<Span> = None;
+        let mut clusters = Clusters::default();
         for directive in &function.directives {
             let span = directive.span;
             let word = self.first_word(span);
@@ -326,6 +335,7 @@ impl<'a> Checker<'a> {
                 }
                 FunctionDirectiveKind::Pragma(strings) => self.pragma(strings),
                 FunctionDirectiveKind::ReqNCtaPerCluster(list) => {
+                    clusters.extent = Some(span);
                     self.needs(span, word, Version::new(7, 8), 90, "11.4");
                     self.extents(list, span);
                 }
@@ -333,11 +343,30 @@ impl<'a> Checker<'a> {
                     self.needs(span, word, Version::new(7, 8), 90, "11.4");
                 }
                 FunctionDirectiveKind::MaxClusterRank(n) => {
+                    clusters.rank = Some(span);
                     self.needs(span, word, Version::new(7, 8), 90, "11.4");
                     self.count(n);
                 }
                 FunctionDirectiveKind::BlocksAreClusters => {
+                    clusters.blocks = Some(span);
                     self.needs(span, word, Version::new(9, 0), 90, "11.4");
+                }
+                FunctionDirectiveKind::Language => {
+                    // ptxas takes it from 9.2 on.
+                    self.needs(span, word, Version::new(9, 2), 10, "11.4");
+                }
+                FunctionDirectiveKind::MinPerCtaMemory(n) => {
+                    self.count(n);
+                    if self.needs(span, word, Version::new(9, 4), 80, "11.4") {
+                        self.report.push(
+                            Diagnostic::new(
+                                Code::NotImplemented,
+                                span,
+                                format!("ptxvm does not implement `{word}`"),
+                            )
+                            .with_label("PTX 9.4 introduced it, for sm_80"),
+                        );
+                    }
                 }
                 FunctionDirectiveKind::AbiPreserve(n) | FunctionDirectiveKind::AbiPreserveControl(n) => {
                     self.needs(span, word, Version::new(9, 0), 80, "11.4");
@@ -346,17 +375,9 @@ impl<'a> Checker<'a> {
             }
         }
         if let (Some(a), Some(b)) = (maxntid, reqntid) {
-            let (first, second) = if a.start < b.start { (a, b) } else { (b, a) };
-            self.report.push(
-                Diagnostic::new(
-                    Code::ConflictingDirectives,
-                    second,
-                    "`.maxntid` and `.reqntid` exclude each other",
-                )
-                .with_related(first, "the other one")
-                .with_section("11.4.3"),
-            );
+            self.exclude(a, b, "`.maxntid` and `.reqntid` exclude each other", "11.4.3");
         }
+        self.clusters(&clusters, reqntid);
         if let (Some(span), None, None) = (minimum, maxntid, reqntid) {
             self.report.push(
                 Diagnostic::new(
@@ -368,6 +389,29 @@ impl<'a> Checker<'a> {
             );
         }
         directives
+    }
+
+    /// What the directives of clusters ask of each other.
+    fn clusters(&mut self, clusters: &Clusters, reqntid: Option<Span>) {
+        if let (Some(a), Some(b)) = (clusters.rank, clusters.extent) {
+            self.exclude(a, b, "`.maxclusterrank` and `.reqnctapercluster` exclude each other", "11.4");
+        }
+        if let Some(span) = clusters.blocks
+            && (reqntid.is_none() || clusters.extent.is_none())
+        {
+            let error = "`.blocksareclusters` needs `.reqntid` and `.reqnctapercluster`";
+            self.report.push(Diagnostic::new(Code::ConflictingDirectives, span, error).with_section("11.4"));
+        }
+    }
+
+    /// Says that two directives exclude each other, at the one that stands later.
+    fn exclude(&mut self, a: Span, b: Span, what: &str, section: &'static str) {
+        let (first, second) = if a.start < b.start { (a, b) } else { (b, a) };
+        self.report.push(
+            Diagnostic::new(Code::ConflictingDirectives, second, what)
+                .with_related(first, "the other one")
+                .with_section(section),
+        );
     }
 
     /// Says that a directive stands for the second time; a `.pragma` may.
@@ -601,10 +645,12 @@ fn for_kernels(kind: &FunctionDirectiveKind) -> bool {
         | FunctionDirectiveKind::ReqNCtaPerCluster(_)
         | FunctionDirectiveKind::ExplicitCluster
         | FunctionDirectiveKind::MaxClusterRank(_)
-        | FunctionDirectiveKind::BlocksAreClusters => true,
+        | FunctionDirectiveKind::BlocksAreClusters
+        | FunctionDirectiveKind::MinPerCtaMemory(_) => true,
         FunctionDirectiveKind::NoReturn
         | FunctionDirectiveKind::Pragma(_)
         | FunctionDirectiveKind::AbiPreserve(_)
-        | FunctionDirectiveKind::AbiPreserveControl(_) => false,
+        | FunctionDirectiveKind::AbiPreserveControl(_)
+        | FunctionDirectiveKind::Language => false,
     }
 }

@@ -176,6 +176,7 @@ impl<'a> BodyChecker<'_, 'a> {
         let first = match (instruction.mnemonic.text(text), &*instruction.modifiers) {
             ("mov", [ty]) if matches!(ty.text(text), "b16" | "b32" | "b64") => 0,
             ("tex" | "tld4", _) => 2,
+            ("cp", _) => return self.predicates(written, shapes),
             _ => return,
         };
         for (operand, shape) in written.iter().zip(shapes).skip(first) {
@@ -184,6 +185,23 @@ impl<'a> BodyChecker<'_, 'a> {
                 && let Some(n @ 2..) = self.vector_register_lanes(reference.name)
             {
                 shape.body = Body::Vector(n);
+            }
+        }
+    }
+
+    /// The same for predicates.
+    fn predicates(&self, written: &[Written<'_>], shapes: &mut [OperandShape]) {
+        for (operand, shape) in written.iter().zip(shapes) {
+            let (WrittenKind::Name(reference) | WrittenKind::Not(reference)) = &operand.kind else {
+                continue;
+            };
+            let ty = match self.checker.scopes.find(reference.name.text(self.checker.text)) {
+                Some(Found::Entity(Entity::Register(id), _)) => Some(self.register(id).ty),
+                Some(Found::Member(family, _)) => Some(family.ty),
+                Some(Found::Entity(..)) | None => None,
+            };
+            if ty == Some(Ty::Pred) {
+                *shape = Body::Predicate.into();
             }
         }
     }
@@ -320,6 +338,13 @@ impl<'a> BodyChecker<'_, 'a> {
             return false;
         }
         let opcode = instruction.opcode_span();
+        // What a row excludes may be a form of its own.
+        if found.mods_error().is_some()
+            && let Some(later) = self.later_form(instruction, shapes)
+            && self.later(instruction, later)
+        {
+            return false;
+        }
         let error = match (found.mods_error(), found.operands_error(shapes)) {
             (Some(error), _) => {
                 let name = opcode.text(self.checker.text);
@@ -486,6 +511,7 @@ fn shape_key(shapes: &[OperandShape]) -> Option<u128> {
             Body::Pair => (7, 0),
             Body::List(n) => (8, n),
             Body::Sink => (9, 0),
+            Body::Predicate => (10, 0),
         };
         let flags = u128::from(shape.not) | u128::from(shape.minus) << 1 | u128::from(shape.selector) << 2;
         key = key << 16 | tag << 11 | u128::from(n) << 3 | flags;

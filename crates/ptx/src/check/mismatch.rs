@@ -6,6 +6,7 @@
 use super::body::BodyChecker;
 use super::inst::Written;
 use crate::diag::{Code, Diagnostic};
+use crate::isa::later::Later;
 use crate::isa::{self, At, Level, Mismatch, Mods, Rnd, Word};
 use crate::syntax::tree;
 
@@ -18,6 +19,11 @@ impl BodyChecker<'_, '_> {
         mismatch: &Mismatch,
     ) {
         let opcode = instruction.opcode_span();
+        if let Some(later) = mismatch.later
+            && self.later(instruction, later)
+        {
+            return;
+        }
         if mismatch.code == Code::NoSuchForm
             && let Some((word, label, section)) = self.culprit(instruction)
         {
@@ -43,6 +49,39 @@ impl BodyChecker<'_, '_> {
         diagnostic.help = mismatch.help.clone();
         diagnostic.section = mismatch.section;
         self.checker.report.push(diagnostic);
+    }
+
+    /// The later form that an instruction is.
+    pub(super) fn later_form(
+        &self,
+        instruction: &tree::Instruction,
+        shapes: &[isa::OperandShape],
+    ) -> Option<&'static Later> {
+        let text = self.checker.text;
+        let words: Vec<&str> = instruction.modifiers.iter().map(|word| word.text(text)).collect();
+        isa::later::find(instruction.mnemonic.text(text), &words, shapes)
+    }
+
+    /// Says that a form is not implemented, or what it needs; false where the module is too old for it, and its words are so plain
+    /// that they are rather a slip.
+    pub(super) fn later(&mut self, instruction: &tree::Instruction, later: &'static Later) -> bool {
+        let text = self.checker.text;
+        let opcode = instruction.opcode_span();
+        let mnemonic = instruction.mnemonic.text(text);
+        let words: Vec<&str> = instruction.modifiers.iter().map(|word| word.text(text)).collect();
+        if let Some((unmet, level)) = self.checker.unmet(|level| later.unmet(level)) {
+            let meant = isa::rows_of(mnemonic).is_empty() || isa::nearest::is_strange(mnemonic, &words);
+            if meant {
+                let what = format!("`{}`", opcode.text(text));
+                self.checker.unmet_diagnostic(&what, unmet, level, opcode, None, None);
+            }
+            return meant;
+        }
+        let refusal = isa::nearest::not_implemented(mnemonic, &words, later);
+        let span = if refusal.at == At::Mnemonic { instruction.mnemonic.span } else { opcode };
+        let diagnostic = Diagnostic::new(refusal.code, span, refusal.message).with_label(refusal.label);
+        self.checker.report.push(diagnostic);
+        true
     }
 
     /// The modifier that is wrong where all others are right, with what to say of it: the last one without which the form

@@ -35,6 +35,7 @@ pub(super) fn operands<'a>(
             Rule::AddressSize => address_size(body, site),
             Rule::BarrierCount => barrier_count(body, site, inst, written),
             Rule::CopySize => copy_size(body, site, inst, written),
+            Rule::Fraction => fraction(body, site, inst, written),
             Rule::SimdConstant => simd_constant(body, inst, written),
             Rule::ClampGiven => clamp_given(body, site),
             Rule::BracketsGiven | Rule::RndGiven => {
@@ -125,6 +126,18 @@ fn copy_size(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, writt
         && !matches!(bytes, 4 | 8 | 16)
     {
         let text = format!("{bytes} bytes cannot be copied at once; 4, 8 and 16 can");
+        error(body, Code::ImmediateOutOfRange, place(site, written, index), &text, form.row.section);
+    }
+}
+
+/// The fraction of accesses that a cache policy is for.
+fn fraction(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, written: &[Written<'_>]) {
+    let form = inst.row.form();
+    let Some(index) = form.operands.iter().position(|operand| operand.name == "fraction") else { return };
+    let Some(Operand::Imm(bits)) = inst.operands.get(index) else { return };
+    let value = f32::from_bits(*bits as u32);
+    if !(value > 0.0 && value <= 1.0) {
+        let text = format!("{value} is no fraction of the accesses; it is above 0 and at most 1");
         error(body, Code::ImmediateOutOfRange, place(site, written, index), &text, form.row.section);
     }
 }

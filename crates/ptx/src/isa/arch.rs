@@ -80,6 +80,7 @@ impl Sm {
         (100, Version::new(8, 6)),
         (101, Version::new(8, 6)),
         (103, Version::new(8, 8)),
+        (107, Version::new(9, 4)),
         (110, Version::new(9, 0)),
         (120, Version::new(8, 7)),
         (121, Version::new(8, 8)),

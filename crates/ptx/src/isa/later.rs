@@ -1,94 +1,139 @@
-//! Instructions later than PTX 6.4 that the table does not describe yet: known by name, so that they are refused as not
-//! implemented rather than unknown.
+//! Forms later than PTX 6.4 that exist and are not implemented: known well enough to be refused as what they are, with the version
+//! and the target that introduced them, rather than as mistakes.
 //!
-//! Invariant: a mnemonic stands here or has rows in the table, never both (a test asserts it).
+//! Invariant: a form stands here or has a row in the table, never both (a test matches every text of every row against this list).
+//! What the list says of a form is which words it has, how many operands, and since when; nothing else of it is checked, since no
+//! module that uses it is accepted. The rows are in `isa/later/rows.rs`.
 
-use super::Version;
+use super::gate::has_features_of;
+use super::{Body, Level, OperandShape, Sm, Unmet, Version};
 
-/// A later instruction, by name.
+mod rows;
+
+pub use rows::LATER;
+
+/// Forms that are not implemented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Later {
-    /// The mnemonic: the word before the first dot.
-    pub mnemonic: &'static str,
-    /// The PTX version that introduced it.
-    pub since: Version,
+    /// The mnemonic and the words that every form of the row has, in any order; `|` separates alternatives.
+    pub syntax: &'static str,
+    /// The words that a form may have besides; `*` for any.
+    pub may: &'static str,
+    /// How many operands.
+    pub operands: Operands,
+    /// The PTX version that introduced the form, and the targets that have it (they and what follows them); none for all.
+    pub since: &'static str,
     /// What it is for.
     pub brief: &'static str,
 }
 
-const fn later(mnemonic: &'static str, major: u8, minor: u8, brief: &'static str) -> Later {
-    Later { mnemonic, since: Version::new(major, minor), brief }
+/// How many operands a form has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operands {
+    min: u8,
+    max: u8,
+    /// The form is one of its own for this one among them.
+    with: Option<Body>,
 }
 
-/// The later instructions, sorted by mnemonic.
-#[rustfmt::skip]
-pub const LATER: &[Later] = &[
-    later("alloca",                  7, 3, "allocate on the stack"),
-    later("clusterlaunchcontrol",    8, 6, "cancel the launch of another cluster"),
-    later("fabric",                  9, 0, "network operations"),
-    later("getctarank",              7, 8, "rank of the CTA that owns a shared address"),
-    later("mapa",                    7, 8, "map a shared address to another CTA of the cluster"),
-    later("movmatrix",               7, 8, "transpose a matrix across a warp"),
-    later("multimem",                8, 1, "operations on multicast addresses"),
-    later("setmaxnreg",              8, 0, "adjust the registers per thread"),
-    later("stackrestore",            7, 3, "restore the stack pointer"),
-    later("stacksave",               7, 3, "save the stack pointer"),
-    later("stmatrix",                7, 8, "store matrices from a warp"),
-    later("tcgen05",                 8, 6, "fifth-generation tensor core operations"),
-    later("tensormap",               8, 3, "edit a tensor map"),
-    later("wgmma",                   8, 0, "matrix operations of a warpgroup"),
-];
+impl Operands {
+    const fn between(min: u8, max: u8) -> Self {
+        Self { min, max, with: None }
+    }
 
-/// Words that only forms later than PTX 6.4 have, with the mnemonics that have them.
-#[rustfmt::skip]
-const LATER_WORDS: &[(&str, &[&str], Version)] = &[
-    ("cluster",         &["ld", "st", "atom", "red", "fence", "barrier"],             Version::new(7, 8)),
-    ("shared::cluster", &["ld", "st", "atom", "red", "cvta", "isspacep", "cp"],       Version::new(7, 8)),
-    ("param",           &["cvta", "isspacep"],                                        Version::new(7, 7)),
-    ("param::entry",    &["ld", "cvta", "isspacep"],                                  Version::new(8, 3)),
-    ("param::func",     &["ld", "st"],                                                Version::new(8, 3)),
-    ("b128",            &["ld", "st", "mov", "atom"],                                 Version::new(8, 3)),
-    ("v8",              &["ld", "st", "atom", "red"],                                 Version::new(8, 1)),
-    ("mmio",            &["ld", "st"],                                                Version::new(8, 2)),
-    ("unified",         &["ld"],                                                      Version::new(8, 0)),
-    ("proxy",           &["fence"],                                                   Version::new(7, 5)),
-    ("acquire",         &["fence"],                                                   Version::new(8, 6)),
-    ("release",         &["fence"],                                                   Version::new(8, 6)),
-    ("bulk",            &["cp", "prefetch", "red"],                                   Version::new(8, 0)),
-    ("reduce",          &["cp"],                                                      Version::new(8, 0)),
-    ("tensormap",       &["prefetch"],                                                Version::new(8, 0)),
-    ("async",           &["st", "red"],                                               Version::new(8, 1)),
-    ("expect_tx",       &["mbarrier"],                                                Version::new(8, 0)),
-    ("complete_tx",     &["mbarrier"],                                                Version::new(8, 0)),
-    ("sp",              &["mma"],                                                     Version::new(7, 1)),
-    ("sp::ordered_metadata", &["mma"],                                                Version::new(8, 5)),
-    ("block_scale",     &["mma"],                                                     Version::new(8, 7)),
-    ("kind::f8f6f4",    &["mma"],                                                     Version::new(8, 7)),
-    ("kind::mxf4",      &["mma"],                                                     Version::new(8, 7)),
-    ("tf32",            &["wmma", "mma"],                                             Version::new(7, 0)),
-    ("f32x2",           &["add", "sub", "mul", "fma"],                                Version::new(8, 6)),
-    ("e4m3x2",          &["cvt"],                                                     Version::new(7, 8)),
-    ("e5m2x2",          &["cvt"],                                                     Version::new(7, 8)),
-    ("e2m1x2",          &["cvt"],                                                     Version::new(8, 6)),
-    ("e2m3x2",          &["cvt"],                                                     Version::new(8, 6)),
-    ("e3m2x2",          &["cvt"],                                                     Version::new(8, 6)),
-    ("ue8m0x2",         &["cvt"],                                                     Version::new(8, 6)),
-    ("s16x2",           &["neg"],                                                     Version::new(8, 0)),
-    ("oob",             &["fma"],                                                     Version::new(8, 1)),
-    ("rs",              &["cvt"],                                                     Version::new(8, 6)),
-    ("L2::cache_hint",       &["atom", "red"],                                        Version::new(7, 4)),
-    ("L2::evict_last",       &["ld", "st"],                                           Version::new(8, 8)),
-    ("L2::evict_normal",     &["ld", "st"],                                           Version::new(8, 8)),
-    ("L2::evict_first",      &["ld", "st"],                                           Version::new(8, 8)),
-    ("wait",            &["barrier"],                                                 Version::new(7, 8)),
-];
+    const fn with(min: u8, max: u8, body: Body) -> Self {
+        Self { min, max, with: Some(body) }
+    }
 
-/// The later instruction of that mnemonic.
-pub fn find(mnemonic: &str) -> Option<&'static Later> {
-    LATER.iter().find(|l| l.mnemonic == mnemonic)
+    fn fit(self, shapes: &[OperandShape]) -> bool {
+        let count = (usize::from(self.min)..=usize::from(self.max)).contains(&shapes.len());
+        count && self.with.is_none_or(|with| shapes.iter().any(|shape| shape.body == with))
+    }
 }
 
-/// The PTX version that introduced `word` on `mnemonic`, where the table has no such form.
-pub fn find_word(mnemonic: &str, word: &str) -> Option<Version> {
-    LATER_WORDS.iter().find(|(w, m, _)| *w == word && m.contains(&mnemonic)).map(|(_, _, v)| *v)
+const fn n(count: u8) -> Operands {
+    Operands::between(count, count)
+}
+
+const fn between(min: u8, max: u8) -> Operands {
+    Operands::between(min, max)
+}
+
+const fn later(
+    syntax: &'static str,
+    may: &'static str,
+    operands: Operands,
+    since: &'static str,
+    brief: &'static str,
+) -> Later {
+    Later { syntax, may, operands, since, brief }
+}
+
+impl Later {
+    /// The PTX version that introduced it.
+    pub fn version(&self) -> Version {
+        let text = self.since.split(' ').next().unwrap_or_default();
+        let version = text.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        let (major, minor) = version.expect("a test reads the version of every row");
+        Version::new(major, minor)
+    }
+
+    /// The targets that have it; none where all do.
+    pub fn targets(&self) -> impl Iterator<Item = Sm> {
+        self.since.split(' ').skip(1).filter_map(Sm::from_name)
+    }
+
+    /// Who introduced it, in words: `PTX 8.6 introduced it, for sm_100a`.
+    pub fn introduced(&self) -> String {
+        introduced(self.version(), self.targets())
+    }
+
+    /// Why a module of this level cannot use it whatever ptxvm implements; `None` where it could.
+    pub fn unmet(&self, level: Level) -> Option<Unmet> {
+        let ptx = Some(self.version()).filter(|version| level.ptx < *version);
+        let here = self.targets().any(|sm| has_features_of(level.sm, sm));
+        let sm = self.targets().next().filter(|_| !here);
+        match (ptx, sm) {
+            (Some(ptx), Some(sm)) => Some(Unmet::PtxAndSm(ptx, sm)),
+            (Some(ptx), None) => Some(Unmet::Ptx(ptx)),
+            (None, Some(sm)) => Some(Unmet::Sm(sm)),
+            (None, None) => None,
+        }
+    }
+
+    /// The mnemonics that the row is of.
+    pub fn mnemonics(&self) -> impl Iterator<Item = &'static str> {
+        self.syntax.split('.').next().unwrap_or_default().split('|')
+    }
+
+    fn fits(&self, mnemonic: &str, words: &[&str]) -> bool {
+        let needed = || self.syntax.split('.').skip(1).map(|group| group.split('|'));
+        let may = |word: &str| self.may == "*" || self.may.split(' ').any(|m| m == word);
+        self.mnemonics().any(|m| m == mnemonic)
+            && needed().all(|mut group| group.any(|word| words.contains(&word)))
+            && words.iter().all(|word| may(word) || needed().any(|mut group| group.any(|w| w == *word)))
+    }
+}
+
+/// Since when something exists, in words.
+pub fn introduced(version: Version, mut targets: impl Iterator<Item = Sm>) -> String {
+    match targets.next() {
+        Some(sm) => format!("PTX {version} introduced it, for {sm}"),
+        None => format!("PTX {version} introduced it"),
+    }
+}
+
+/// The form with these words and such operands, if it is one of the list.
+pub fn find(mnemonic: &str, words: &[&str], shapes: &[OperandShape]) -> Option<&'static Later> {
+    LATER.iter().find(|l| l.fits(mnemonic, words) && l.operands.fit(shapes))
+}
+
+/// The form with these words, whatever its operands.
+pub fn find_words(mnemonic: &str, words: &[&str]) -> Option<&'static Later> {
+    LATER.iter().find(|l| l.fits(mnemonic, words) && l.operands.with.is_none())
+}
+
+/// The first row of a mnemonic.
+pub fn of_mnemonic(mnemonic: &str) -> Option<&'static Later> {
+    LATER.iter().filter(|l| l.mnemonics().any(|m| m == mnemonic)).min_by_key(|l| l.version())
 }

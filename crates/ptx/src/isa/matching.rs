@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use super::form::{Form, Item, Kind, LanesOf, Need, OperandForm, Part, Value};
+use super::form::{Form, Item, Kind, LanesOf, Need, OperandForm, Part, TypeOf, Value};
 use super::gate::{Gate, Level, Unmet};
 use super::nearest::{self, Mismatch};
 use super::row::{Row, Rule};
-use super::{Mods, Slot, Word, rule, table};
+use super::{Mods, Slot, Ty, Word, rule, table};
 
 /// A row of the table. Ids are dense and follow the order of the table; they are not stable between versions of ptxvm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -107,6 +107,8 @@ pub enum Body {
     List(u8),
     /// `_`
     Sink,
+    /// The name of a predicate, or `!` and such a name, where predicates make another form (`cp.async`).
+    Predicate,
 }
 
 impl From<Body> for OperandShape {
@@ -549,6 +551,7 @@ fn accepts_value(value: Value, mods: &Mods, body: Body, destination: bool) -> bo
         // Compilers write `{a}` where an optional vector is left out.
         Body::Vector(1) => vector || value.lanes == LanesOf::Vec,
         Body::Vector(_) => vector,
+        Body::Predicate => value.ty == TypeOf::Is(Ty::Pred),
         Body::Address | Body::Indexed | Body::Brackets(_) | Body::Pair | Body::List(_) => false,
     }
 }

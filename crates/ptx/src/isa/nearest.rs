@@ -4,11 +4,11 @@
 //! It never guesses what was meant beyond spelling.
 
 use super::form::{Kind, LanesOf};
-use super::later;
+use super::later::{self, Later};
 use super::matching::{
     Body, OperandShape, RowId, bind, match_suffix, mnemonics, part_words, reach, rows_of, words_of,
 };
-use super::{Mods, Op, Version, Word};
+use super::{Mods, Op, Word};
 use crate::diag::Code;
 
 /// Why no row fits.
@@ -26,8 +26,8 @@ pub struct Mismatch {
     pub help: Option<String>,
     /// Section of the manual.
     pub section: Option<&'static str>,
-    /// For instructions later than the table: the PTX version that introduced them.
-    pub later: Option<Version>,
+    /// The form that is not implemented, if it is one; whether it exists for the module is the caller's to find out.
+    pub later: Option<&'static Later>,
 }
 
 /// The part of an instruction that a mismatch points at.
@@ -55,21 +55,34 @@ pub(super) fn explain(
     if rows_of(mnemonic).is_empty() {
         return unknown_mnemonic(mnemonic, words);
     }
-    if candidates.is_empty() { no_such_form(mnemonic, words) } else { operands(shapes, candidates) }
+    let why =
+        if candidates.is_empty() { no_such_form(mnemonic, words) } else { operands(shapes, candidates) };
+    Mismatch { later: later::find(mnemonic, words, shapes), ..why }
+}
+
+/// Whether the rows of a mnemonic know none of these words' like: then it is a later form that is meant, and no slip.
+pub fn is_strange(mnemonic: &str, words: &[&str]) -> bool {
+    let known = words_of(mnemonic);
+    words.iter().any(|w| !Word::from_text(w).is_some_and(|w| known.contains(&w)))
+}
+
+/// What is said of a later form: that it exists, and since when.
+pub fn not_implemented(mnemonic: &str, words: &[&str], later: &'static Later) -> Mismatch {
+    let at = if rows_of(mnemonic).is_empty() { At::Mnemonic } else { At::Instruction };
+    Mismatch {
+        code: Code::NotImplemented,
+        message: format!("ptxvm does not implement `{}`", full_name(mnemonic, words)),
+        at,
+        label: format!("{} ({})", later.introduced(), later.brief),
+        help: None,
+        section: None,
+        later: Some(later),
+    }
 }
 
 fn unknown_mnemonic(mnemonic: &str, words: &[&str]) -> Mismatch {
-    let name = full_name(mnemonic, words);
-    if let Some(later) = later::find(mnemonic) {
-        return Mismatch {
-            code: Code::NotImplemented,
-            message: format!("ptxvm does not implement `{name}`"),
-            at: At::Mnemonic,
-            label: format!("PTX {} introduced `{mnemonic}` ({})", later.since, later.brief),
-            help: None,
-            section: None,
-            later: Some(later.since),
-        };
+    if let Some(later) = later::find_words(mnemonic, words).or(later::of_mnemonic(mnemonic)) {
+        return not_implemented(mnemonic, words, later);
     }
     let near = similar(mnemonic, mnemonics());
     let help = (!near.is_empty()).then(|| format!("did you mean {}?", quoted(&near)));
@@ -104,15 +117,6 @@ fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
         section: rows.first().map(|r| r.row().section),
         later: None,
     };
-    let later = words.iter().enumerate().find_map(|(i, w)| Some((i, later::find_word(mnemonic, w)?)));
-    if let Some((i, since)) = later.filter(|(i, _)| stranger.is_none_or(|s| s >= *i)) {
-        mismatch.code = Code::NotImplemented;
-        mismatch.message = format!("ptxvm does not implement `{}`", full_name(mnemonic, words));
-        mismatch.at = At::Word(i);
-        mismatch.label = format!("PTX {since} introduced this form");
-        mismatch.later = Some(since);
-        return mismatch;
-    }
     if let Some(i) = stranger {
         mismatch.at = At::Word(i);
         mismatch.label = format!("`.{}` is no modifier of `{mnemonic}`", words[i]);

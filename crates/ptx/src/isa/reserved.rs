@@ -10,7 +10,7 @@ use super::{Version, later};
 pub fn since(name: &str) -> Option<Version> {
     let rows = rows_of(name).iter();
     let in_table = rows.map(|row| row.form().gate.ptx.unwrap_or(Version::new(1, 0))).min();
-    in_table.or_else(|| later::find(name).map(|l| l.since))
+    in_table.or_else(|| later::of_mnemonic(name).map(|l| l.version()))
 }
 
 /// Whether `name` is an instruction keyword in a module of this version.

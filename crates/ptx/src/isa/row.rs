@@ -145,6 +145,8 @@ pub enum Rule {
     BarrierCount,
     /// An asynchronous copy is of 4, 8 or 16 bytes. `cp.async` of the current manual.
     CopySize,
+    /// The fraction is above 0 and at most 1. `createpolicy` of the current manual.
+    Fraction,
     /// Either the product or `c` may be negated. §9.7.15.3, V26.
     VmadNegation,
     /// Constants as operands: accepted with a warning, as ptxas refuses them in SIMD video instructions. V13.

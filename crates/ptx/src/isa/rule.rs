@@ -25,6 +25,7 @@ pub fn mods_error(rule: Rule, mods: &Mods) -> Option<String> {
         | Rule::AddressSize
         | Rule::BarrierCount
         | Rule::CopySize
+        | Rule::Fraction
         | Rule::VmadNegation
         | Rule::ClampGiven
         | Rule::SimdConstant
@@ -184,6 +185,7 @@ pub(super) fn operands_error(
         | Rule::AddressSize
         | Rule::BarrierCount
         | Rule::CopySize
+        | Rule::Fraction
         | Rule::ClampGiven
         | Rule::SimdConstant
         | Rule::RndGiven

@@ -3,7 +3,7 @@
 //! Invariant: each predefined register name has one variant (numbered families share one with the number inside), and its type
 //! and gates are the manual's.
 
-use super::{Gate, Ty, Version};
+use super::{Gate, Ty};
 
 /// A special register; a component of a vector one is chosen beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,27 +95,31 @@ const PLAIN: &[SregFacts] = &[
     facts(Sreg::DynamicSmemSize, "%dynamic_smem_size", Ty::U32, false, "4.1 sm_20", "10.23"),
 ];
 
-/// Registers later than PTX 6.4, by name: known, not implemented.
-const LATER: &[(&str, Version)] = &[
-    ("%reserved_smem_offset_begin", Version::new(7, 6)),
-    ("%reserved_smem_offset_end", Version::new(7, 6)),
-    ("%reserved_smem_offset_cap", Version::new(7, 6)),
-    ("%reserved_smem_offset_0", Version::new(7, 6)),
-    ("%reserved_smem_offset_1", Version::new(7, 6)),
-    ("%is_explicit_cluster", Version::new(7, 8)),
-    ("%clusterid", Version::new(7, 8)),
-    ("%nclusterid", Version::new(7, 8)),
-    ("%cluster_ctaid", Version::new(7, 8)),
-    ("%cluster_nctaid", Version::new(7, 8)),
-    ("%cluster_ctarank", Version::new(7, 8)),
-    ("%cluster_nctarank", Version::new(7, 8)),
-    ("%current_graph_exec", Version::new(8, 0)),
-    ("%aggr_smem_size", Version::new(8, 1)),
+/// Registers later than PTX 6.4, by name: known, not implemented. With the version that introduced each, and its first target.
+const LATER: &[(&str, &str)] = &[
+    ("%reserved_smem_offset_begin", "7.6 sm_80"),
+    ("%reserved_smem_offset_end", "7.6 sm_80"),
+    ("%reserved_smem_offset_cap", "7.6 sm_80"),
+    ("%reserved_smem_offset_0", "7.6 sm_80"),
+    ("%reserved_smem_offset_1", "7.6 sm_80"),
+    ("%is_explicit_cluster", "7.8 sm_90"),
+    ("%clusterid", "7.8 sm_90"),
+    ("%nclusterid", "7.8 sm_90"),
+    ("%cluster_ctaid", "7.8 sm_90"),
+    ("%cluster_nctaid", "7.8 sm_90"),
+    ("%cluster_ctarank", "7.8 sm_90"),
+    ("%cluster_nctarank", "7.8 sm_90"),
+    ("%current_graph_exec", "8.0 sm_50"),
+    ("%aggr_smem_size", "8.1 sm_90"),
+    ("%perctamemoryoffset", "9.4 sm_80"),
+    ("%perctamemorysize", "9.4 sm_80"),
+    ("%locality_domain_id", "9.5 sm_100"),
 ];
 
-/// The PTX version that introduced a special register that is not implemented; `None` for any other name.
-pub fn later(name: &str) -> Option<Version> {
-    LATER.iter().find(|(n, _)| *n == name).map(|(_, version)| *version)
+/// Since when, and from which target on, a special register exists that is not implemented; `None` for any other name.
+pub fn later(name: &str) -> Option<Gate> {
+    let (_, since) = LATER.iter().find(|(n, _)| *n == name)?;
+    Gate::parse(since)
 }
 
 impl SregFacts {
@@ -182,6 +186,7 @@ mod tests {
             assert!(f.gate().ptx.is_some(), "{}", f.name);
         }
         for (name, _) in LATER {
+            assert!(later(name).is_some_and(|gate| gate.ptx.is_some()), "{name}");
             assert_eq!(Sreg::from_name(name), None, "{name}");
         }
         assert_eq!(Sreg::from_name("%pm7"), Some(Sreg::Pm(7)));

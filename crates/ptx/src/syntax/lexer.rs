@@ -415,13 +415,19 @@ impl<'s> Lexer<'s> {
         TokenKind::Ident
     }
 
-    /// A dot and a word; `::` continues the word, as in `.shared::cta`.
+    /// A dot and a word; `::` continues the word, as in `.shared::cta`, and then a ratio of numbers, as in `.sp::2:4`.
     fn dot_word(&mut self) -> TokenKind {
         self.at += 1;
         self.skip_while(is_follow);
         while self.peek(0) == b':' && self.peek(1) == b':' && is_follow(self.peek(2)) {
             self.at += 2;
+            let start = self.at;
             self.skip_while(is_follow);
+            let number = self.bytes[start..self.at].iter().all(u8::is_ascii_digit);
+            if number && self.peek(0) == b':' && self.peek(1).is_ascii_digit() {
+                self.at += 1;
+                self.skip_while(|b| b.is_ascii_digit());
+            }
         }
         TokenKind::DotWord
     }
@@ -552,6 +558,7 @@ mod tests {
         assert_eq!(tokens(".1d .2dms .b8x4 .5x"), [".1d", ".2dms", ".b8x4", ".5x"].map(|t| (K::DotWord, t)));
         assert_eq!(tokens("a.16"), [(K::Ident, "a"), (K::DotWord, ".16")]);
         assert_eq!(tokens("8.b8"), [(K::Integer, "8"), (K::DotWord, ".b8")]);
+        assert_eq!(tokens(".sp::2:4.x4"), [(K::DotWord, ".sp::2:4"), (K::DotWord, ".x4")]);
         assert_eq!(tokens(".a::b.c"), [(K::DotWord, ".a::b"), (K::DotWord, ".c")]);
         assert_eq!(tokens(".version 6.4"), [(K::DotWord, ".version"), (K::Decimal, "6.4")]);
     }

@@ -376,6 +376,10 @@ pub enum FunctionDirectiveKind {
     AbiPreserve(Expr),
     /// `.abi_preserve_control n` (PTX 9.0)
     AbiPreserveControl(Expr),
+    /// `.language "…", n` (PTX 9.3): what the function was written in
+    Language,
+    /// `.minperctamemory n` (PTX 9.4)
+    MinPerCtaMemory(Expr),
 }
 
 /// `.alias name, target;`. PTX ISA §11.2.3.
@@ -417,6 +421,8 @@ pub struct Loc {
     pub column: Spanned<u64>,
     /// Where the code was inlined.
     pub inlined: Option<Box<Inlined>>,
+    /// It is a `.loc_intermediate` (PTX 9.4), whose file is in an intermediate language.
+    pub intermediate: bool,
 }
 
 /// The inlining part of a `.loc`.
@@ -666,4 +672,6 @@ pub struct Address {
     pub base: Option<Reference>,
     /// What is added: for `[r-4]` it is `-4`.
     pub offset: Option<Box<Expr>>,
+    /// `.unified` behind the brackets: the memory is unified (PTX 8.0).
+    pub unified: Option<Span>,
 }

@@ -84,9 +84,9 @@ pub(super) const ROWS: &[Row] = &[
 
     row(Op::Cvt,  "cvt.frnd.relu{.satfinite}.dtype.atype d, a",       &[s("frnd", "rn rz"), s("dtype", "f16"), s("atype", "f32"), g("satfinite", FINITE)], CVT, SM_80, Lane, "9.7.9.21", &["new.cvt.relu.f16"],
         "single to half precision, rounded, zero where negative"),
-    row(Op::Cvt,  "cvt.frnd.satfinite.dtype.atype d, a",              &[s("frnd", "rn rz"), s("dtype", "f16"), s("atype", "f32")], CVT, FINITE, Lane, "9.7.9.21", &["new.cvt.satfinite"],
+    row(Op::Cvt,  "cvt.frnd.satfinite.dtype.atype d, a",              &[s("frnd", "rn rz"), s("dtype", "f16"), s("atype", "f32")], CVT, "8.1 sm_70", Lane, "9.7.9.21", &["new.cvt.satfinite"],
         "single to half precision, rounded, finite"),
-    row(Op::Cvt,  "cvt.frnd{.relu}{.satfinite}.dtype.atype d, a",     &[s("frnd", "rn rz rm@7.8,sm_90 rp@7.8,sm_90"), s("dtype", "bf16"), s("atype", "f32"), g("satfinite", FINITE)], CVT, SM_80, Lane, "9.7.9.21", &["new.cvt.bf16.f32"],
+    row(Op::Cvt,  "cvt.frnd{.relu}{.satfinite}.dtype.atype d, a",     &[s("frnd", "rn rz rm rp"), s("dtype", "bf16"), s("atype", "f32"), g("satfinite", FINITE)], CVT, SM_80, Lane, "9.7.9.21", &["new.cvt.bf16.f32"],
         "single precision to bfloat16, rounded"),
     row(Op::Cvt,  "cvt.frnd{.relu}{.satfinite}.dtype.atype d, a, b",  &[s("frnd", "rn rz"), s("dtype", "f16x2 bf16x2"), s("atype", "f32"), g("satfinite", FINITE)], TWO_SINGLES, SM_80, Lane, "9.7.9.21", &["new.cvt.x2.f32"],
         "two numbers of single precision, a to the high half and b to the low one, rounded"),

@@ -47,7 +47,7 @@ pub(super) const ROWS: &[Row] = &[
     row(Op::Discard, "discard{.ss}.L2 [a], size",                                   &[s("ss", "global")], "a:addr(ss) size:imm(128..128)", SM_80, Memory, "9.7.9.17", &["new.discard"],
         "drops a cache line without writing it back"),
     row(Op::Createpolicy, "createpolicy.fractional.evict{.secondary}.b64 d{, fraction}", &[s("evict", PRIMARY), s("secondary", SECONDARY)], "fraction:f32", SM_80, Lane, "9.7.9.18", &["new.createpolicy"],
-        "a cache policy for a fraction of accesses"),
+        "a cache policy for a fraction of accesses").rules(&[Rule::Fraction]),
     row(Op::Createpolicy, "createpolicy.range{.ss}.evict{.secondary}.b64 d, [a], b, c", &[s("ss", "global"), s("evict", PRIMARY), s("secondary", SECONDARY)], "a:addr(ss) b:u32 c:u32", SM_80, Lane, "9.7.9.18", &["new.createpolicy"],
         "a cache policy for a range of addresses"),
     row(Op::Createpolicy, "createpolicy.cvt.L2.b64 d, a",                           &[], "a:b64", SM_80, Lane, "9.7.9.18", &["new.createpolicy"],

@@ -592,13 +592,11 @@ fn explanations() {
     explained(
         "wgmma.fence.sync.aligned",
         "ptxvm does not implement `wgmma.fence.sync.aligned`",
-        "PTX 8.0 introduced `wgmma` (matrix operations of a warpgroup)",
+        "PTX 8.0 introduced it, for sm_90a (matrix products of a warp group)",
     );
-    explained(
-        "fma.rn.f32x2 d, a, b, c",
-        "ptxvm does not implement `fma.rn.f32x2`",
-        "PTX 8.6 introduced this form",
-    );
+    let (found, _) = find("fma.rn.f32.f16 d, a, b, c");
+    let later = found.expect_err("not implemented").later.expect("a later form");
+    assert_eq!(later.introduced(), "PTX 8.6 introduced it, for sm_100");
 }
 
 #[test]

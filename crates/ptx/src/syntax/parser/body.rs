@@ -230,7 +230,7 @@ impl Parser<'_> {
     fn body_directive(&mut self) -> Parse<Statement> {
         let word = self.word();
         match word {
-            "loc" => {
+            "loc" | "loc_intermediate" => {
                 let loc = self.loc();
                 if loc.is_err() {
                     let start = self.previous();

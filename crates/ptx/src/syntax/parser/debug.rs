@@ -23,14 +23,15 @@ impl Parser<'_> {
         Ok(File { span: start.to(self.previous()), index, name, timestamp, size })
     }
 
-    /// `.loc file line column{, function_name label{+n}, inlined_at file line column}`
+    /// `.loc file line column{, function_name label{+n}, inlined_at file line column}`, `.loc_intermediate file line column`
     pub(super) fn loc(&mut self) -> Parse<Loc> {
+        let intermediate = self.word() == "loc_intermediate";
         let start = self.bump();
         let file = self.integer("a file index")?;
         let line = self.integer("a line number")?;
         let column = self.integer("a column")?;
         let inlined = if self.eat(K::Comma).is_some() { Some(Box::new(self.inlined()?)) } else { None };
-        Ok(Loc { span: start.to(self.previous()), file, line, column, inlined })
+        Ok(Loc { span: start.to(self.previous()), file, line, column, inlined, intermediate })
     }
 
     fn inlined(&mut self) -> Parse<Inlined> {

@@ -22,6 +22,8 @@ pub(super) fn is_function_directive(word: &str) -> bool {
             | "blocksareclusters"
             | "abi_preserve"
             | "abi_preserve_control"
+            | "language"
+            | "minperctamemory"
     )
 }
 
@@ -149,6 +151,11 @@ impl Parser<'_> {
             "blocksareclusters" => D::BlocksAreClusters,
             "abi_preserve" => D::AbiPreserve(self.constant()?),
             "abi_preserve_control" => D::AbiPreserveControl(self.constant()?),
+            "language" => {
+                self.languages()?;
+                D::Language
+            }
+            "minperctamemory" => D::MinPerCtaMemory(self.constant()?),
             _ => {
                 let message = format!("`.{word}` is no directive of a function");
                 let diagnostic = Diagnostic::new(Code::UnknownDirective, span, message)
@@ -171,6 +178,20 @@ impl Parser<'_> {
             extents.push(self.constant()?);
         }
         Ok(extents)
+    }
+
+    /// `"…", n`: names and numbers of languages, none of which means anything here.
+    fn languages(&mut self) -> Parse<()> {
+        loop {
+            if self.is(K::Str) {
+                self.string()?;
+            } else {
+                self.constant()?;
+            }
+            if self.eat(K::Comma).is_none() {
+                return Ok(());
+            }
+        }
     }
 
     /// `"…", "…"`

@@ -431,7 +431,10 @@ impl<'s> Parser<'s> {
 fn is_directive(word: &str) -> bool {
     is_module_directive(word)
         || declaration::space_named(word).is_some()
-        || matches!(word, "loc" | "pragma" | "callprototype" | "calltargets" | "branchtargets")
+        || matches!(
+            word,
+            "loc" | "loc_intermediate" | "pragma" | "callprototype" | "calltargets" | "branchtargets"
+        )
 }
 
 /// Whether `.word` begins what can stand at module scope alone.

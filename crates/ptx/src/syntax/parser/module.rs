@@ -62,7 +62,10 @@ impl Parser<'_> {
         match self.kind() {
             Some(K::DotWord) => {
                 let before = self.at;
-                let is_line = matches!(self.word(), "version" | "target" | "address_size" | "file" | "loc");
+                let is_line = matches!(
+                    self.word(),
+                    "version" | "target" | "address_size" | "file" | "loc" | "loc_intermediate"
+                );
                 let item = self.directive();
                 if is_line {
                     self.end_of_line(item.is_err());
@@ -135,7 +138,7 @@ impl Parser<'_> {
             "alias" => self.alias().map(Item::Alias),
             "file" => self.file().map(Item::File),
             "section" => self.section().map(Item::Section),
-            "loc" => self.loc().map(Item::Loc),
+            "loc" | "loc_intermediate" => self.loc().map(Item::Loc),
             "pragma" => self.pragma().map(Item::Pragma),
             "entry" | "func" => self.function(None).map(Item::Function),
             _ if linkage_named(word).is_some() => self.linked(),

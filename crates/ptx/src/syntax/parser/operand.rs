@@ -88,8 +88,20 @@ impl Parser<'_> {
                 self.bump();
                 if self.is(K::Or) { self.pair(start, OperandKind::Sink)? } else { OperandKind::Sink }
             }
-            Some(K::LBrace) => OperandKind::Vector(self.operand_list(K::RBrace, "`}`")?),
-            Some(K::LBracket) => self.brackets()?,
+            Some(K::LBrace) => {
+                let vector = OperandKind::Vector(self.operand_list(K::RBrace, "`}`")?);
+                if self.is(K::Or) { self.pair(start.to(self.previous()), vector)? } else { vector }
+            }
+            Some(K::LBracket) => {
+                let mut kind = self.brackets()?;
+                if let OperandKind::Address(address) = &mut kind
+                    && self.word() == "unified"
+                    && self.touches()
+                {
+                    address.unified = Some(self.bump());
+                }
+                kind
+            }
             Some(K::LParen) if parens == Parens::Parameters => {
                 OperandKind::Parameters(self.operand_list(K::RParen, "`)`")?)
             }
@@ -241,14 +253,14 @@ impl Parser<'_> {
         let base = Some(Reference { span, name: Name { span }, suffix: None });
         let Some(place) = offset else {
             self.at += 2;
-            return Some(Address { span, base, offset: None });
+            return Some(Address { span, base, offset: None, unified: None });
         };
         let Ok(Number::Integer { value, unsigned }) = number::decode(place.text(self.source)) else {
             return None;
         };
         self.at += 4;
         let offset = Expr { span: place, kind: ExprKind::Integer { value, unsigned } };
-        Some(Address { span: span.to(place), base, offset: Some(Box::new(offset)) })
+        Some(Address { span: span.to(place), base, offset: Some(Box::new(offset)), unified: None })
     }
 
     fn index(&mut self, array: Name) -> Parse<OperandKind> {
@@ -262,13 +274,14 @@ impl Parser<'_> {
     fn address(&mut self, operand: Operand) -> Parse<Address> {
         let span = operand.span;
         match operand.kind {
-            OperandKind::Name(base) => Ok(Address { span, base: Some(base), offset: None }),
+            OperandKind::Name(base) => Ok(Address { span, base: Some(base), offset: None, unified: None }),
             OperandKind::Expr(expr) => {
                 let (base, offset) = split_address(expr);
-                Ok(Address { span, base, offset: offset.map(Box::new) })
+                Ok(Address { span, base, offset: offset.map(Box::new), unified: None })
             }
             OperandKind::Error => {
-                Ok(Address { span, base: None, offset: Some(Box::new(Expr { span, kind: ExprKind::Error })) })
+                let offset = Some(Box::new(Expr { span, kind: ExprKind::Error }));
+                Ok(Address { span, base: None, offset, unified: None })
             }
             OperandKind::Sink
             | OperandKind::Not(_)
