@@ -198,19 +198,19 @@ pub fn brev_b64(a: u64) -> u64 {
 #[inline]
 #[must_use]
 pub fn bfe_u32(a: u32, b: u32, c: u32) -> u32 {
-    bfe_u64(u64::from(a), b, c) as u32
+    bfe_u64(u64::from(a), b & 0xff, c & 0xff) as u32
 }
 
 /// `bfe.u64`: the field of a that starts at bit b and is c bits long, zero-extended.
 ///
-/// Only bits 7..0 of b and c count. What of the field lies above bit 63 reads as zero; an empty field is 0.
+/// All bits of b and c count, as on devices (the pseudocode takes bits 7..0). What of the field lies above bit 63 reads as zero; an empty field is 0.
 ///
 /// # Source
 /// PTX ISA §9.7.1.19.
 #[inline]
 #[must_use]
 pub fn bfe_u64(a: u64, b: u32, c: u32) -> u64 {
-    let (pos, len) = (b & 0xff, c & 0xff);
+    let (pos, len) = (b, c);
     let field = a.checked_shr(pos).unwrap_or(0);
     if len < 64 { field & ((1 << len) - 1) } else { field }
 }
@@ -225,12 +225,12 @@ pub fn bfe_u64(a: u64, b: u32, c: u32) -> u64 {
 #[inline]
 #[must_use]
 pub fn bfe_s32(a: i32, b: u32, c: u32) -> i32 {
-    bfe_s64(i64::from(a), b, c) as i32
+    bfe_s64(i64::from(a), b & 0xff, c & 0xff) as i32
 }
 
 /// `bfe.s64`: the field of a that starts at bit b and is c bits long, sign-extended.
 ///
-/// Only bits 7..0 of b and c count. The sign is the field's highest bit, or bit 63 of a where the field reaches
+/// All bits of b and c count, as on devices (the pseudocode takes bits 7..0). The sign is the field's highest bit, or bit 63 of a where the field reaches
 /// beyond it (also when it starts beyond it); an empty field is 0.
 ///
 /// # Source
@@ -238,7 +238,7 @@ pub fn bfe_s32(a: i32, b: u32, c: u32) -> i32 {
 #[inline]
 #[must_use]
 pub fn bfe_s64(a: i64, b: u32, c: u32) -> i64 {
-    let (pos, len) = (b & 0xff, c & 0xff);
+    let (pos, len) = (b, c);
     let field = a >> pos.min(63);
     match len {
         0 => 0,
@@ -257,12 +257,12 @@ pub fn bfe_s64(a: i64, b: u32, c: u32) -> i64 {
 #[inline]
 #[must_use]
 pub fn bfi_b32(a: u32, b: u32, c: u32, d: u32) -> u32 {
-    bfi_b64(u64::from(a), u64::from(b), c, d) as u32
+    bfi_b64(u64::from(a), u64::from(b), c & 0xff, d & 0xff) as u32
 }
 
 /// `bfi.b64`: b with the low d bits of a put in from bit c on.
 ///
-/// Only bits 7..0 of c and d count. What of the field lies above bit 63 is dropped; an empty field, or one that
+/// All bits of c and d count, as on devices (the pseudocode takes bits 7..0). What of the field lies above bit 63 is dropped; an empty field, or one that
 /// starts above bit 63, gives b.
 ///
 /// # Source
@@ -270,7 +270,7 @@ pub fn bfi_b32(a: u32, b: u32, c: u32, d: u32) -> u32 {
 #[inline]
 #[must_use]
 pub fn bfi_b64(a: u64, b: u64, c: u32, d: u32) -> u64 {
-    let (pos, len) = (c & 0xff, d & 0xff);
+    let (pos, len) = (c, d);
     let ones = if len < 64 { (1 << len) - 1 } else { u64::MAX };
     let mask = ones.checked_shl(pos).unwrap_or(0);
     (b & !mask) | (a.checked_shl(pos).unwrap_or(0) & mask)

@@ -1,11 +1,12 @@
 //! Extended-precision integer arithmetic: `add.cc` to `madc` (PTX ISA 6.4 §9.7.2).
 //!
-//! The carry flag CC.CF is a value: it comes in as the last argument and goes out as the second result. After a
-//! subtraction it is the borrow (1 when the unsigned difference is negative), as the text says; so mixing `add.cc`
-//! and `subc` is well defined, though devices keep the flag inverted there.
+//! The carry flag CC.CF is a value: it comes in as the last argument and goes out as the second result. The text calls
+//! it the borrow after a subtraction; devices subtract by adding the complement, a + ~b + 1, and keep the carry of that
+//! sum, which is the borrow inverted. Programs that mix `add.cc` with `subc`, or `sub.cc` with `addc`, rely on it (A70 of
+//! the project's list of readings); chains of one kind give the same either way.
 //!
-//! **Invariant:** the carry is always that of the unsigned n-bit addition or subtraction, for signed types too; only
-//! the product in `mad.hi` depends on signedness.
+//! **Invariant:** the carry is always that of an unsigned n-bit addition, for signed types too; only the product in
+//! `mad.hi` depends on signedness.
 
 use crate::int::Int;
 
@@ -57,26 +58,26 @@ per_type_carry! {
     addc(a, b)(cf) -> (d): addc_u32 u32, addc_s32 i32, addc_u64 u64, addc_s64 i64
 }
 per_type_carry! {
-    [/// `sub.cc`: d = a - b modulo 2^n, and the borrow out (true when a < b, unsigned).
+    [/// `sub.cc`: d = a - b modulo 2^n, and the carry out of a + ~b + 1 (true when a >= b, unsigned).
      ///
      /// # Source
-     /// PTX ISA §9.7.2.3.
+     /// PTX ISA §9.7.2.3; the flag as devices have it.
     ]
     sub_cc(a, b)() -> (d, cf): sub_cc_u32 u32, sub_cc_s32 i32, sub_cc_u64 u64, sub_cc_s64 i64
 }
 per_type_carry! {
-    [/// `subc.cc`: d = a - (b + CF) modulo 2^n, and the borrow out (true when a < b + CF, unsigned and exact).
+    [/// `subc.cc`: d = a + ~b + CF modulo 2^n, and the carry out of that three-operand sum.
      ///
      /// # Source
-     /// PTX ISA §9.7.2.4.
+     /// PTX ISA §9.7.2.4; the flag as devices have it.
     ]
     subc(a, b)(cf) -> (d, cf): subc_cc_u32 u32, subc_cc_s32 i32, subc_cc_u64 u64, subc_cc_s64 i64
 }
 per_type_carry! {
-    [/// `subc`: d = a - (b + CF) modulo 2^n; the flag stays as it is.
+    [/// `subc`: d = a + ~b + CF modulo 2^n; the flag stays as it is.
      ///
      /// # Source
-     /// PTX ISA §9.7.2.4.
+     /// PTX ISA §9.7.2.4; the flag as devices have it.
     ]
     subc(a, b)(cf) -> (d): subc_u32 u32, subc_s32 i32, subc_u64 u64, subc_s64 i64
 }
@@ -143,12 +144,12 @@ fn addc<T: Int>(a: T, b: T, cf: bool) -> (T, bool) {
 
 #[inline]
 fn sub_cc<T: Int>(a: T, b: T) -> (T, bool) {
-    a.borrowing_sub(b, false)
+    a.carrying_add(b.not(), true)
 }
 
 #[inline]
 fn subc<T: Int>(a: T, b: T, cf: bool) -> (T, bool) {
-    a.borrowing_sub(b, cf)
+    a.carrying_add(b.not(), cf)
 }
 
 #[inline]

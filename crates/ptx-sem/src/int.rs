@@ -23,8 +23,8 @@ pub(crate) trait Int: Copy + Ord {
     fn remainder(self, b: Self) -> Self;
     /// The sum as n bits, and the carry out of the unsigned addition of the two patterns.
     fn carrying_add(self, b: Self, carry: bool) -> (Self, bool);
-    /// The difference as n bits, and the borrow out of the unsigned subtraction of the two patterns.
-    fn borrowing_sub(self, b: Self, borrow: bool) -> (Self, bool);
+    /// The complement.
+    fn not(self) -> Self;
 }
 
 macro_rules! impl_int {
@@ -64,10 +64,8 @@ macro_rules! impl_int {
                 (s as Self, c0 | c1)
             }
             #[inline]
-            fn borrowing_sub(self, b: Self, borrow: bool) -> (Self, bool) {
-                let (s, b0) = (self as $unsigned).overflowing_sub(b as $unsigned);
-                let (s, b1) = s.overflowing_sub(<$unsigned>::from(borrow));
-                (s as Self, b0 | b1)
+            fn not(self) -> Self {
+                !self
             }
         }
     )+};

@@ -148,6 +148,8 @@ def bitwise_counts():
     s = Suite("int_bits", "popc clz bfind fns brev bfe bfi dp4a dp2a: PTX ISA 6.4 sections 9.7.1.14 to 9.7.1.22. Readings: A64 to A67, A72.")
     for n in 32, 64:
         r = rng("counts%d" % n)
+        # words take the low byte of a position, double words all of it (A176)
+        field = 255 if n == 32 else mask(32)
         values = int_edges(n) + [1 << r.randrange(n) for _ in range(12)] + [any_int(r, n) for _ in range(30)]
         f = s.form("popc.b%d" % n, "d:u32", "a:b%d" % n)
         g = s.form("clz.b%d" % n, "d:u32", "a:b%d" % n)
@@ -166,11 +168,11 @@ def bitwise_counts():
             f = s.form("bfe.%s%d" % (k, n), "d:%s%d" % (k, n), "a:%s%d b:u32 c:u32" % (k, n))
             for pos, length in positions(r, n):
                 a = r.choice(values)
-                f.vec((a, pos, length), bit_field_extract(a, pos & 255, length & 255, n, k == "s"))
+                f.vec((a, pos, length), bit_field_extract(a, pos & field, length & field, n, k == "s"))
         f = s.form("bfi.b%d" % n, "f:b%d" % n, "a:b%d b:b%d c:u32 d:u32" % (n, n))
         for pos, length in positions(r, n):
             a, b = r.choice(values), r.choice(values)
-            f.vec((a, b, pos, length), bit_field_insert(a, b, pos & 255, length & 255, n))
+            f.vec((a, b, pos, length), bit_field_insert(a, b, pos & field, length & field, n))
     for base in "b32", "u32", "s32":
         f = s.form("fns.b32 base %s" % base, "d:b32", "m:b32 b:%s o:s32" % base, "fns.b32 %d, %m, %b, %o;")
         r = rng("fns" + base)
@@ -247,7 +249,7 @@ def find_nth_set(m, base, offset):
 
 def carries():
     s = Suite("int_carry", "add.cc addc sub.cc subc mad.cc madc: PTX ISA 6.4 section 9.7.2. Readings A69 to A71: CC.CF is the carry-out",
-              "or the borrow-out (1 on borrow); a chain reads it back with addc 0, 0. The flag is set by add.cc of the operand x and -1.")
+              "of the sum, after a subtraction of a + ~b + 1; a chain reads it back with addc 0, 0. The flag is set by add.cc of the operand x and -1.")
     for k in "u32", "s32", "u64", "s64":
         n = bits_of(k)
         r = rng("carry" + k)
@@ -264,14 +266,14 @@ def carries():
         g = s.form("sub.cc." + k, "d:%s cf:%s" % (k, k), "a:%s b:%s" % (k, k), "sub.cc.%s %%d, %%a, %%b;" % k + show)
         for a, b, _ in operands(40):
             f.vec((a, b), (wrap(a + b, n), int(a + b > mask(n))))
-            g.vec((a, b), (wrap(a - b, n), int(a < b)))
+            g.vec((a, b), (wrap(a - b, n), int(a >= b)))
         for cc in "", ".cc":
             for op in "addc", "subc":
                 f = s.form("%s%s.%s" % (op, cc, k), "d:%s cf:%s" % (k, k), "a:%s b:%s x:%s" % (k, k, k),
                            decl + set_carry + "%s%s.%s %%d, %%a, %%b;" % (op, cc, k) + show)
                 for a, b, x in operands(40):
-                    total = a + b + x if op == "addc" else a - (b + x)
-                    out = int(total > mask(n) or total < 0) if cc else x
+                    total = a + (b if op == "addc" else b ^ mask(n)) + x
+                    out = int(total > mask(n)) if cc else x
                     f.vec((a, b, x), (wrap(total, n), out))
         for half in "lo", "hi":
             def product(a, b, half=half, k=k, n=n):
@@ -300,7 +302,7 @@ def carries():
             a, b = pick(r, "u32") | pick(r, "u32") << 32 | pick(r, "u64") << 64, pick(r, "u64") | pick(r, "u32") << 64 | pick(r, "u32") << 96
             x = meaning(a, b)
             words = lambda v: tuple(v >> 32 * i & mask(32) for i in range(4))
-            f.vec(words(a) + words(b), words(x) + (int(x < 0 or x > mask(128)),))
+            f.vec(words(a) + words(b), words(x) + (int(x > mask(128) if op == "add" else x >= 0),))
     f = s.form("mul 64 x 64 bits in words", "r0:u32 r1:u32 r2:u32 r3:u32", "r4:u32 r5:u32 r6:u32 r7:u32",
                "mul.lo.u32 %r0, %r4, %r6; mul.hi.u32 %r1, %r4, %r6; mad.lo.cc.u32 %r1, %r5, %r6, %r1; madc.hi.u32 %r2, %r5, %r6, 0; "
                "mad.lo.cc.u32 %r1, %r4, %r7, %r1; madc.hi.cc.u32 %r2, %r4, %r7, %r2; addc.u32 %r3, 0, 0; mad.lo.cc.u32 %r2, %r5, %r7, %r2; madc.hi.u32 %r3, %r5, %r7, %r3;")

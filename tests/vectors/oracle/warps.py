@@ -30,7 +30,7 @@ def defined(mode, member, bs, cs):
 
 def shuffles():
     s = Suite("shuffle", "shfl.sync and, for targets below sm_70, shfl: every mode, segments, clamps, whole warps, partial warps and partial masks.",
-              "PTX ISA 6.4 sections 9.7.8.4, 9.7.8.5. Readings: A109, A110, A113. Only sources that take part: others are undefined.")
+              "PTX ISA 6.4 sections 9.7.8.4, 9.7.8.5. Readings: A109, A110, A113. A181: sources that do not take part give 0.")
     widths = [(32, 0x00), (16, 0x10), (8, 0x18), (4, 0x1C), (2, 0x1E), (1, 0x1F)]
     for mode in MODES:
         c_of = lambda seg: (0 if mode == "up" else 0x1F) | seg << 8
@@ -62,7 +62,7 @@ def shuffles():
                     j, ok = shuffle_source(mode, lane, bs[lane], cs[lane])
                     f.vec((a[lane], bs[lane], cs[lane], m), (a[j], ok, a[j]))
             assert done or lanes == 1
-        # sources that do not take part: the predicate is defined, the value is not
+        # sources that do not take part give zero (A181)
         for lanes in 20, 5:
             f = s.form("shfl.sync.%s any source, %d lanes" % (mode, lanes), "d:b32 p:pred", "a:b32 b:b32 c:b32", "shfl.sync.%s.b32 %%d|%%p, %%a, %%b, %%c, 0xffffffff;" % mode, lanes=lanes)
             r = rng("shfl any" + mode + str(lanes))
@@ -72,7 +72,7 @@ def shuffles():
                 c = r.getrandbits(13)
                 for lane in range(lanes):
                     j, ok = shuffle_source(mode, lane, bs[lane], c)
-                    f.vec((a[lane], bs[lane], c), (a[j] if j < lanes else ANY, ok))
+                    f.vec((a[lane], bs[lane], c), (a[j] if j < lanes else 0, ok))
         # a subset executes: the guard decides, the mask names exactly the members
         f = s.form("shfl.sync.%s by some lanes" % mode, "d:b32 p:pred", "a:b32 b:b32 c:b32 m:b32 g:pred",
                    "mov.b32 %%d, 0x5a5a5a5a; mov.pred %%p, 0; @%%g shfl.sync.%s.b32 %%d|%%p, %%a, %%b, %%c, %%m;" % mode, lanes=32)
@@ -84,14 +84,12 @@ def shuffles():
             seg = r.choice(widths)[1]
             bs = [r.choice(sorted(member)) if mode == "idx" else r.choice((0, 1, 2, 4, 16))] * 32
             cs = [c_of(seg)] * 32
-            if not defined(mode, member, bs, cs):
-                continue
             done += 1
             a = [r.getrandbits(32) for _ in range(32)]
             for lane in range(32):
                 if lane in member:
                     j, ok = shuffle_source(mode, lane, bs[lane], cs[lane])
-                    f.vec((a[lane], bs[lane], cs[lane], m, 1), (a[j], ok))
+                    f.vec((a[lane], bs[lane], cs[lane], m, 1), (a[j] if j in member else 0, ok))
                 else:
                     f.vec((a[lane], bs[lane], cs[lane], m, 0), (0x5A5A5A5A, 0))
         f = s.form("shfl.sync.%s immediates" % mode, "d:b32 p:pred e:b32", "a:b32", "shfl.sync.%s.b32 %%d|%%p, %%a, 1, %s, 0xffffffff; shfl.sync.%s.b32 %%e, %%a, 3, %s, -1;" % (mode, hex(c_of(0)), mode, hex(c_of(0x18))), lanes=32)
@@ -100,6 +98,12 @@ def shuffles():
             j, ok = shuffle_source(mode, lane, 1, c_of(0))
             k, _ = shuffle_source(mode, lane, 3, c_of(0x18))
             f.vec(a[lane], (a[j], ok, a[k]))
+        f = s.form("shfl.sync.%s immediates, 20 lanes" % mode, "d:b32 p:pred e:b32", "a:b32", "shfl.sync.%s.b32 %%d|%%p, %%a, 1, %s, 0xffffffff; shfl.sync.%s.b32 %%e, %%a, 16, %s, -1;" % (mode, hex(c_of(0)), mode, hex(c_of(0))), lanes=20)
+        few = [r.getrandbits(32) for _ in range(20)]
+        for lane in range(20):
+            j, ok = shuffle_source(mode, lane, 1, c_of(0))
+            k, _ = shuffle_source(mode, lane, 16, c_of(0))
+            f.vec(few[lane], (few[j] if j < 20 else 0, ok, few[k] if k < 20 else 0))
         f = s.form("shfl.%s" % mode, "d:b32 p:pred e:b32", "a:b32 b:b32 c:b32", "shfl.%s.b32 %%d|%%p, %%a, %%b, %%c; shfl.%s.b32 %%e, %%a, %%b, %%c;" % (mode, mode), lanes=32, target="sm_60")
         for i in range(4):
             bs, cs = [r.choice((0, 1, 5, 16, 31))] * 32, [c_of(r.choice(widths)[1])] * 32

@@ -3,7 +3,8 @@
 //! Invariant: the `.sync` forms are terminators of which only the combination of lanes is stated here; who waits for whom is the
 //! machine's. The forms without `.sync` are steps over the lanes that execute them together. Both use the same combinations.
 //!
-//! A lane that reads from a lane that does not take part gets its own value (the manual leaves it undefined).
+//! A lane that reads from a lane that does not take part gets zero, as on GPUs: NVIDIA's own reductions rely on it where the last
+//! warp is not full (the manual leaves the value undefined).
 
 use super::operands::{Bound, Operands};
 use super::{Missing, value32};
@@ -31,8 +32,7 @@ fn shfl_combine(mode: sem::ShflMode, mask: LaneMask, sources: &SyncIn) -> SyncOu
     let mut out = SyncOut::default();
     for lane in lanes_of(mask) {
         let (source, valid) = sem::shfl_source(mode, lane as u32, sources.b.0[lane], sources.c.0[lane]);
-        let source = if mask >> source & 1 != 0 { source as usize } else { lane };
-        out.d.0[lane] = sources.a.0[source];
+        out.d.0[lane] = if mask >> source & 1 != 0 { sources.a.0[source as usize] } else { 0 };
         out.p |= u32::from(valid) << lane;
     }
     out

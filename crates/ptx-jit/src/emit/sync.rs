@@ -297,7 +297,7 @@ impl Emit<'_> {
         }
         let (mut taken, mut valid) = (Vec::new(), Vec::new());
         let runs = if self.full { mask } else { self.givers(mask, table) };
-        for (at, own) in own.iter().enumerate() {
+        for at in 0..own.len() {
             let start = at * self.width as usize;
             let part = &table[start..start + self.width as usize];
             let indices: Vec<i32> = part.iter().map(|(lane, _)| *lane as i32).collect();
@@ -305,10 +305,14 @@ impl Emit<'_> {
             let value = if self.full {
                 from
             } else {
-                // A lane that does not run has nothing to give.
+                // A lane that does not run gives zero.
                 let word = self.b.lshr(runs, self.c32(start as u32));
                 let word = self.b.trunc(word, self.int(self.width));
-                self.b.select(self.b.bitcast(word, self.bits_type()), from, *own)
+                self.b.select(
+                    self.b.bitcast(word, self.bits_type()),
+                    from,
+                    self.b.zero(self.b.vec(self.int(32), self.width)),
+                )
             };
             taken.push(value);
             let bits: Vec<u64> = part.iter().map(|(_, valid)| u64::from(*valid)).collect();
@@ -317,7 +321,7 @@ impl Emit<'_> {
         (taken, valid)
     }
 
-    /// Of a warp's lanes, those that take from a lane of the mask; of lanes that take from themselves or are not in it, it says nothing.
+    /// Of a warp's lanes, those that take from a lane of the mask or from themselves; of lanes that are not in it, it says nothing.
     fn givers(&self, mask: Value, table: &[(u32, bool)]) -> Value {
         // Lanes that take from the same distance do so together: a shift of the mask for each distance.
         let mut distances: BTreeMap<i64, u32> = BTreeMap::new();
@@ -326,7 +330,8 @@ impl Emit<'_> {
                 *distances.entry(i64::from(*from) - i64::from(lane)).or_default() |= 1 << lane;
             }
         }
-        let mut givers = self.c32(0);
+        let own = (0..).zip(table).filter(|(lane, (from, _))| from == lane);
+        let mut givers = self.c32(own.fold(0, |lanes: u32, (lane, _): (u32, _)| lanes | 1 << lane));
         for (distance, lanes) in distances {
             let by = self.c32(distance.unsigned_abs() as u32);
             let shifted = if distance < 0 { self.b.shl(mask, by) } else { self.b.lshr(mask, by) };
@@ -401,7 +406,7 @@ impl Emit<'_> {
             } else {
                 let shifted = self.b.lshr(self.b.splat(mask, self.width), source);
                 let runs = self.b.trunc(shifted, self.bits_type());
-                self.b.select(runs, from, *own)
+                self.b.select(runs, from, splat(self, 0))
             };
             taken.push(value);
             valid.push(ok);

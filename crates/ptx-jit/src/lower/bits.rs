@@ -56,7 +56,7 @@ pub(super) fn bfe(q: &Query<'_>) -> Option<Lowering> {
     let width = u64::from(ty.bits());
     q.map(&[ty, Ty::U32, Ty::U32], ty, move |l, v| {
         let b = l.b;
-        let (pos, len) = (l.low_byte(v[1], v[0]), l.low_byte(v[2], v[0]));
+        let (pos, len) = (l.place(v[1], v[0]), l.place(v[2], v[0]));
         let short = b.icmp(IntPred::Ult, len, l.constant(len, width));
         if is_signed(ty) {
             let field = l.ashr_clamped(v[0], pos);
@@ -77,7 +77,7 @@ pub(super) fn bfi(q: &Query<'_>) -> Option<Lowering> {
     let ty = q.ty().filter(|ty| is_word(*ty))?;
     q.map(&[ty, ty, Ty::U32, Ty::U32], ty, move |l, v| {
         let b = l.b;
-        let (pos, len) = (l.low_byte(v[2], v[0]), l.low_byte(v[3], v[0]));
+        let (pos, len) = (l.place(v[2], v[0]), l.place(v[3], v[0]));
         let mask = l.shl_clamped(l.low_ones(len), pos);
         let field = l.shl_clamped(v[0], pos);
         b.or(b.and(field, mask), b.and(v[1], b.not(mask)))
@@ -189,8 +189,11 @@ impl Lower<'_, '_> {
         self.resized(zeros, self.int(32))
     }
 
-    /// The low byte of a position or length, as wide as the value it is for.
-    fn low_byte(&self, position: Value, like: Value) -> Value {
+    /// A position or length, as wide as the value it is for: its low byte for words, all of it for double words.
+    fn place(&self, position: Value, like: Value) -> Value {
+        if like.ty().element_bits() == 64 {
+            return self.resized(position, like.ty());
+        }
         let byte = self.b.and(position, self.constant(position, 0xff));
         self.resized(byte, like.ty())
     }

@@ -373,18 +373,19 @@ impl Lower<'_, '_> {
         result
     }
 
+    /// The flag is that of a + ~b + 1: clear where a borrow is owed.
     fn borrowing_sub(&mut self, x: Value, y: Value, reads: bool, writes: bool) -> Value {
         let b = self.b;
         let difference = b.sub(x, y);
         let mut borrow = b.icmp(IntPred::Ult, x, y);
         let mut result = difference;
         if reads {
-            let flag = b.zext(self.flag(), x.ty());
-            result = b.sub(difference, flag);
-            borrow = b.or(borrow, b.icmp(IntPred::Ult, difference, flag));
+            let owed = b.zext(b.not(self.flag()), x.ty());
+            result = b.sub(difference, owed);
+            borrow = b.or(borrow, b.icmp(IntPred::Ult, difference, owed));
         }
         if writes {
-            self.carry_out = Some(borrow);
+            self.carry_out = Some(b.not(borrow));
         }
         result
     }

@@ -18,14 +18,17 @@ macro_rules! carries {
                     let (a, b) = (x as $ty, y as $ty);
                     let (ua, ub) = (i128::from(a as $unsigned), i128::from(b as $unsigned));
                     assert_eq!($add_cc(a, b), split(ua + ub));
-                    assert_eq!($sub_cc(a, b), ((ua - ub) as $ty, ua < ub));
+                    assert_eq!($sub_cc(a, b), ((ua - ub) as $ty, ua >= ub));
                     let product = i128::from(a).wrapping_mul(i128::from(b));
                     let halves = [product as $unsigned, (product >> N) as $unsigned].map(i128::from);
                     for (carry, cf) in [(0, false), (1, true)] {
                         assert_eq!($addc_cc(a, b, cf), split(ua + ub + carry));
                         assert_eq!($addc(a, b, cf), split(ua + ub + carry).0);
-                        assert_eq!($subc_cc(a, b, cf), ((ua - (ub + carry)) as $ty, ua < ub + carry));
-                        assert_eq!($subc(a, b, cf), (ua - (ub + carry)) as $ty);
+                        assert_eq!(
+                            $subc_cc(a, b, cf),
+                            ((ua - (ub + 1 - carry)) as $ty, ua >= ub + 1 - carry)
+                        );
+                        assert_eq!($subc(a, b, cf), (ua - (ub + 1 - carry)) as $ty);
                     }
                     for &z in list.iter().step_by(4) {
                         let c = z as $ty;

@@ -236,21 +236,26 @@ fn fns_follows_its_pseudocode() {
     }
 }
 
+/// Words take the low byte of a position, double words all of it (A176).
+fn place(b: u32, msb: u32) -> u32 {
+    if msb == 31 { b & 0xff } else { b }
+}
+
 /// The pseudocode of §9.7.1.19.
 fn bfe(a: u64, b: u32, c: u32, msb: u32, signed: bool) -> u64 {
-    let (pos, len) = (b & 0xff, c & 0xff);
-    let sbit = if !signed || len == 0 { false } else { bit(a, (pos + len - 1).min(msb)) };
+    let (pos, len) = (place(b, msb), place(c, msb));
+    let sbit = if !signed || len == 0 { false } else { bit(a, pos.saturating_add(len - 1).min(msb)) };
     (0..=msb)
-        .filter(|&i| if i < len && pos + i <= msb { bit(a, pos + i) } else { sbit })
+        .filter(|&i| if i < len && pos.saturating_add(i) <= msb { bit(a, pos + i) } else { sbit })
         .map(|i| 1 << i)
         .sum()
 }
 
 /// The pseudocode of §9.7.1.20.
 fn bfi(a: u64, b: u64, c: u32, d: u32, msb: u32) -> u64 {
-    let (pos, len) = (c & 0xff, d & 0xff);
+    let (pos, len) = (place(c, msb), place(d, msb));
     let mut f = b;
-    for i in (0..len).take_while(|i| pos + i <= msb) {
+    for i in (0..len).take_while(|i| pos.saturating_add(*i) <= msb) {
         f = (f & !(1 << (pos + i))) | u64::from(bit(a, i)) << (pos + i);
     }
     f
