@@ -74,7 +74,7 @@ fn main() {
     println!("{:<48}{:>10}{:>10}", "ns per step", "32 lanes", "20 lanes");
     for text in CASES {
         let program = program(text);
-        let layout = Layout { variables: Vec::new(), functions: vec![0], shared_bytes: 0 };
+        let layout = Layout { variables: Vec::new(), functions: vec![0], shared_bytes: 0, reserved_bytes: 0 };
         let code =
             ptx_exec::bind::bind(&program, FuncId(0), &layout).unwrap_or_else(|missing| panic!("{missing}"));
         let function = &program.functions[0];

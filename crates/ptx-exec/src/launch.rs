@@ -24,9 +24,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use workspace::Workspace;
 
 #[cfg(test)]
 mod tests;
+mod workspace;
 
 /// Local memory of a thread where calls may nest without bound, in bytes. Chosen: 64 times the default of CUDA.
 const STACK_BYTES: u64 = 64 << 10;
@@ -296,6 +298,8 @@ pub struct Kernel {
     rooms: Arc<Rooms>,
     /// Offset, size and name of the `.shared` variables, for reports; the size of a dynamic one is 0.
     shared: Vec<(u64, u64, String)>,
+    /// Bytes of shared memory before those, which are the system's.
+    reserved: u32,
 }
 
 /// How to launch a kernel.
@@ -307,6 +311,8 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
+    /// Whether its CTAs may wait for each other: `%envreg1` and `%envreg2` hold the address of a workspace for that.
+    pub cooperative: bool,
     /// The parameter buffer.
     pub params: Vec<u8>,
     /// OS threads; `None`: as many as there are cores.
@@ -332,6 +338,7 @@ impl LaunchConfig {
             grid,
             block,
             dynamic_shared: 0,
+            cooperative: false,
             params: Vec::new(),
             threads: None,
             seed: 0,
@@ -417,7 +424,8 @@ impl Kernel {
         let shared = shared.filter(|(_, variable)| variable.space == Space::Shared);
         let shared = shared.map(|(id, v)| (layout.variables[id], v.bytes, v.name.clone())).collect();
         let (buffers, rooms) = (Mutex::default(), Arc::default());
-        Self { module: Arc::clone(module), kernel, code: Arc::new(code), stack_bytes, buffers, rooms, shared }
+        let (module, code, reserved) = (Arc::clone(module), Arc::new(code), layout.reserved_bytes);
+        Self { module, kernel, code, stack_bytes, buffers, rooms, shared, reserved }
     }
 
     /// The bound code.
@@ -433,7 +441,8 @@ impl Kernel {
             .filter(|(_, bytes, _)| *bytes > 0)
             .map(|(start, bytes, _)| start + bytes)
             .max();
-        u32::try_from(end.unwrap_or(0)).unwrap_or(u32::MAX)
+        let end = end.map_or(0, |end| end - u64::from(self.reserved));
+        u32::try_from(end).unwrap_or(u32::MAX)
     }
 
     /// Local memory of a thread in bytes.
@@ -500,6 +509,7 @@ impl Kernel {
         let threads = config.threads.unwrap_or_else(|| memory.pool().cores()).clamp(1, THREAD_LIMIT);
         let shared_bytes = self.shared_bytes(config);
         let params = Params::new(self, &config.params)?;
+        let workspace = config.cooperative.then(|| Workspace::new(memory)).transpose()?;
         let run = GridRun {
             code: Arc::clone(&self.code),
             source: Arc::clone(&self.module.program.source),
@@ -515,7 +525,7 @@ impl Kernel {
                 nsmid: threads,
                 dynamic_shared: config.dynamic_shared,
                 total_shared: (shared_bytes as u32).next_multiple_of(shared_unit(self.module.program())),
-                envreg: [0; 32],
+                envreg: workspace.as_ref().map_or([0; 32], Workspace::registers),
             }),
             kernel: self.kernel.0,
             shared_bytes,
@@ -575,8 +585,8 @@ impl Kernel {
                 extents(config.grid)
             ));
         }
-        if self.shared_bytes(config) > SHARED_LIMIT {
-            let bytes = self.shared_bytes(config);
+        let bytes = self.shared_bytes(config) - u64::from(self.reserved);
+        if bytes > SHARED_LIMIT {
             return invalid(format!("{bytes} bytes of shared memory are over the limit of {SHARED_LIMIT}"));
         }
         if config.params.len() as u64 != u64::from(function.param_bytes) {

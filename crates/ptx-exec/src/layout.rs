@@ -5,7 +5,7 @@
 
 use ptx::check::module::{FuncId, VarId};
 use ptx::ir::{Addr, Base, Callee, Program, Src, Terminator};
-use ptx::isa::Space;
+use ptx::isa::{Space, Sreg};
 use std::collections::BTreeSet;
 
 /// Addresses of a program's variables and functions, for one kernel.
@@ -17,6 +17,8 @@ pub struct Layout {
     pub functions: Vec<u64>,
     /// Bytes of the kernel's static `.shared` variables, rounded up to where dynamic shared memory starts.
     pub shared_bytes: u32,
+    /// Of these, bytes at the start that are the system's (`%reserved_smem_offset_begin`): 0 where the kernel does not ask for them.
+    pub reserved_bytes: u32,
 }
 
 impl Layout {
@@ -42,6 +44,7 @@ impl Layout {
         functions: Vec<u64>,
     ) -> Self {
         let used = used_variables(program, kernel);
+        let reserved_bytes = if reads_reserved(program, kernel) { Sreg::RESERVED_SMEM } else { 0 };
         let shared = || {
             program
                 .variables
@@ -49,7 +52,7 @@ impl Layout {
                 .enumerate()
                 .filter(|(id, v)| v.space == Space::Shared && used.contains(&(*id as u32)))
         };
-        let mut end = 0u64;
+        let mut end = u64::from(reserved_bytes);
         for (id, variable) in shared().filter(|(_, v)| v.bytes != 0) {
             let start = end.next_multiple_of(u64::from(variable.align.max(1)));
             variables[id] = start;
@@ -61,14 +64,33 @@ impl Layout {
             variables[id] = end;
         }
         // What does not fit a window is refused at launch; the number only has to stay large.
-        Self { variables, functions, shared_bytes: u32::try_from(end).unwrap_or(u32::MAX) }
+        Self { variables, functions, shared_bytes: u32::try_from(end).unwrap_or(u32::MAX), reserved_bytes }
     }
 }
 
 /// Variables that the functions reachable from `kernel` name.
 pub(crate) fn used_variables(program: &Program, kernel: FuncId) -> BTreeSet<u32> {
-    let mut seen = BTreeSet::new();
     let mut used = BTreeSet::new();
+    each_source(program, kernel, |src| {
+        if let Src::Addr(Addr { base: Base::Var(var), .. }) = src {
+            used.insert(var.0);
+        }
+    });
+    used
+}
+
+/// Whether the functions reachable from `kernel` ask where reserved shared memory is.
+fn reads_reserved(program: &Program, kernel: FuncId) -> bool {
+    let mut reads = false;
+    each_source(program, kernel, |src| {
+        reads |= matches!(src, Src::Sreg(sreg, _) if sreg.reserved_smem().is_some());
+    });
+    reads
+}
+
+/// Shows the sources of all instructions of the functions reachable from `kernel`.
+fn each_source(program: &Program, kernel: FuncId, mut see: impl FnMut(&Src)) {
+    let mut seen = BTreeSet::new();
     let mut queue = vec![kernel];
     while let Some(id) = queue.pop() {
         let Some(function) = program.functions.get(id.0 as usize) else { continue };
@@ -77,11 +99,7 @@ pub(crate) fn used_variables(program: &Program, kernel: FuncId) -> BTreeSet<u32>
         }
         for block in &function.blocks {
             for inst in block.insts.iter().chain(block.term.inst()) {
-                for src in &inst.srcs {
-                    if let Src::Addr(Addr { base: Base::Var(var), .. }) = src {
-                        used.insert(var.0);
-                    }
-                }
+                inst.srcs.iter().for_each(&mut see);
             }
             if let Terminator::Call(call) = &block.term {
                 match &call.callee {
@@ -94,5 +112,4 @@ pub(crate) fn used_variables(program: &Program, kernel: FuncId) -> BTreeSet<u32>
             }
         }
     }
-    used
 }

@@ -152,6 +152,7 @@ pub(crate) fn launch(
     }
     let mut launch = Launch::new(size.grid, size.block).shared(size.shared);
     launch.params = params(&function)?;
+    launch.cooperative = size.cooperative;
     launch.cancel = Some(Arc::clone(&queue.context.gone));
     launch.output_limit = launch.output_limit.max(queue.context.printf_bytes());
     driver.settings.apply(&mut launch);

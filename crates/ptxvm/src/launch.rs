@@ -14,6 +14,8 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub shared: u32,
+    /// Whether its CTAs may wait for each other, as `grid.sync()` of CUDA's cooperative groups does.
+    pub cooperative: bool,
     /// The parameter buffer, laid out as [`Kernel::params`] says; usually filled by [`Launch::args`].
     pub params: Vec<u8>,
     /// OS threads; `None`: one for each core.
@@ -51,6 +53,7 @@ impl Launch {
             grid,
             block,
             shared: 0,
+            cooperative: false,
             params: Vec::new(),
             threads: None,
             seed: 0,
@@ -66,6 +69,12 @@ impl Launch {
     /// With that many bytes of dynamic shared memory.
     pub fn shared(mut self, bytes: u32) -> Self {
         self.shared = bytes;
+        self
+    }
+
+    /// As a cooperative launch.
+    pub fn cooperative(mut self) -> Self {
+        self.cooperative = true;
         self
     }
 

@@ -290,6 +290,7 @@ fn config(launch: &Launch) -> LaunchConfig {
         grid: launch.grid,
         block: launch.block,
         dynamic_shared: launch.shared,
+        cooperative: launch.cooperative,
         params: launch.params.clone(),
         threads: launch.threads,
         seed: launch.seed,

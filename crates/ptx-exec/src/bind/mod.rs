@@ -108,6 +108,7 @@ pub fn check_supported(program: &Program) -> Vec<Unimplemented> {
         variables: vec![0; program.variables.len()],
         functions: vec![0; program.functions.len()],
         shared_bytes: 0,
+        reserved_bytes: 0,
     };
     let binding = Binding { program, layout: &layout, kernel: None };
     let mut all = Vec::new();

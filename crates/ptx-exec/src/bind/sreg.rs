@@ -39,6 +39,13 @@ pub(super) fn read<S: Slot>(sreg: Sreg, component: u8) -> Result<Operand<S>, Mis
         }
         Sreg::TotalSmemSize => uniform(|warp| u64::from(warp.grid.total_shared)),
         Sreg::DynamicSmemSize => uniform(|warp| u64::from(warp.grid.dynamic_shared)),
+        Sreg::ReservedSmemOffsetBegin
+        | Sreg::ReservedSmemOffsetEnd
+        | Sreg::ReservedSmemOffsetCap
+        | Sreg::ReservedSmemOffset0
+        | Sreg::ReservedSmemOffset1 => {
+            Operand::splat(S::from_bits(sreg.reserved_smem().map_or(0, u64::from)))
+        }
         Sreg::Pm(_) | Sreg::Pm64(_) => Operand::splat(S::default()),
         Sreg::Clock
         | Sreg::ClockHi
@@ -77,7 +84,12 @@ pub(super) fn clock(sreg: Sreg) -> Option<fn(&mut WarpState) -> u64> {
         | Sreg::Pm64(_)
         | Sreg::Envreg(_)
         | Sreg::TotalSmemSize
-        | Sreg::DynamicSmemSize => None,
+        | Sreg::DynamicSmemSize
+        | Sreg::ReservedSmemOffsetBegin
+        | Sreg::ReservedSmemOffsetEnd
+        | Sreg::ReservedSmemOffsetCap
+        | Sreg::ReservedSmemOffset0
+        | Sreg::ReservedSmemOffset1 => None,
     }
 }
 

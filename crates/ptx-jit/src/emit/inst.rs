@@ -431,6 +431,14 @@ impl Emit<'_> {
             Sreg::Nsmid => offset_of!(Frame, warp) + 12,
             Sreg::TotalSmemSize => offset_of!(Frame, smem),
             Sreg::DynamicSmemSize => offset_of!(Frame, smem) + 4,
+            Sreg::ReservedSmemOffsetBegin
+            | Sreg::ReservedSmemOffsetEnd
+            | Sreg::ReservedSmemOffsetCap
+            | Sreg::ReservedSmemOffset0
+            | Sreg::ReservedSmemOffset1 => {
+                let value = self.c32(sreg.reserved_smem().unwrap_or(0));
+                return Some(self.spread(value, lanes));
+            }
             Sreg::Pm(_) | Sreg::Pm64(_) => return Some(self.spread(self.c32(0), lanes)),
             Sreg::Gridid => {
                 let value = self.load64(offset_of!(Frame, gridid));

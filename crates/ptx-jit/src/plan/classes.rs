@@ -323,6 +323,11 @@ impl<M: Machine> Classifier<'_, M> {
             | Sreg::Envreg(_)
             | Sreg::TotalSmemSize
             | Sreg::DynamicSmemSize
+            | Sreg::ReservedSmemOffsetBegin
+            | Sreg::ReservedSmemOffsetEnd
+            | Sreg::ReservedSmemOffsetCap
+            | Sreg::ReservedSmemOffset0
+            | Sreg::ReservedSmemOffset1
             | Sreg::Pm(_)
             | Sreg::Pm64(_) => Class::Uniform(None),
             Sreg::Laneid => {

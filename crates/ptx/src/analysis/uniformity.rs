@@ -123,7 +123,12 @@ impl Assumptions {
             | Sreg::Gridid
             | Sreg::Envreg(_)
             | Sreg::TotalSmemSize
-            | Sreg::DynamicSmemSize => Lanes::Uniform,
+            | Sreg::DynamicSmemSize
+            | Sreg::ReservedSmemOffsetBegin
+            | Sreg::ReservedSmemOffsetEnd
+            | Sreg::ReservedSmemOffsetCap
+            | Sreg::ReservedSmemOffset0
+            | Sreg::ReservedSmemOffset1 => Lanes::Uniform,
         }
     }
 }

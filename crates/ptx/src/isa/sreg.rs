@@ -38,6 +38,11 @@ pub enum Sreg {
     GlobaltimerHi,
     TotalSmemSize,
     DynamicSmemSize,
+    ReservedSmemOffsetBegin,
+    ReservedSmemOffsetEnd,
+    ReservedSmemOffsetCap,
+    ReservedSmemOffset0,
+    ReservedSmemOffset1,
 }
 
 /// What the manual says of a special register.
@@ -93,15 +98,15 @@ const PLAIN: &[SregFacts] = &[
     facts(Sreg::GlobaltimerHi, "%globaltimer_hi", Ty::U32, false, "3.1 sm_30", "10.21"),
     facts(Sreg::TotalSmemSize, "%total_smem_size", Ty::U32, false, "4.1 sm_20", "10.22"),
     facts(Sreg::DynamicSmemSize, "%dynamic_smem_size", Ty::U32, false, "4.1 sm_20", "10.23"),
+    facts(Sreg::ReservedSmemOffsetBegin, "%reserved_smem_offset_begin", Ty::B32, false, "7.6 sm_80", "10.31"),
+    facts(Sreg::ReservedSmemOffsetEnd, "%reserved_smem_offset_end", Ty::B32, false, "7.6 sm_80", "10.31"),
+    facts(Sreg::ReservedSmemOffsetCap, "%reserved_smem_offset_cap", Ty::B32, false, "7.6 sm_80", "10.31"),
+    facts(Sreg::ReservedSmemOffset0, "%reserved_smem_offset_0", Ty::B32, false, "7.6 sm_80", "10.31"),
+    facts(Sreg::ReservedSmemOffset1, "%reserved_smem_offset_1", Ty::B32, false, "7.6 sm_80", "10.31"),
 ];
 
 /// Registers later than PTX 6.4, by name: known, not implemented. With the version that introduced each, and its first target.
 const LATER: &[(&str, &str)] = &[
-    ("%reserved_smem_offset_begin", "7.6 sm_80"),
-    ("%reserved_smem_offset_end", "7.6 sm_80"),
-    ("%reserved_smem_offset_cap", "7.6 sm_80"),
-    ("%reserved_smem_offset_0", "7.6 sm_80"),
-    ("%reserved_smem_offset_1", "7.6 sm_80"),
     ("%is_explicit_cluster", "7.8 sm_90"),
     ("%clusterid", "7.8 sm_90"),
     ("%nclusterid", "7.8 sm_90"),
@@ -130,10 +135,26 @@ impl SregFacts {
 }
 
 impl Sreg {
+    /// Bytes of shared memory that a CTA has for the system where its kernel asks for them. Chosen: as much as on GPUs.
+    pub const RESERVED_SMEM: u32 = 1024;
+
+    /// Of `%reserved_smem_offset_*`, what it holds: the reserved bytes come before the kernel's own, in two halves.
+    pub const fn reserved_smem(self) -> Option<u32> {
+        match self {
+            Sreg::ReservedSmemOffsetBegin | Sreg::ReservedSmemOffset0 => Some(0),
+            Sreg::ReservedSmemOffset1 => Some(Self::RESERVED_SMEM / 2),
+            Sreg::ReservedSmemOffsetEnd | Sreg::ReservedSmemOffsetCap => Some(Self::RESERVED_SMEM),
+            _ => None,
+        }
+    }
+
     /// The register of that name (with its percent sign, without a component).
     pub fn from_name(name: &str) -> Option<Sreg> {
         // Nearly all names that are asked for are registers such as `%r1`, which none of these letters begins.
-        if !matches!(name.as_bytes(), [b'%', b'c'..=b'e' | b'g' | b'l'..=b'p' | b's' | b't' | b'w', ..]) {
+        if !matches!(
+            name.as_bytes(),
+            [b'%', b'c'..=b'e' | b'g' | b'l'..=b'p' | b's' | b't' | b'w', ..] | [b'%', b'r', b'e', b's', ..]
+        ) {
             return None;
         }
         if let Some(facts) = PLAIN.iter().find(|f| f.name == name) {

@@ -8,8 +8,9 @@ use crate::isa::op::Op;
 use crate::isa::row::Class::{Lane, Memory, Warp};
 use crate::isa::row::{Row, Rule, g, row, s};
 
-const LD_SS: &str = "-@2.0,sm_20 const global local param shared shared::cta@7.8,sm_30";
-const ST_SS: &str = "-@2.0,sm_20 global local param@2.0,sm_20 shared shared::cta@7.8,sm_30";
+const LD_SS: &str =
+    "-@2.0,sm_20 const global local param param::entry@8.3 param::func@8.3 shared shared::cta@7.8,sm_30";
+const ST_SS: &str = "-@2.0,sm_20 global local param@2.0,sm_20 param::func@8.3 shared shared::cta@7.8,sm_30";
 const STRONG_SS: &str = "-@2.0,sm_20 global shared shared::cta@7.8,sm_30";
 const LD_COP: &str = "ca@2.0,sm_20 cg@2.0,sm_20 cs@2.0,sm_20 lu@2.0,sm_20 cv@2.0,sm_20";
 const NC_COP: &str = "ca cg cs";
@@ -85,13 +86,13 @@ pub(super) const ROWS: &[Row] = &[
         &["ins.prefetch"], "asks for a cache line"),
     row(Op::Prefetchu, "prefetchu.L1 [a]",                          &[],             "a:addr(generic)",     "2.0 sm_20",                Memory, "9.7.8.11",
         &["ins.prefetchu"], "asks for a line of the uniform cache"),
-    row(Op::Isspacep,  "isspacep.space p, a",                       &[s("space", "const@3.1 global local shared shared::cta@7.8,sm_30")],
+    row(Op::Isspacep,  "isspacep.space p, a",                       &[s("space", "const@3.1 global local shared shared::cta@7.8,sm_30 param@7.7,sm_70 param::entry@8.3,sm_70")],
                                                                                      "p:=pred a:ptr",       "2.0 sm_20",                Lane,   "9.7.8.12",
         &["ins.isspacep"], "whether a generic address lies in the window of a state space"),
-    row(Op::Cvta,      "cvta.space.size p, a",                      &[s("space", "const@3.1 global local shared shared::cta@7.8,sm_30"), s("size", "u32 u64")],
+    row(Op::Cvta,      "cvta.space.size p, a",                      &[s("space", "const@3.1 global local shared shared::cta@7.8,sm_30 param@7.7,sm_70 param::entry@8.3,sm_70"), s("size", "u32 u64")],
                                                                                      "p:=type a:var",       "2.0 sm_20",                Lane,   "9.7.8.13",
         &["ins.cvta"], "makes an address of a state space generic").rules(&[Rule::AddressSize]),
-    row(Op::CvtaTo,    "cvta.to.space.size p, a",                   &[s("space", "const@3.1 global local shared shared::cta@7.8,sm_30"), s("size", "u32 u64")],
+    row(Op::CvtaTo,    "cvta.to.space.size p, a",                   &[s("space", "const@3.1 global local shared shared::cta@7.8,sm_30 param@7.7,sm_70 param::entry@8.3,sm_70"), s("size", "u32 u64")],
                                                                                      "p:=type a:reg(type)", "2.0 sm_20",                Lane,   "9.7.8.13",
         &["ins.cvta.to"], "makes a generic address one of a state space").rules(&[Rule::AddressSize]),
 

@@ -182,7 +182,7 @@ fn memory_forms() {
          ld.global.cv.nc.u32 d, [a]; ld.global.nc.volatile.u32 d, [a]; ld.u32 d, a; ld.u32 [a], d; \
          ld.u32 {a, b}, [x]; ld.v2.u32 d, a; ld.wb.u32 d, [a]; ldu.shared.u32 d, [a]; st.const.u32 [a], b; \
          st.acquire.gpu.u32 [a], b; st.global.ca.u32 [a], b; st.u32 b, [a]; prefetch.shared.L1 [a]; \
-         prefetch.global [a]; prefetchu.L2 [a]; prefetchu.global.L1 [a]; isspacep.param p, a; cvta.u64 p, a; \
+         prefetch.global [a]; prefetchu.L2 [a]; prefetchu.global.L1 [a]; cvta.u64 p, a; \
          cvta.global.b64 p, a; cvta.to.global.u64 p, 5; cvta.global.u64 p, 5");
 }
 
