@@ -67,6 +67,7 @@ mod mbarrier;
 mod newer;
 mod soft;
 mod texture;
+mod tiny;
 mod video;
 mod warp;
 
@@ -87,5 +88,6 @@ pub use mbarrier::*;
 pub use newer::*;
 pub use soft::Rnd;
 pub use texture::*;
+pub use tiny::*;
 pub use video::*;
 pub use warp::*;

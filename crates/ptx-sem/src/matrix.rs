@@ -8,8 +8,9 @@
 //! unspecified", precision "at least single", or half where C and D are); ours: exact products, summed onto c from
 //! the first element to the last in `f64`, rounded once to the type of D; subnormals count.
 
-use crate::float::NAN_F32;
+use crate::float::{NAN_F32, fma_f64};
 use crate::half::{f16_of_f64, f64_of_f16};
+use crate::soft::Rnd;
 
 /// c + the dot product of two vectors of halves, in `f64`.
 #[inline]
@@ -88,6 +89,29 @@ pub fn mma_f32(c: f32, a: &[f32], b: &[f32]) -> f32 {
     to_f32(a.iter().zip(b).fold(c.into(), |sum: f64, (&x, &y)| sum + f64::from(x) * f64::from(y)))
 }
 
+/// The same with C and D of `.f16`: c + a . b of numbers of eight bits, which come as singles.
+///
+/// # Rounding and NaN
+/// See the module; a NaN result is 0x7fff.
+///
+/// # Source
+/// PTX ISA 8.7, `mma`.
+#[inline]
+#[must_use]
+pub fn mma_f16(c: u16, a: &[f32], b: &[f32]) -> u16 {
+    f16_of_f64(a.iter().zip(b).fold(f64_of_f16(c), |sum, (&x, &y)| sum + f64::from(x) * f64::from(y)))
+}
+
+/// `mma` and `wmma.mma` of `.f64`: fused multiply-adds onto c in the order of k, each rounded.
+///
+/// # Source
+/// PTX ISA 7.0, `mma`. The manual leaves the order open.
+#[inline]
+#[must_use]
+pub fn mma_f64(c: f64, a: &[f64], b: &[f64], rnd: Rnd) -> f64 {
+    a.iter().zip(b).fold(c, |sum, (&x, &y)| fma_f64(x, y, sum, rnd))
+}
+
 /// `.satfinite` of a `.f32` element: infinities become the greatest finite values of their sign, NaN +0.
 ///
 /// # Source
@@ -146,4 +170,14 @@ pub fn mma_satfinite_s32(c: i32, a: &[i32], b: &[i32]) -> i32 {
 #[must_use]
 pub fn mma_xor_popc_s32(c: i32, a: &[u32], b: &[u32]) -> i32 {
     a.iter().zip(b).fold(c, |sum, (&x, &y)| sum.wrapping_add((x ^ y).count_ones().cast_signed()))
+}
+
+/// `wmma.mma.and.popc`, `mma` with `.and.popc`: c plus the number of bits that are set in both the row and the column, modulo 2^32.
+///
+/// # Source
+/// PTX ISA 7.1, `mma`.
+#[inline]
+#[must_use]
+pub fn mma_and_popc_s32(c: i32, a: &[u32], b: &[u32]) -> i32 {
+    a.iter().zip(b).fold(c, |sum, (&x, &y)| sum.wrapping_add((x & y).count_ones().cast_signed()))
 }

@@ -7,5 +7,6 @@ mod matrix {
     mod fragments;
     mod image;
     mod misuse;
+    mod wider;
     mod wmma;
 }

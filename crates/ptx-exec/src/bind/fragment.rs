@@ -13,8 +13,8 @@
 use crate::lanes::{LANES, Lane};
 use ptx::isa::{Layout, MatrixShape};
 
-/// Elements that a matrix has at most (16×32).
-pub(super) const MOST: usize = 512;
+/// Elements that a matrix has at most (16×64).
+pub(super) const MOST: usize = 1024;
 
 /// Registers that a fragment has at most.
 pub(super) const REGISTERS: usize = 8;

@@ -1,4 +1,5 @@
-//! Matrix instructions of a warp: `wmma`, `mma`, `ldmatrix` (PTX ISA §9.7.13).
+//! Matrix products of a warp: `wmma`, `mma` (PTX ISA §9.7.13). Those of double precision are [`super::double`]'s, the moves of
+//! matrices [`super::rows`]'.
 //!
 //! Invariant: all 32 lanes act, or the warp traps: a warp with lanes that have exited or never existed, or whose lanes disagree
 //! about an address or stride, has no defined result. A load or store touches memory in one access, of which all lanes succeed
@@ -6,44 +7,70 @@
 //!
 //! Where elements lie is [`super::fragment`]'s; what an element of the result is, `ptx_sem`'s.
 
-use super::Missing;
 use super::fragment::{Fragment, MOST, Matrix, REGISTERS};
 use super::memory::space_of;
 use super::operands::{Bound, Operands};
+use super::sparse::{STORED, Sparse};
+use super::{Missing, double, rows};
 use crate::bound::{Exec, Stepped};
 use crate::lanes::{FULL, LANES, Lane, LaneMask, Registers};
 use crate::lift::{Address, Inputs, Operand, Target};
 use crate::trap::{Fault, FaultAccess, FaultKind};
+use ptx::ir::Src;
 use ptx::isa::{Layout, MatrixShape, Op, Sem, Slot, Space, Ty, Word, form};
 use ptx_sem as sem;
 
 /// Whether instructions of this meaning are bound here.
 pub(super) fn is_matrix(op: Op) -> bool {
-    matches!(op, Op::WmmaLoad | Op::WmmaStore | Op::WmmaMma | Op::Mma | Op::Ldmatrix)
+    matches!(
+        op,
+        Op::WmmaLoad | Op::WmmaStore | Op::WmmaMma | Op::Mma | Op::Ldmatrix | Op::Stmatrix | Op::Movmatrix
+    )
 }
 
 /// The step of a matrix instruction, for all lanes of a warp.
 pub(super) fn matrix(o: &Operands<'_>) -> Bound {
     o.look(|_, word| matches!(word, Word::Sync | Word::Aligned));
     let op = o.inst.op;
+    let double = [Slot::Type, Slot::Dtype].iter().any(|slot| o.mods().ty_in(*slot) == Some(Ty::F64));
+    if double {
+        return in_double(o);
+    }
     if op == Op::WmmaLoad {
         wmma_load(o)
     } else if op == Op::WmmaStore {
         wmma_store(o)
-    } else if op == Op::WmmaMma {
-        o.look(|_, word| matches!(word, Word::Mma | Word::Xor | Word::Popc));
-        multiply(o)
-    } else if op == Op::Mma {
+    } else if matches!(op, Op::WmmaMma | Op::Mma) {
+        o.look(|_, word| matches!(word, Word::Mma | Word::Xor | Word::And | Word::Popc));
         multiply(o)
     } else if op == Op::Ldmatrix {
-        ldmatrix(o)
+        rows::load(o)
+    } else if op == Op::Stmatrix {
+        rows::store(o)
+    } else if op == Op::Movmatrix {
+        rows::transpose(o)
     } else {
         Err(Missing)
     }
 }
 
+/// The step of an instruction of `.f64`.
+fn in_double(o: &Operands<'_>) -> Bound {
+    o.look(|slot, word| {
+        matches!(slot, Slot::Type | Slot::Dtype | Slot::Atype | Slot::Btype | Slot::Ctype)
+            || word == Word::Mma
+    });
+    if o.inst.op == Op::WmmaLoad {
+        double::load(o)
+    } else if o.inst.op == Op::WmmaStore {
+        double::store(o)
+    } else {
+        double::multiply(o)
+    }
+}
+
 /// Refuses a warp that is not whole.
-fn whole_warp(mask: LaneMask) -> Stepped {
+pub(super) fn whole_warp(mask: LaneMask) -> Stepped {
     if mask == FULL {
         return Ok(());
     }
@@ -52,7 +79,7 @@ fn whole_warp(mask: LaneMask) -> Stepped {
 }
 
 /// The value that all lanes give.
-fn uniform<T: PartialEq>(value: impl Fn(usize) -> T, what: &str) -> Result<T, Box<Fault>> {
+pub(super) fn uniform<T: PartialEq>(value: impl Fn(usize) -> T, what: &str) -> Result<T, Box<Fault>> {
     let first = value(0);
     match (1..LANES).find(|lane| value(*lane) != first) {
         None => Ok(first),
@@ -63,11 +90,11 @@ fn uniform<T: PartialEq>(value: impl Fn(usize) -> T, what: &str) -> Result<T, Bo
     }
 }
 
-fn shape(o: &Operands<'_>) -> Result<MatrixShape, Missing> {
+pub(super) fn shape(o: &Operands<'_>) -> Result<MatrixShape, Missing> {
     o.ask(Slot::Shape, |word| MatrixShape::from_word(word).is_some(), |mods| mods.shape())
 }
 
-fn layout(o: &Operands<'_>, slot: Slot) -> Result<Layout, Missing> {
+pub(super) fn layout(o: &Operands<'_>, slot: Slot) -> Result<Layout, Missing> {
     o.look(|s, _| s == slot);
     o.mods().layout(slot).ok_or(Missing)
 }
@@ -77,7 +104,7 @@ fn element_bits(ty: Ty) -> Result<u32, Missing> {
     super::by_type! { ty;
         B1 | F32 | S32 | Tf32 => Ok(32),
         S4 | U4 => Ok(4),
-        S8 | U8 => Ok(8),
+        S8 | U8 | E4m3 | E5m2 => Ok(8),
         F16 | Bf16 => Ok(16),
     }
 }
@@ -335,6 +362,8 @@ struct Product {
     b: Fragment,
     c: Fragment,
     d: Fragment,
+    /// Where half of A is there.
+    sparse: Option<Sparse>,
 }
 
 /// The types of a product: D, A (B has the same), C.
@@ -353,6 +382,9 @@ fn multiply(o: &Operands<'_>) -> Bound {
     // The fragments of `wmma` do not depend on layouts; those of `mma` with 16 rows have but one.
     let (alayout, blayout) = (layout(o, Slot::Alayout)?, layout(o, Slot::Blayout)?);
     let quads = shape == MatrixShape { m: 8, n: 8, k: 4 };
+    let sparse = o.mods().get(Slot::Mode).is_some();
+    o.look(|slot, _| slot == Slot::Mode);
+    let left = if sparse { MatrixShape { k: shape.k / 2, ..shape } } else { shape };
     let accumulator = |name, ty: Ty| {
         if quads {
             Ok(Fragment::quads(Matrix::Accumulator, element_bits(ty)?, Layout::Row))
@@ -363,21 +395,35 @@ fn multiply(o: &Operands<'_>) -> Bound {
     let (a, b) = if quads {
         (Fragment::quads(Matrix::A, 16, alayout), Fragment::quads(Matrix::B, 16, blayout))
     } else {
-        (tiled(o, 'a', Matrix::A, shape, types.a)?, tiled(o, 'b', Matrix::B, shape, b_type)?)
+        (tiled(o, 'a', Matrix::A, left, types.a)?, tiled(o, 'b', Matrix::B, shape, b_type)?)
+    };
+    let sparse = if sparse {
+        let first = a.registers()
+            + b.registers()
+            + usize::from(form::fragment('c', o.mods()).ok_or(Missing)?.registers);
+        let Src::Imm(selector) = o.src_at(first + 1)? else { return Err(Missing) };
+        let k = usize::from(shape.k);
+        Some(Sparse { words: o.src::<u32>(first)?, selector: *selector as usize, ty: types.a, k })
+    } else {
+        None
     };
     let product = Product {
         count: if quads { 4 } else { 1 },
         m: usize::from(shape.m),
         n: usize::from(shape.n),
-        k: lines(Matrix::A, shape, types.a).1,
-        a,
-        b,
+        k: lines(Matrix::A, left, types.a).1,
         c: accumulator('c', types.c)?,
         d: accumulator('d', types.d)?,
+        a,
+        b,
+        sparse,
     };
     let clamp = o.has(Word::Satfinite);
     if let (Some(a), Some(b)) = (integer(types.a), integer(b_type)) {
         return multiply_int(o, product, &types, a, b, clamp);
+    }
+    if let (Some(a), Some(b)) = (eight_bits(types.a), eight_bits(b_type)) {
+        return multiply_eight(o, product, &types, a, b);
     }
     if b_type != types.a {
         return Err(Missing);
@@ -388,6 +434,31 @@ fn multiply(o: &Operands<'_>) -> Bound {
         Bf16 => multiply_f32(o, product, &types, |bits| f32::from_bits(bits << 16)),
         Tf32 => multiply_f32(o, product, &types, |bits| f32::from_bits(bits & 0xffff_e000)),
         B1 => multiply_b1(o, product, &types, clamp),
+    }
+}
+
+/// What makes a number of its eight bits.
+fn eight_bits(ty: Ty) -> Option<fn(u32) -> f32> {
+    let made: Result<fn(u32) -> f32, Missing> = super::by_type! { ty;
+        E4m3 => Ok((|bits| sem::f32_of_e4m3(bits as u8)) as fn(u32) -> f32),
+        E5m2 => Ok((|bits| sem::f32_of_e5m2(bits as u8)) as fn(u32) -> f32),
+    };
+    made.ok()
+}
+
+fn multiply_eight(
+    o: &Operands<'_>,
+    product: Product,
+    types: &Types,
+    a: fn(u32) -> f32,
+    b: fn(u32) -> f32,
+) -> Bound {
+    match (types.d, types.c) {
+        (Ty::F32, Ty::F32) => {
+            step(o, product, (a, b), |c, a, b| sem::mma_f32(f32::from_bits(c), a, b).to_bits())
+        }
+        (Ty::F16, Ty::F16) => step(o, product, (a, b), |c, a, b| u32::from(sem::mma_f16(c as u16, a, b))),
+        _ => Err(Missing),
     }
 }
 
@@ -449,14 +520,23 @@ fn multiply_int(
 }
 
 fn multiply_b1(o: &Operands<'_>, product: Product, types: &Types, clamp: bool) -> Bound {
-    match (types.d, types.c) {
-        (Ty::S32, Ty::S32) if !clamp && o.has(Word::Xor) && o.has(Word::Popc) => {
-            step(o, product, (|bits| bits, |bits| bits), |c, a, b| {
-                sem::mma_xor_popc_s32(c as i32, a, b) as u32
-            })
-        }
-        _ => Err(Missing),
+    // `wmma.mma.xor.popc` has literal words, `mma` a slot.
+    o.look(|slot, _| slot == Slot::Op);
+    let is = |word: Word| o.has(word) || o.mods().get(Slot::Op) == Some(word);
+    let popc = o.has(Word::Popc) && !clamp && (types.d, types.c) == (Ty::S32, Ty::S32);
+    let same = |bits: u32| bits;
+    if popc && is(Word::Xor) {
+        step(o, product, (same, same), |c, a, b| sem::mma_xor_popc_s32(c as i32, a, b) as u32)
+    } else if popc && is(Word::And) {
+        step(o, product, (same, same), |c, a, b| sem::mma_and_popc_s32(c as i32, a, b) as u32)
+    } else {
+        Err(Missing)
     }
+}
+
+/// The elements of a column that meet those of a sparse row.
+fn picked<T: Copy + Default>(column: &[T], columns: &[u8; STORED]) -> [T; STORED] {
+    std::array::from_fn(|at| column.get(usize::from(columns[at])).copied().unwrap_or_default())
 }
 
 /// The step that computes every element of D by `f(c, row of A, column of B)`; the values make elements of A and of B of their bits.
@@ -477,54 +557,27 @@ fn step<T: Copy + Default>(
     Ok(Box::new(move |exec: &mut Exec<'_>| {
         whole_warp(exec.mask)?;
         let inputs = Inputs::of(exec);
-        let Product { count, m, n, k, .. } = product;
+        let Product { count, m, n, k, ref sparse, .. } = product;
+        let words = sparse.as_ref().map(|sparse| (sparse, sparse.words.get(inputs)));
+        let length = sparse.as_ref().map_or(k, |sparse| sparse.k);
         let left = product.a.gather(&read(&a, inputs)[..a.len()], value_a);
         let right = product.b.gather(&read(&b, inputs)[..b.len()], value_b);
         let sums = product.c.gather(&read(&c, inputs)[..c.len()], |bits| bits);
         let mut results = [0; MOST];
         for i in 0..count * m {
             let row = &left[i * k..(i + 1) * k];
+            let columns = words.as_ref().map(|(sparse, words)| sparse.columns(words, i));
             for j in 0..n {
                 let line = i / m * n + j;
-                results[i * n + j] = f(sums[i * n + j], row, &right[line * k..(line + 1) * k]);
+                let column = &right[line * length..(line + 1) * length];
+                let sum = sums[i * n + j];
+                results[i * n + j] = match &columns {
+                    None => f(sum, row, column),
+                    Some(columns) => f(sum, row, &picked(column, columns)[..k]),
+                };
             }
         }
         write(&targets, exec.regs, &product.d.scatter(&results));
-        Ok(())
-    }))
-}
-
-/// `ldmatrix`: lanes 8i to 8i+7 give the addresses of the rows of matrix i, of 16 bytes each.
-fn ldmatrix(o: &Operands<'_>) -> Bound {
-    let space = space_of(o, 0);
-    if !matches!(space, Space::Generic | Space::Shared) || o.ty()? != Ty::B16 {
-        return Err(Missing);
-    }
-    o.look(|slot, _| matches!(slot, Slot::Shape | Slot::Num));
-    let transposed = o.has(Word::Trans);
-    let count = usize::from(form::fragment('r', o.mods()).ok_or(Missing)?.registers);
-    let (address, targets) = (o.address(0)?, targets(o, count)?);
-    Ok(Box::new(move |exec: &mut Exec<'_>| {
-        whole_warp(exec.mask)?;
-        let mut scratch = None;
-        let addrs = address.read(Inputs::of(exec), &mut scratch);
-        let addrs = Lane(std::array::from_fn(|lane| addrs.at(lane)));
-        let mut words = [Lane::splat(0_u32); 4];
-        exec.mem.load_vector(space, &addrs, FULL >> (32 - 8 * count), Sem::Weak, words.each_mut())?;
-        let element = |matrix: usize, row: usize, column: usize| {
-            words[column / 2].0[matrix * 8 + row] >> (column % 2 * 16) & 0xffff
-        };
-        let mut values = [Lane::splat(0); REGISTERS];
-        for (matrix, value) in values.iter_mut().enumerate().take(count) {
-            for lane in 0..LANES {
-                let at = |i: usize| match (lane / 4, lane % 4 * 2 + i) {
-                    (line, place) if transposed => element(matrix, place, line),
-                    (line, place) => element(matrix, line, place),
-                };
-                value.0[lane] = at(0) | at(1) << 16;
-            }
-        }
-        write(&targets, exec.regs, &values);
         Ok(())
     }))
 }

@@ -14,6 +14,7 @@ mod barrier;
 mod brain;
 mod compare;
 mod cvt;
+mod double;
 mod float;
 mod fragment;
 mod half;
@@ -24,6 +25,8 @@ mod misc;
 mod mov;
 mod opaque;
 mod operands;
+mod rows;
+mod sparse;
 mod sreg;
 mod surface;
 mod synthesise;
@@ -469,7 +472,9 @@ fn step(o: &Operands<'_>) -> Bound {
         | Op::WmmaStore
         | Op::WmmaMma
         | Op::Mma
-        | Op::Ldmatrix => Err(Missing),
+        | Op::Ldmatrix
+        | Op::Stmatrix
+        | Op::Movmatrix => Err(Missing),
 
         Op::Tex => texture::tex(o),
         Op::Tld4 => texture::tld4(o),

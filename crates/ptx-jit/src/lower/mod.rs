@@ -302,6 +302,8 @@ fn choose_op(q: &Query<'_>) -> Option<Lowering> {
         | Op::WmmaMma
         | Op::Mma
         | Op::Ldmatrix
+        | Op::Stmatrix
+        | Op::Movmatrix
         | Op::Brkpt
         | Op::Nanosleep
         | Op::Pmevent

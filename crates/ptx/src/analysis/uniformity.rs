@@ -496,12 +496,12 @@ fn kind(inst: &Inst) -> Kind {
         Op::VoteSync | Op::MatchAll | Op::ReduxSync | Op::MatchAny | Op::ElectSync | Op::Shfl | Op::ShflSync
         // They read the carry flag, which is not followed.
         | Op::Addc | Op::Subc | Op::Madc
-        | Op::Atom | Op::MbarrierArrive | Op::MbarrierArriveDrop | Op::MbarrierTestWait | Op::Suld | Op::WmmaLoad | Op::WmmaMma | Op::Mma | Op::Ldmatrix => Kind::Varying,
+        | Op::Atom | Op::MbarrierArrive | Op::MbarrierArriveDrop | Op::MbarrierTestWait | Op::Suld | Op::WmmaLoad | Op::WmmaMma | Op::Mma | Op::Ldmatrix | Op::Movmatrix => Kind::Varying,
         // Without results.
         Op::St | Op::Prefetch | Op::Prefetchu | Op::CpAsync | Op::CpAsyncCommitGroup | Op::CpAsyncWaitGroup
         | Op::CpAsyncWaitAll | Op::Sust | Op::Sured | Op::Bra | Op::BrxIdx | Op::Call | Op::CallIndirect | Op::Ret
         | Op::Exit | Op::BarSync | Op::BarArrive | Op::BarWarpSync | Op::Membar | Op::Fence | Op::Red
-        | Op::WmmaStore | Op::Applypriority | Op::Discard | Op::Griddepcontrol | Op::MbarrierInit | Op::MbarrierInval
+        | Op::WmmaStore | Op::Stmatrix | Op::Applypriority | Op::Discard | Op::Griddepcontrol | Op::MbarrierInit | Op::MbarrierInval
         | Op::CpAsyncMbarrierArrive | Op::Brkpt | Op::Nanosleep | Op::Pmevent | Op::Trap => Kind::Varying,
     }
 }

@@ -46,7 +46,9 @@ pub(crate) fn flow(op: Op) -> Flow {
         | Op::WmmaStore
         | Op::WmmaMma
         | Op::Mma
-        | Op::Ldmatrix => Flow::WarpSync,
+        | Op::Ldmatrix
+        | Op::Stmatrix
+        | Op::Movmatrix => Flow::WarpSync,
         Op::BarSync | Op::BarArrive | Op::BarRed => Flow::Barrier,
         Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Mul24 | Op::Mad24 | Op::Sad | Op::Div | Op::Rem
         | Op::Abs | Op::Neg | Op::Min | Op::Max | Op::Popc | Op::Clz | Op::Bfind | Op::Fns | Op::Brev

@@ -403,12 +403,18 @@ pub fn fragment(matrix: char, mods: &Mods) -> Option<Fragment> {
         'b' => shape.k * shape.n,
         _ => shape.m * shape.n,
     };
-    let quad = (shape.m, shape.n, shape.k) == (8, 8, 4);
+    // Every second element of a sparse A is there.
+    let sparse = matrix == 'a' && matches!(mods.get(Slot::Mode), Some(Word::Sp | Word::SpOrdered));
+    let elements = if sparse { elements / 2 } else { elements };
+    let quad = (shape.m, shape.n, shape.k) == (8, 8, 4) && ty != Ty::F64;
     if shape.m * shape.n == 256 && ty == Ty::F16 && matches!(matrix, 'a' | 'b') {
         return Some(Fragment { registers: 8, ty: Ty::F16x2 });
     }
     let lanes = if quad { 8 } else { 32 };
     let bits = u32::from(elements) * ty.bits() / lanes;
+    if ty == Ty::F64 {
+        return Some(Fragment { registers: u8::try_from(bits / 64).ok()?, ty });
+    }
     let held = match ty {
         Ty::F32 | Ty::S32 => ty,
         Ty::F16 => Ty::F16x2,

@@ -59,7 +59,8 @@ ops! {
     MbarrierArriveDrop "mbarrier.arrive_drop" MbarrierTestWait "mbarrier.test_wait"
     MbarrierPendingCount "mbarrier.pending_count" CpAsyncMbarrierArrive "cp.async.mbarrier.arrive"
     // §9.7.13 matrices
-    WmmaLoad "wmma.load" WmmaStore "wmma.store" WmmaMma "wmma.mma" Mma "mma" Ldmatrix "ldmatrix"
+    WmmaLoad "wmma.load" WmmaStore "wmma.store" WmmaMma "wmma.mma" Mma "mma" Ldmatrix "ldmatrix" Stmatrix "stmatrix"
+    Movmatrix "movmatrix"
     // §9.7.14 video
     Vadd "vadd" Vsub "vsub" Vabsdiff "vabsdiff" Vmin "vmin" Vmax "vmax" Vshl "vshl" Vshr "vshr" Vmad "vmad" Vset "vset"
     Vadd2 "vadd2" Vsub2 "vsub2" Vavrg2 "vavrg2" Vabsdiff2 "vabsdiff2" Vmin2 "vmin2" Vmax2 "vmax2" Vset2 "vset2"
@@ -104,7 +105,8 @@ impl Op {
             Op::MbarrierInit | Op::MbarrierInval | Op::MbarrierArrive | Op::MbarrierArriveDrop => true,
             Op::MbarrierTestWait | Op::CpAsyncMbarrierArrive => true,
             Op::MbarrierPendingCount => false,
-            Op::WmmaLoad | Op::WmmaStore | Op::WmmaMma | Op::Mma | Op::Ldmatrix => true,
+            Op::WmmaLoad | Op::WmmaStore | Op::WmmaMma | Op::Mma => true,
+            Op::Ldmatrix | Op::Stmatrix | Op::Movmatrix => true,
             Op::Vadd | Op::Vsub | Op::Vabsdiff | Op::Vmin | Op::Vmax | Op::Vshl | Op::Vshr | Op::Vmad => {
                 false
             }

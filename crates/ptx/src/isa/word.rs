@@ -79,7 +79,7 @@ words! {
     M16n16k16 "m16n16k16" M8n32k16 "m8n32k16" M32n8k16 "m32n8k16" M8n8k32 "m8n8k32" M8n8k128 "m8n8k128"
     M8n8k4 "m8n8k4" M16n8k8 "m16n8k8" M16n8k16 "m16n8k16" M16n8k4 "m16n8k4" M8n8k16 "m8n8k16"
     M16n8k32 "m16n8k32" M16n8k64 "m16n8k64" M16n8k128 "m16n8k128" M16n8k256 "m16n8k256" M8n8 "m8n8"
-    M16n16k8 "m16n16k8" X1 "x1" X2 "x2" X4 "x4" Trans "trans"
+    M16n16k8 "m16n16k8" Sp "sp" SpOrdered "sp::ordered_metadata" X1 "x1" X2 "x2" X4 "x4" Trans "trans"
     // video, §9.7.14
     Po "po" Shr7 "shr7" Shr15 "shr15"
     // forms later than PTX 6.4

@@ -10,7 +10,7 @@ use ptx::check::module::AddressSize;
 use ptx::ir::{Inst, RegCounts};
 use std::sync::Arc;
 
-/// Registers of 32 bits: a matrix product has up to 28.
+/// Registers of 32 and of 64 bits: a matrix product has up to 28.
 const COUNT: u32 = 64;
 
 /// Registers, a warp and memory.
@@ -34,7 +34,7 @@ impl Machine {
         };
         let memory = Memory::new(AddressSize::Bits64).expect("the system reserves addresses");
         let mut regs = Registers::default();
-        let (pred, r16, r32, r64) = (8, 8, COUNT, 8);
+        let (pred, r16, r32, r64) = (8, 8, COUNT, COUNT);
         regs.reset(RegCounts { pred, r16, r32, r64 });
         Self { regs, warp: WarpState::new(Arc::new(grid), [0; 3], 0), view: View::new(&memory) }
     }

@@ -1,0 +1,77 @@
+//! Which columns of A are there in `mma.sp`: of every few neighbours half, chosen by metadata (PTX ISA 9.7.14.6 of the current manual).
+//!
+//! Invariant: a column is below K whatever the metadata is, so it can be used as an index. What the manual leaves undefined (pairs
+//! out of order or equal, where words of a lane are not looked at) has the value that the bits say.
+//!
+//! # Shape
+//! A row of A has K / W chunks of W neighbours of which S are stored; a nibble of metadata for each chunk says which. W and S are 4
+//! and 2 for elements of 16 and 8 bits, 2 and 1 for `.tf32`, 8 and 4 (in pairs) for elements of 4 bits. The nibbles of a row are in
+//! the words of the four lanes that hold the row; the selector says in whose, where not all have some.
+
+use crate::lanes::Lane;
+use crate::lift::Operand;
+use ptx::isa::Ty;
+
+/// Elements that a row of A holds at most.
+pub(super) const STORED: usize = 64;
+
+/// The sparse A of a product.
+pub(super) struct Sparse {
+    /// The metadata.
+    pub(super) words: Operand<u32>,
+    /// Which lanes hold them.
+    pub(super) selector: usize,
+    /// Type of the elements.
+    pub(super) ty: Ty,
+    /// Columns of A as if it were whole.
+    pub(super) k: usize,
+}
+
+impl Sparse {
+    /// The column of each stored element of a row.
+    pub(super) fn columns(&self, words: &Lane<u32>, row: usize) -> [u8; STORED] {
+        let mut columns = [0; STORED];
+        for (at, column) in columns.iter_mut().enumerate().take(self.k / 2) {
+            *column = self.column(words, row, at) as u8;
+        }
+        columns
+    }
+
+    fn column(&self, words: &Lane<u32>, row: usize, at: usize) -> usize {
+        let bits = self.ty.bits();
+        if bits == 32 {
+            return 2 * at + (self.nibble(words, row, at) >> 1 & 1);
+        }
+        if bits == 4 {
+            let chunk = at / 4;
+            let index = self.nibble(words, row, chunk) >> (at / 2 % 2 * 2) & 3;
+            return 8 * chunk + 2 * index + at % 2;
+        }
+        let chunk = at / 2;
+        4 * chunk + (self.nibble(words, row, chunk) >> (at % 2 * 2) & 3)
+    }
+
+    /// The nibble of a chunk of a row: in a lane of the four, at a place of its word.
+    fn nibble(&self, words: &Lane<u32>, row: usize, chunk: usize) -> usize {
+        let bits = self.ty.bits();
+        let (width, below, high) = (
+            if bits == 32 {
+                2
+            } else if bits == 4 {
+                8
+            } else {
+                4
+            },
+            row % 8,
+            row / 8,
+        );
+        let selector = self.selector;
+        let (lane, place) = match (self.k / width, bits) {
+            (..=4, _) => (selector % 4, 4 * high + chunk),
+            (..=8, 16 | 32) => (2 * (selector % 2) + chunk / 4, 4 * high + chunk % 4),
+            (..=8, _) => (2 * (selector % 2) + high, chunk),
+            _ => (high + 2 * (chunk / 8), chunk % 8),
+        };
+        (words.0[4 * below + lane] >> (4 * place) & 15) as usize
+    }
+}
