@@ -42,7 +42,7 @@ impl Finish {
 
 /// Whether a conversion is bound here.
 pub(super) fn converts(o: &Operands<'_>, d: Ty, a: Ty) -> bool {
-    let new = [Ty::Bf16, Ty::Tf32, Ty::F16x2, Ty::Bf16x2];
+    let new = [Ty::Bf16, Ty::Tf32, Ty::F16x2, Ty::Bf16x2, Ty::E4m3x2, Ty::E5m2x2];
     let kept = o.mods().has(Word::Relu) || o.mods().has(Word::Satfinite);
     new.contains(&d) || new.contains(&a) || kept
 }
@@ -51,6 +51,12 @@ pub(super) fn converts(o: &Operands<'_>, d: Ty, a: Ty) -> bool {
 pub(super) fn cvt(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {
     if a == Ty::Bf16 {
         return from_brain(o, d);
+    }
+    if let Some(widen) = widened(a) {
+        return from_tiny(o, d, widen);
+    }
+    if let Some(narrow) = narrowed(d) {
+        return to_tiny(o, a, narrow);
     }
     by_type! { d;
         Bf16 => to_brain(o, a),
@@ -83,6 +89,51 @@ pub(super) fn cvt(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {
             let rnd = rnd(o)?;
             o.lift1(move |a| finish.tf32(sem::cvt_tf32_f32(a, rnd)))
         },
+    }
+}
+
+/// What makes a number of `.f16` of one of eight bits.
+fn widened(ty: Ty) -> Option<fn(u8) -> u16> {
+    let made: Result<fn(u8) -> u16, Missing> = by_type! { ty;
+        E4m3x2 => Ok(sem::cvt_f16_e4m3 as fn(u8) -> u16),
+        E5m2x2 => Ok(sem::cvt_f16_e5m2 as fn(u8) -> u16),
+    };
+    made.ok()
+}
+
+/// What makes a number of eight bits of one of `.f32`.
+fn narrowed(ty: Ty) -> Option<fn(f32) -> u8> {
+    let made: Result<fn(f32) -> u8, Missing> = by_type! { ty;
+        E4m3x2 => Ok(sem::cvt_satfinite_e4m3_f32 as fn(f32) -> u8),
+        E5m2x2 => Ok(sem::cvt_satfinite_e5m2_f32 as fn(f32) -> u8),
+    };
+    made.ok()
+}
+
+/// From two numbers of eight bits to two of `.f16`.
+fn from_tiny(o: &Operands<'_>, d: Ty, widen: fn(u8) -> u16) -> Bound {
+    o.ignore_word(Word::Rn);
+    let relu = o.has(Word::Relu);
+    let half = move |a: u8| if relu { sem::relu_f16(widen(a)) } else { widen(a) };
+    by_type! { d;
+        F16x2 => o.active1(move |a: u16| pair(half((a >> 8) as u8), half(a as u8))),
+    }
+}
+
+/// To two numbers of eight bits: the first, or the high half, in the high byte.
+fn to_tiny(o: &Operands<'_>, a: Ty, narrow: fn(f32) -> u8) -> Bound {
+    o.ignore_word(Word::Rn);
+    o.ignore_word(Word::Satfinite);
+    let relu = o.has(Word::Relu);
+    let byte = move |a: f32| {
+        let byte = narrow(a);
+        u16::from(if relu { sem::relu_tiny(byte) } else { byte })
+    };
+    by_type! { a;
+        F32 => o.active2(move |a: f32, b: f32| byte(a) << 8 | byte(b)),
+        F16x2 => o.active1(move |a: u32| {
+            byte(sem::cvt_f32_f16((a >> 16) as u16)) << 8 | byte(sem::cvt_f32_f16(a as u16))
+        }),
     }
 }
 

@@ -70,9 +70,6 @@ pub const LATER: &[Later] = &[
     // conversion
     later("cvt.rs.f16x2|bf16x2.f32",                        "relu satfinite",        n(4),  "8.7 sm_100a sm_103a",    "conversion with stochastic rounding"),
     later("cvt.rs.satfinite.e4m3x4|e5m2x4|e2m3x4|e3m2x4|e2m1x4.f32", "relu",         n(3),  "8.7 sm_100a sm_103a",    "conversion with stochastic rounding"),
-    later("cvt.rn.satfinite.e4m3x2|e5m2x2.f32",             "relu",                  n(3),  "7.8 sm_90 sm_89",        "conversion to numbers of eight bits"),
-    later("cvt.rn.satfinite.e4m3x2|e5m2x2.f16x2",           "relu",                  n(2),  "7.8 sm_90 sm_89",        "conversion to numbers of eight bits"),
-    later("cvt.rn.f16x2.e4m3x2|e5m2x2",                     "relu",                  n(2),  "7.8 sm_90 sm_89",        "conversion from numbers of eight bits"),
     later("cvt.rn.satfinite.e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2.bf16x2", "relu",      n(2),  gate!("9.1" families),    "conversion to numbers of eight bits and fewer"),
     later("cvt.rn.bf16x2.e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2", "relu satfinite scaled::n2::ue8m0", between(2, 3), gate!("9.2" families), "conversion from numbers of eight bits and fewer"),
     later("cvt.rn.satfinite.e2m3x2|e3m2x2|e2m1x2.f32",      "relu",                  n(3),  gate!("8.6" black),       "conversion to numbers of six and four bits"),
