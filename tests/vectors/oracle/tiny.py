@@ -1,8 +1,8 @@
-"""Conversions to and from numbers of eight bits, e4m3 and e5m2 (PTX 7.8), by tables of all their values and exact fractions."""
+"""Conversions to and from numbers of eight bits, e4m3 and e5m2 (PTX 7.8), by tables of all their values and exact fractions; pairs of singles (PTX 8.6)."""
 from fractions import Fraction
 
 from form import Suite
-from number import F16, F32, is_inf, is_nan, mask, negative, round_to, value
+from number import F16, F32, add, fma, is_inf, is_nan, mask, mul, negative, round_to, sub, value
 from samples import any_float, float_edges, rng
 
 NAN = 0x7F
@@ -76,4 +76,24 @@ def conversions():
     return s
 
 
-SUITES = [conversions]
+def pairs():
+    s = Suite("pairs", "add, sub, mul and fma of f32x2 (PTX 8.6): half by half as single precision.")
+    options = {"version": "8.6", "target": "sm_100"}
+    for op, meaning in ("add", add), ("sub", sub), ("mul", mul), ("fma", fma):
+        count = 3 if op == "fma" else 2
+        for mode in ("rn", "rz", "rm", "rp") if op == "fma" else ("", "rn", "rz", "rm", "rp"):
+            for ftz in False, True:
+                name = op + ("." + mode if mode else "") + (".ftz" if ftz else "") + ".f32x2"
+                ins = "abc"[:count]
+                moves = " ".join(".reg .b64 %%t%s; mov.b64 %%t%s, {%%%s0, %%%s1};" % (x, x, x, x) for x in ins)
+                body = "%s .reg .b64 %%td; %s %%td, %s; mov.b64 {%%d0, %%d1}, %%td;" % (moves, name, ", ".join("%t" + x for x in ins))
+                f = s.form(name, "d0:f32 d1:f32", " ".join("%s0:f32 %s1:f32" % (x, x) for x in ins), body, **options)
+                r = rng(name)
+                for _ in range(60):
+                    operands = [[any_float(r, F32) for _ in range(2)] for _ in ins]
+                    results = [meaning(*(x[half] for x in operands), F32, mode or "rn", ftz=ftz) for half in range(2)]
+                    f.vec(tuple(x for both in operands for x in both), tuple(results))
+    return s
+
+
+SUITES = [conversions, pairs]

@@ -21,6 +21,7 @@ pub(super) fn add(o: &Operands<'_>) -> Bound {
         F16x2 => half::two_x2(o, sem::add_f16x2),
         Bf16 => half::brain_two(o, sem::add_bf16),
         Bf16x2 => half::brain_two(o, sem::add_bf16x2),
+        F32x2 => float::two_x2(o, sem::add_f32),
     }
 }
 
@@ -36,6 +37,7 @@ pub(super) fn sub(o: &Operands<'_>) -> Bound {
         F16x2 => half::two_x2(o, sem::sub_f16x2),
         Bf16 => half::brain_two(o, sem::sub_bf16),
         Bf16x2 => half::brain_two(o, sem::sub_bf16x2),
+        F32x2 => float::two_x2(o, sem::sub_f32),
     }
 }
 
@@ -53,6 +55,7 @@ pub(super) fn mul(o: &Operands<'_>) -> Bound {
             F16x2 => half::two_x2(o, sem::mul_f16x2),
             Bf16 => half::brain_two(o, sem::mul_bf16),
             Bf16x2 => half::brain_two(o, sem::mul_bf16x2),
+            F32x2 => float::two_x2(o, sem::mul_f32),
         };
     }
     match half_of_product(o)? {

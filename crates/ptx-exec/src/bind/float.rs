@@ -119,6 +119,42 @@ fn fma_rn_f32<const FTZ: bool, const SAT: bool>(o: &Operands<'_>) -> Bound {
     })
 }
 
+/// The halves of a pair, the low one first.
+#[inline(always)]
+fn halves(pair: u64) -> [f32; 2] {
+    [f32::from_bits(pair as u32), f32::from_bits((pair >> 32) as u32)]
+}
+
+#[inline(always)]
+fn pair([low, high]: [f32; 2]) -> u64 {
+    u64::from(high.to_bits()) << 32 | u64::from(low.to_bits())
+}
+
+/// `.f32x2` with two operands, `.rnd` and `.ftz`: half by half as `.f32`.
+pub(super) fn two_x2(
+    o: &Operands<'_>,
+    f: impl Fn(f32, f32, Rnd) -> f32 + Copy + Send + Sync + 'static,
+) -> Bound {
+    let (rnd, ftz) = (rnd(o)?, o.has(Word::Ftz));
+    let one = move |a: f32, b: f32| ftz_if(ftz, f(ftz_if(ftz, a), ftz_if(ftz, b), rnd));
+    o.active2(move |a: u64, b: u64| {
+        let (a, b) = (halves(a), halves(b));
+        pair([one(a[0], b[0]), one(a[1], b[1])])
+    })
+}
+
+/// `fma.f32x2`
+fn fma_x2(o: &Operands<'_>) -> Bound {
+    let (rnd, ftz) = (rnd(o)?, o.has(Word::Ftz));
+    let one = move |a: f32, b: f32, c: f32| {
+        ftz_if(ftz, sem::fma_f32(ftz_if(ftz, a), ftz_if(ftz, b), ftz_if(ftz, c), rnd))
+    };
+    o.active3(move |a: u64, b: u64, c: u64| {
+        let (a, b, c) = (halves(a), halves(b), halves(c));
+        pair([one(a[0], b[0], c[0]), one(a[1], b[1], c[1])])
+    })
+}
+
 /// `.f64` with one operand and `.rnd`.
 fn rounded1_f64(o: &Operands<'_>, f: impl Fn(f64, Rnd) -> f64 + Copy + Send + Sync + 'static) -> Bound {
     match rnd(o)? {
@@ -173,6 +209,7 @@ pub(super) fn fma(o: &Operands<'_>) -> Bound {
         F64 => rounded3_f64(o, sem::fma_f64),
         F16 | F16x2 => super::half::fma(o),
         Bf16 | Bf16x2 => super::half::fma_brain(o),
+        F32x2 => fma_x2(o),
     }
 }
 

@@ -48,8 +48,6 @@ const MBARRIER: &str =
 #[rustfmt::skip]
 pub const LATER: &[Later] = &[
     // arithmetic
-    later("add|sub|mul.f32x2",                              RND_FTZ,                 n(3),  "8.6 sm_100",             "arithmetic on two single-precision numbers"),
-    later("fma.f32x2",                                      RND_FTZ,                 n(4),  "8.6 sm_100",             "arithmetic on two single-precision numbers"),
     later("add|sub.f32.f16|bf16",                           RND_SAT,                 n(3),  "8.6 sm_100",             "a half-precision operand in a single-precision sum"),
     later("fma.f32.f16|bf16.rn|rz|rm|rp",                   "sat",                   n(4),  "8.6 sm_100",             "half-precision factors with a single-precision sum"),
     later("fma.rn.oob.f16|f16x2|bf16|bf16x2",               "relu",                  n(4),  "8.1 sm_90",              "zero where an operand is the NaN of a place outside of a tensor"),

@@ -7,6 +7,8 @@ use crate::isa::row::Class::{Lane, Sync, Warp};
 use crate::isa::row::{Row, row, s};
 
 const MMA: &str = "d:=frag(d) a:frag(a) b:frag(b) c:frag(c)";
+const RND: &str = "rn rz rm rp";
+const PAIRS: &str = "d:=b64 a:reg(b64) b:reg(b64)";
 const SPARSE: &str = "mma.mode.sync.aligned.shape.alayout.blayout.dtype.atype.btype.ctype d, a, b, c, e, f";
 const SPARSE_INT: &str =
     "mma.mode.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype d, a, b, c, e, f";
@@ -23,6 +25,10 @@ pub(super) const ROWS: &[Row] = &[
     row(Op::Max,   "max.type d, a, b",                         &[s("type", "u16x2 s16x2")],                          "", "8.0 sm_90", Lane, "9.7.1.13", &["new.minmax.16x2"], "the larger of a and b in each half"),
     row(Op::Min,   "min.relu.type d, a, b",                    &[s("type", "s32 s16x2")],                            "", "8.0 sm_90", Lane, "9.7.1.12", &["new.minmax.relu"], "the smaller of a and b, zero where negative"),
     row(Op::Max,   "max.relu.type d, a, b",                    &[s("type", "s32 s16x2")],                            "", "8.0 sm_90", Lane, "9.7.1.13", &["new.minmax.relu"], "the larger of a and b, zero where negative"),
+    row(Op::Add,   "add{.rnd}{.ftz}.type d, a, b",             &[s("rnd", RND), s("type", "f32x2")],                 PAIRS, "8.6 sm_100", Lane, "9.7.3.3",  &["new.f32x2"], "d = a + b in each half, rounded"),
+    row(Op::Sub,   "sub{.rnd}{.ftz}.type d, a, b",             &[s("rnd", RND), s("type", "f32x2")],                 PAIRS, "8.6 sm_100", Lane, "9.7.3.4",  &["new.f32x2"], "d = a - b in each half, rounded"),
+    row(Op::Mul,   "mul{.rnd}{.ftz}.type d, a, b",             &[s("rnd", RND), s("type", "f32x2")],                 PAIRS, "8.6 sm_100", Lane, "9.7.3.5",  &["new.f32x2"], "d = a * b in each half, rounded"),
+    row(Op::Fma,   "fma.rnd{.ftz}.type d, a, b, c",            &[s("rnd", RND), s("type", "f32x2")],                 "d:=b64 a:reg(b64) b:reg(b64) c:reg(b64)", "8.6 sm_100", Lane, "9.7.3.6",  &["new.f32x2"], "d = a * b + c in each half, rounded once"),
     row(Op::Szext, "szext.mode.type d, a, b",                  &[s("mode", "clamp wrap"), s("type", "u32 s32")],     "b:u32", "7.6 sm_70", Lane, "9.7.1.21", &["new.szext"], "extends the low b bits of a"),
     row(Op::Bmsk,  "bmsk.mode.b32 d, a, b",                    &[s("mode", "clamp wrap")],                           "a:u32 b:u32", "7.6 sm_70", Lane, "9.7.1.22", &["new.bmsk"], "a mask of b ones at position a"),
     row(Op::CvtPack, "cvt.pack.sat.dtype.atype d, a, b",       &[s("dtype", "u16 s16"), s("atype", "s32")],          "d:=b32 a:atype b:atype", "6.5 sm_72", Lane, "9.7.9.22", &["new.cvt.pack"], "clamps two values and packs them"),
