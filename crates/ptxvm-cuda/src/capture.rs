@@ -93,7 +93,9 @@ impl Slot {
         let mut place = self.lock();
         let place = place.as_mut().ok_or(Status::StreamCaptureInvalidated)?;
         place.capture.check()?;
-        let node = append(driver()?, place.capture.graph, place.after.clone(), work)?;
+        let driver = driver()?;
+        let graph = driver.graphs.get(place.capture.graph)?;
+        let node = append(driver, &graph, place.after.clone(), work)?;
         place.after = vec![node];
         Ok(())
     }
@@ -174,7 +176,7 @@ fn begin(
             }
             (graph, after, false)
         }
-        None => (driver.graphs.insert(Graph::default()), Vec::new(), true),
+        None => (Graph::make(driver).0, Vec::new(), true),
     };
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let capture = Arc::new(Capture {
@@ -218,9 +220,9 @@ fn end((stream, default): (Handle, DefaultStream), out: Out<Handle>) -> Answer {
         Ok(()) => out.set(capture.graph),
         Err(status) => {
             if capture.is_own
-                && let Ok(graph) = driver.graphs.remove(capture.graph)
+                && let Ok(graph) = driver.graphs.get(capture.graph)
             {
-                graph.forget_nodes(driver);
+                graph.forget(driver);
             }
             out.set(Handle::NULL)?;
             Err(status)
@@ -255,7 +257,7 @@ fn whole_info(
     let give = |given: &RefCell<Vec<Handle>>| {
         let mut given = given.borrow_mut();
         *given = after;
-        nodes.set_optional(if given.is_empty() { Pointer::NULL } else { Pointer::of_handles(&given) })
+        nodes.set_optional(if given.is_empty() { Pointer::NULL } else { Pointer::of_values(&given) })
     };
     // A thread that is ending keeps nothing for its program any more.
     GIVEN.try_with(give).unwrap_or(Err(Status::Deinitialized))

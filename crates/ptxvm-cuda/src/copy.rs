@@ -2,15 +2,17 @@
 //!
 //! Invariant: both sides are checked before the call returns; the bytes move when the stream comes to it.
 
+use crate::copy_box::{Copy3d, DEVICE, HOST, UNIFIED};
 use crate::driver::Driver;
 use crate::entry::{DefaultStream, entries};
 use crate::ffi::Pointer;
+use crate::graph::{CopyNode, Set, Work};
 use crate::handles::Handle;
 use crate::memory::Side;
 use crate::status::{Answer, Status};
 use crate::stream::{When, queue};
 use ptxvm::Error;
-use std::ffi::{c_uchar, c_uint, c_ushort};
+use std::ffi::{c_int, c_uchar, c_uint, c_ushort};
 
 /// Bytes that go through the host at a time where both sides are device memory.
 const CHUNK: usize = 256 << 10;
@@ -59,6 +61,18 @@ enum Way {
     Unified,
 }
 
+impl Way {
+    /// `CUmemorytype` of where to and where from.
+    fn kinds(self) -> (c_int, c_int) {
+        match self {
+            Way::HostToDevice => (DEVICE, HOST),
+            Way::DeviceToHost => (HOST, DEVICE),
+            Way::DeviceToDevice => (DEVICE, DEVICE),
+            Way::Unified => (UNIFIED, UNIFIED),
+        }
+    }
+}
+
 fn copy(
     way: Way,
     (to, from, bytes): (u64, u64, usize),
@@ -66,6 +80,7 @@ fn copy(
     when: When,
 ) -> Answer {
     let (driver, queue) = queue(stream, default)?;
+    let (to_address, from_address) = (to, from);
     let host = |address| Side::host(driver, Pointer::from_address(address), bytes);
     let device = |address| Side::device(driver, address, bytes);
     let unified = |address| Side::unified(driver, address, bytes);
@@ -80,8 +95,12 @@ fn copy(
         Way::DeviceToDevice => (device(to)?, device(from)?),
         Way::Unified => (unified(to)?, unified(from)?),
     };
+    if let Some(added) =
+        queue.captured(|| CopyNode::of(driver, Copy3d::line(way.kinds(), (to_address, from_address), bytes)))
+    {
+        return added;
+    }
     if when == When::InTurn
-        && !queue.is_captured()
         && let Side::Host(host) = from
     {
         // The documentation lets memory that is not pinned be reused as soon as the call returns.
@@ -113,6 +132,9 @@ fn set(
     let rows = Rows { address, pitch, pattern, size, width, height };
     if !rows.check(driver)? {
         return Ok(());
+    }
+    if let Some(added) = queue.captured(|| Ok(Work::Set(Set::of_rows(&rows)))) {
+        return added;
     }
     let seen = driver.blocks.at(address).is_some_and(|(_, block)| block.kind.is_seen_by_the_host());
     let when = if seen { when } else { When::InTurn };

@@ -7,6 +7,7 @@ use crate::copy::move_checked;
 use crate::driver::Driver;
 use crate::entry::{DefaultStream, entries};
 use crate::ffi::{In, Pointer};
+use crate::graph::CopyNode;
 use crate::handles::Handle;
 use crate::memory::Side;
 use crate::status::{Answer, Status};
@@ -15,10 +16,10 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 /// `CU_MEMORYTYPE_HOST`, `..._DEVICE`, `..._ARRAY`, `..._UNIFIED`
-const HOST: c_int = 1;
-const DEVICE: c_int = 2;
+pub(crate) const HOST: c_int = 1;
+pub(crate) const DEVICE: c_int = 2;
 const ARRAY: c_int = 3;
-const UNIFIED: c_int = 4;
+pub(crate) const UNIFIED: c_int = 4;
 
 /// One side of `CUDA_MEMCPY2D`.
 #[derive(Clone, Copy)]
@@ -93,7 +94,12 @@ impl Rows {
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` where they are not all in one allocation, in memory that the host can have, or in the array;
     /// `CUDA_ERROR_INVALID_HANDLE`.
-    fn of(driver: &Driver, side: &Side3d, [width, height, depth]: [usize; 3]) -> Result<Self, Status> {
+    fn of(
+        driver: &Driver,
+        side: &Side3d,
+        array: Option<&Arc<CudaArray>>,
+        [width, height, depth]: [usize; 3],
+    ) -> Result<Self, Status> {
         let wrong = Status::InvalidValue;
         if side.level != 0 {
             return Err(wrong);
@@ -102,8 +108,8 @@ impl Rows {
         let end = x.checked_add(width).ok_or(wrong)?;
         let (last, deepest) =
             (y.checked_add(height - 1).ok_or(wrong)?, z.checked_add(depth - 1).ok_or(wrong)?);
-        if side.kind == ARRAY {
-            let array = driver.arrays.get(side.array)?;
+        if let Some(array) = array {
+            let array = Arc::clone(array);
             // Where the last row of the last plane is inside, all are.
             array.row(deepest, last, x, width)?;
             return Ok(Rows::Array { array, at: [x, y, z] });
@@ -176,12 +182,25 @@ impl Prepared {
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` where rows are not where memory is, `CUDA_ERROR_INVALID_HANDLE` for an array that is none.
-    pub(crate) fn of(driver: &Driver, copy: &Copy3d) -> Result<Option<Self>, Status> {
+    fn of(driver: &Driver, copy: &Copy3d) -> Result<Option<Self>, Status> {
+        Self::with(driver, copy, &copy.arrays(driver)?)
+    }
+
+    /// The same, with the arrays that it copies to and from.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where rows are not where memory is.
+    pub(crate) fn with(
+        driver: &Driver,
+        copy: &Copy3d,
+        [to, from]: &[Option<Arc<CudaArray>>; 2],
+    ) -> Result<Option<Self>, Status> {
         let extent = [copy.width, copy.height, copy.depth];
         if extent.contains(&0) {
             return Ok(None);
         }
-        let (to, from) = (Rows::of(driver, &copy.to, extent)?, Rows::of(driver, &copy.from, extent)?);
+        let to = Rows::of(driver, &copy.to, to.as_ref(), extent)?;
+        let from = Rows::of(driver, &copy.from, from.as_ref(), extent)?;
         Ok(Some(Self { to, from, extent }))
     }
 
@@ -206,22 +225,44 @@ impl Prepared {
 }
 
 impl Copy3d {
-    /// Whether it copies only memory, with kinds that exist.
+    /// A copy of bytes that lie one after another, to an address and from one, of these kinds.
+    pub(crate) fn line((to_kind, from_kind): (c_int, c_int), (to, from): (u64, u64), bytes: usize) -> Self {
+        let side = |kind: c_int, address: u64| Side3d {
+            x: 0,
+            y: 0,
+            z: 0,
+            level: 0,
+            kind,
+            host: if kind == HOST { Pointer::from_address(address) } else { Pointer::NULL },
+            device: if kind == HOST { 0 } else { address },
+            array: Handle::NULL,
+            context: Handle::NULL,
+            pitch: bytes,
+            height: 1,
+        };
+        Self { from: side(from_kind, from), to: side(to_kind, to), width: bytes, height: 1, depth: 1 }
+    }
+
+    /// The arrays that it copies to and from.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for a kind that does not exist.
-    pub(crate) fn is_of_memory(&self) -> Result<bool, Status> {
-        let kinds = [self.from.kind, self.to.kind];
-        if kinds.iter().any(|kind| !(HOST..=UNIFIED).contains(kind)) {
-            return Err(Status::InvalidValue);
-        }
-        Ok(!kinds.contains(&ARRAY))
+    /// `CUDA_ERROR_INVALID_VALUE` for a kind of memory that does not exist, `CUDA_ERROR_INVALID_HANDLE`.
+    pub(crate) fn arrays(&self, driver: &Driver) -> Result<[Option<Arc<CudaArray>>; 2], Status> {
+        let array = |side: &Side3d| match side.kind {
+            HOST | DEVICE | UNIFIED => Ok(None),
+            ARRAY => driver.arrays.get(side.array).map(Some),
+            _ => Err(Status::InvalidValue),
+        };
+        Ok([array(&self.to)?, array(&self.from)?])
     }
 }
 
-fn copy(copy: &Copy3d, (stream, default): (Handle, DefaultStream), when: When) -> Answer {
+fn copy(given: &Copy3d, (stream, default): (Handle, DefaultStream), when: When) -> Answer {
     let (driver, queue) = queue(stream, default)?;
-    let Some(copy) = Prepared::of(driver, copy)? else { return Ok(()) };
+    let Some(copy) = Prepared::of(driver, given)? else { return Ok(()) };
+    if let Some(added) = queue.captured(|| CopyNode::of(driver, *given)) {
+        return added;
+    }
     // Memory that is not pinned may be reused, or read, when the call returns.
     let when = if copy.to.is_pageable() || copy.from.is_pageable() { When::Now } else { when };
     queue.perform(when, move || copy.run(driver))

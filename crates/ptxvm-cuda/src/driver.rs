@@ -17,7 +17,7 @@ use crate::texref::Reference;
 use crate::texture::Objects;
 use ptxvm::{Engine, Error, ErrorKind, Launch, Vm};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 /// The driver.
@@ -47,9 +47,11 @@ pub(crate) struct Driver {
     /// `CUgraph`
     pub(crate) graphs: Handles<crate::graph::Graph>,
     /// `CUgraphNode`: their graphs know them
-    pub(crate) graph_nodes: Handles<()>,
+    pub(crate) graph_nodes: Handles<Weak<crate::graph::Graph>>,
     /// `CUgraphExec`
     pub(crate) executables: Handles<crate::graph::Executable>,
+    /// Memory that graphs allocate.
+    pub(crate) memories: crate::graph::Memories,
     /// `CUuserObject`
     pub(crate) user_objects: Handles<crate::user_object::UserObject>,
     /// `CUevent`
@@ -86,7 +88,9 @@ impl Driver {
         for (address, kind) in self.blocks.take_all(context) {
             let _gone = match kind {
                 Kind::Registered(_) => self.vm.disown(address),
-                Kind::Device | Kind::Pool(_) | Kind::Managed | Kind::Pinned(_) => self.vm.free(address),
+                Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed | Kind::Pinned(_) => {
+                    self.vm.free(address)
+                }
             };
         }
     }
@@ -212,6 +216,7 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
             graphs: Handles::default(),
             graph_nodes: Handles::default(),
             executables: Handles::default(),
+            memories: crate::graph::Memories::default(),
             user_objects: Handles::default(),
             pools,
             blocks: Blocks::default(),

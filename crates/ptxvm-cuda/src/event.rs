@@ -7,6 +7,7 @@ use crate::context::{current, named_or_current};
 use crate::driver::driver;
 use crate::entry::entries;
 use crate::ffi::Out;
+use crate::graph::Work;
 use crate::handles::Handle;
 use crate::status::{Answer, Status};
 use crate::stream::{Queue, queue};
@@ -18,6 +19,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 const DISABLE_TIMING: c_uint = 2;
 /// `CU_EVENT_INTERPROCESS`
 const INTERPROCESS: c_uint = 4;
+
+/// `CU_EVENT_RECORD_EXTERNAL`
+const EXTERNAL: c_uint = 1;
 
 /// An event.
 pub(crate) struct Event {
@@ -50,7 +54,7 @@ impl Event {
     }
 
     /// Notes the place in a stream, or in the capture that it takes part in.
-    fn record_in(&self, queue: &Queue) {
+    pub(crate) fn record_in(&self, queue: &Queue) {
         match queue.slot().and_then(Slot::place) {
             Some(place) => *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place),
             None => self.record(queue.record()),
@@ -109,12 +113,19 @@ entries! { ENTRIES;
     /// Notes the place in a stream.
     fn cuEventRecordWithFlags | cuEventRecordWithFlags_ptsz as default (event: Handle, stream: Handle, flags: c_uint) {
         let (driver, queue) = queue(stream, default)?;
+        let handle = event;
         let event = driver.events.get(event)?;
-        if flags > 1 {
+        if flags > EXTERNAL {
             return Err(Status::InvalidValue);
         }
         if !event.belongs_to(&queue.context) {
             return Err(Status::InvalidHandle);
+        }
+        // In a capture, a node of its own for those outside.
+        if flags == EXTERNAL
+            && let Some(added) = queue.captured(|| Ok(Work::Record(handle, Arc::clone(&event))))
+        {
+            return added;
         }
         event.record_in(&queue);
         Ok(())

@@ -219,9 +219,9 @@ impl Pointer {
         Self(bytes.as_ptr().cast_mut().cast())
     }
 
-    /// Handles of ours, which stay until C has read them.
-    pub(crate) fn of_handles(handles: &[Handle]) -> Self {
-        Self(handles.as_ptr().cast_mut().cast())
+    /// Values of ours, which stay as long as C may look at them. What C may write to has interior mutability.
+    pub(crate) fn of_values<T>(values: &[T]) -> Self {
+        Self(values.as_ptr().cast_mut().cast())
     }
 
     /// Whether it points to these bytes, which hold no zero. What lies behind the first that differs need not be there.

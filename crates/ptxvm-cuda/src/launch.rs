@@ -8,6 +8,7 @@ use crate::driver::{Driver, status_of};
 use crate::entry::{DefaultStream, entries};
 use crate::ffi::{HostBytes, In, Pointer};
 use crate::function::Function;
+use crate::graph::{KernelNode, Work};
 use crate::handles::Handle;
 use crate::log;
 use crate::occupancy;
@@ -140,38 +141,20 @@ pub(crate) fn launch(
     params: impl FnOnce(&Function) -> Result<Vec<u8>, Status>,
 ) -> Answer {
     let (driver, queue) = queue(stream, default)?;
+    let handle = function;
     let function = driver.functions.get(function)?;
-    let threads = product(size.block);
-    if size.grid.contains(&0) || threads == 0 {
-        return Err(Status::InvalidValue);
+    let params = params(&function)?;
+    if queue.is_captured() {
+        prepare(driver, &queue.context, &function, size, params.clone())?;
+        let node =
+            || Ok(Work::Kernel(Arc::new(KernelNode::new(handle, Arc::clone(&function), size, params))));
+        return queue.captured(node).unwrap_or(Ok(()));
     }
-    if threads > u64::from(function.kernel.max_threads().unwrap_or(1024))
-        || size.shared > function.max_dynamic()
-    {
-        return Err(Status::InvalidValue);
-    }
-    let mut launch = Launch::new(size.grid, size.block).shared(size.shared);
-    launch.params = params(&function)?;
-    launch.cooperative = size.cooperative;
-    launch.cancel = Some(Arc::clone(&queue.context.gone));
-    launch.output_limit = launch.output_limit.max(queue.context.printf_bytes());
-    driver.settings.apply(&mut launch);
-    function.kernel.check(&launch).map_err(|error| {
-        log::note(&format!("`{}` cannot be launched so: {error}", function.kernel.name()));
-        Status::InvalidValue
-    })?;
-    if size.cooperative {
-        let blocks = u64::from(occupancy::blocks(&function, threads as u32, size.shared.into()));
-        let room = blocks * driver.limits().multiprocessors as u64;
-        if product(size.grid) > room {
-            return Err(Status::CooperativeLaunchTooLarge);
-        }
-    }
+    let launch = prepare(driver, &queue.context, &function, size, params)?;
     let context = Arc::clone(&queue.context);
     // Who hands over memory of the host looks at it without waiting.
     let when = if driver.vm.reaches_host() { When::Now } else { When::InTurn };
-    // In a graph it is each launch of the graph that keeps what is destroyed later.
-    let era = (!queue.is_captured()).then(|| driver.objects.era());
+    let era = driver.objects.era();
     let result = queue.perform(when, move || {
         let _until_here = &era;
         run(driver, &context, &function, &launch)
@@ -182,8 +165,51 @@ pub(crate) fn launch(
     result
 }
 
+/// A launch of a function, checked.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`.
+pub(crate) fn prepare(
+    driver: &Driver,
+    context: &Context,
+    function: &Function,
+    size: Size,
+    params: Vec<u8>,
+) -> Result<Launch, Status> {
+    let threads = product(size.block);
+    if size.grid.contains(&0) || threads == 0 {
+        return Err(Status::InvalidValue);
+    }
+    if threads > u64::from(function.kernel.max_threads().unwrap_or(1024))
+        || size.shared > function.max_dynamic()
+    {
+        return Err(Status::InvalidValue);
+    }
+    let mut launch = Launch::new(size.grid, size.block).shared(size.shared);
+    launch.params = params;
+    launch.cooperative = size.cooperative;
+    launch.cancel = Some(Arc::clone(&context.gone));
+    launch.output_limit = launch.output_limit.max(context.printf_bytes());
+    driver.settings.apply(&mut launch);
+    function.kernel.check(&launch).map_err(|error| {
+        log::note(&format!("`{}` cannot be launched so: {error}", function.kernel.name()));
+        Status::InvalidValue
+    })?;
+    if size.cooperative {
+        let blocks = u64::from(occupancy::blocks(function, threads as u32, size.shared.into()));
+        let room = blocks * driver.limits().multiprocessors as u64;
+        if product(size.grid) > room {
+            return Err(Status::CooperativeLaunchTooLarge);
+        }
+    }
+    Ok(launch)
+}
+
 /// Runs a kernel when its turn has come.
-fn run(driver: &Driver, context: &Context, function: &Function, launch: &Launch) -> Answer {
+///
+/// # Errors
+/// What a trap is called.
+pub(crate) fn run(driver: &Driver, context: &Context, function: &Function, launch: &Launch) -> Answer {
     let result = driver.vm.launch(&function.kernel, launch);
     let report = match &result {
         Ok(report) => Some(report),
@@ -277,26 +303,37 @@ impl Config {
             return Err(Status::InvalidValue);
         }
         for attribute in self.attributes.all(self.count as usize)? {
-            let first = attribute.value[0] as u32;
-            match attribute.id {
-                COOPERATIVE => cooperative = first != 0,
-                // A cluster of one CTA is what every CTA is.
-                CLUSTER => {
-                    let one = first <= 1 && attribute.value[0] >> 32 <= 1 && attribute.value[1] as u32 <= 1;
-                    if !one {
-                        log::refused("a launch in clusters");
-                        return Err(Status::NotSupported);
-                    }
-                }
-                // Hints: nothing, access policy, synchronisation, priority, overlap, domains, carveout, ...
-                0 | 1 | 3 | 5 | 6 | 8 | 9 | 10 | 11 | 14 | 16 | 17 | 18 => {}
-                other => {
-                    log::refused(&format!("launch attribute {other}"));
-                    return Err(Status::NotSupported);
-                }
+            check_attribute(attribute.id, &attribute.value)?;
+            if attribute.id == COOPERATIVE {
+                cooperative = attribute.value[0] as u32 != 0;
             }
         }
         Ok(cooperative)
+    }
+}
+
+/// Fails for an attribute of a launch that changes what it does, in a way that is not supported.
+///
+/// # Errors
+/// `CUDA_ERROR_NOT_SUPPORTED`.
+pub(crate) fn check_attribute(id: c_int, value: &[u64; 8]) -> Answer {
+    match id {
+        COOPERATIVE => Ok(()),
+        // A cluster of one CTA is what every CTA is.
+        CLUSTER => {
+            let [x, y, z] = [value[0] as u32, (value[0] >> 32) as u32, value[1] as u32];
+            if x <= 1 && y <= 1 && z <= 1 {
+                return Ok(());
+            }
+            log::refused("a launch in clusters");
+            Err(Status::NotSupported)
+        }
+        // Hints: nothing, access policy, synchronisation, priority, overlap, domains, carveout, ...
+        0 | 1 | 3 | 5 | 6 | 8 | 9 | 10 | 11 | 14 | 16 | 17 | 18 => Ok(()),
+        other => {
+            log::refused(&format!("launch attribute {other}"));
+            Err(Status::NotSupported)
+        }
     }
 }
 

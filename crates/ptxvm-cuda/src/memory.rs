@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     Device,
     /// `cuMemAllocAsync`, from that pool.
     Pool(Handle),
+    /// A node of a graph that allocates.
+    Graph,
     /// `cuMemAllocManaged`
     Managed,
     /// `cuMemHostAlloc`, with its flags.
@@ -53,6 +55,13 @@ pub(crate) struct Block {
     pub(crate) kind: Kind,
     context: Arc<Context>,
     number: u64,
+}
+
+impl Block {
+    /// A number that no other allocation has.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
 }
 
 /// The allocations of the process, by first address.
@@ -90,6 +99,15 @@ impl Blocks {
         table.remove(&start).ok_or(Status::InvalidValue)
     }
 
+    /// Forgets the allocation of that number, if it starts at an address.
+    pub(crate) fn take_numbered(&self, start: u64, number: u64) -> Option<Block> {
+        let mut table = self.table();
+        if table.get(&start)?.number != number {
+            return None;
+        }
+        table.remove(&start)
+    }
+
     /// Forgets those of a context; returns where they start.
     pub(crate) fn take_all(&self, context: &Arc<Context>) -> Vec<(u64, Kind)> {
         let mut table = self.table();
@@ -118,6 +136,7 @@ pub(crate) fn allocate(
     let name = match kind {
         Kind::Device => "memory from `cuMemAlloc`",
         Kind::Pool(_) => "memory from `cuMemAllocAsync`",
+        Kind::Graph => "memory of a graph",
         Kind::Managed => "managed memory",
         Kind::Pinned(_) | Kind::Registered(_) => "host memory from `cuMemHostAlloc`",
     };
@@ -138,6 +157,12 @@ fn free(address: u64, may: impl Fn(Kind) -> bool) -> Answer {
     let (driver, context) = current()?;
     if address == 0 {
         return Ok(());
+    }
+    if driver.blocks.at(address).is_some_and(|(start, block)| start == address && block.kind == Kind::Graph) {
+        driver.vm.synchronize();
+        if !crate::graph::release(driver, address)? {
+            return context.check();
+        }
     }
     // Not before it is known that there is something to free, nor must anything else find it afterwards.
     let block = driver.blocks.take(address, may)?;
@@ -248,7 +273,7 @@ entries! { ENTRIES;
 
     /// Frees device memory.
     fn cuMemFree_v2(address: u64) {
-        free(address, |kind| matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Managed))
+        free(address, |kind| matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed))
     }
 
     /// Allocates memory that host and kernels share.
@@ -324,7 +349,7 @@ entries! { ENTRIES;
         flags.check()?;
         match block_at(driver, host.address())?.1.kind {
             Kind::Pinned(given) | Kind::Registered(given) => flags.set(given),
-            Kind::Device | Kind::Pool(_) | Kind::Managed => Err(Status::InvalidValue),
+            Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed => Err(Status::InvalidValue),
         }
     }
 

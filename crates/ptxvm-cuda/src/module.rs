@@ -21,7 +21,8 @@ use std::time::Instant;
 /// Functions of CUDA's device library that programs call, in PTX of our own.
 const DEVICE_LIBRARY: &str = include_str!("device_library.ptx");
 /// Their names: a text that has one of them needs the library.
-const DEVICE_FUNCTIONS: [&str; 2] = ["cudaCGSynchronize", "cudaCGGetIntrinsicHandle"];
+const DEVICE_FUNCTIONS: [&str; 3] =
+    ["cudaCGSynchronize", "cudaCGGetIntrinsicHandle", "cudaGraphSetConditional"];
 
 /// A loaded module, or a library of one.
 pub(crate) struct Module {

@@ -7,6 +7,7 @@
 use crate::driver::{Driver, driver};
 use crate::entry::{DefaultStream, entries};
 use crate::ffi::{In, Out, Pointer};
+use crate::graph::{freeing, release};
 use crate::handles::Handle;
 use crate::init::device;
 use crate::memory::{Block, Kind, allocate};
@@ -92,7 +93,7 @@ impl Drop for Freeing {
 /// `CUmemPoolProps`, as far as it is read.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Properties {
+pub(crate) struct Properties {
     kind: c_int,
     handles: c_int,
     location: c_int,
@@ -100,6 +101,27 @@ struct Properties {
     security: usize,
     most: usize,
     rest: [u64; 7],
+}
+
+impl Properties {
+    /// Memory of the device.
+    pub(crate) fn of_device() -> Self {
+        Self { kind: 1, handles: 0, location: 1, device: 0, security: 0, most: 0, rest: [0; 7] }
+    }
+
+    /// Fails unless they ask for memory of the device that other processes do not see.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_NOT_SUPPORTED`, `CUDA_ERROR_INVALID_DEVICE`.
+    pub(crate) fn check(&self) -> Answer {
+        if self.kind != 1 || self.location != 1 {
+            return Err(Status::InvalidValue);
+        }
+        if self.handles != 0 {
+            return Err(Status::NotSupported);
+        }
+        crate::init::check_device(self.device)
+    }
 }
 
 /// `CUmemLocation`
@@ -128,7 +150,10 @@ impl Location {
 fn take(out: Out<u64>, bytes: usize, pool: Option<Handle>, stream: Handle, default: DefaultStream) -> Answer {
     let (driver, queue) = queue(stream, default)?;
     out.check()?;
-    queue.refuse_capture()?;
+    if bytes > 0 && queue.is_captured() {
+        let (work, address) = crate::graph::allocated(driver, bytes)?;
+        return queue.captured(|| Ok(work)).unwrap_or(Ok(())).and_then(|()| out.set(address));
+    }
     let handle = pool.unwrap_or_else(|| current_pool(driver));
     let pool = driver.pools.get(handle).map_err(|_| Status::InvalidValue)?;
     if bytes == 0 {
@@ -167,8 +192,16 @@ entries! { ENTRIES;
         if address == 0 {
             return Ok(());
         }
-        queue.refuse_capture()?;
-        let block = driver.blocks.take(address, |kind| matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Managed))?;
+        if let Some(added) = queue.captured(|| freeing(driver, address)) {
+            return added;
+        }
+        if driver.blocks.at(address).is_some_and(|(start, block)| start == address && block.kind == Kind::Graph)
+            && !release(driver, address)?
+        {
+            return Ok(());
+        }
+        let may = |kind| matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed);
+        let block = driver.blocks.take(address, may)?;
         let freeing = Freeing { driver, address, block, done: AtomicBool::new(false) };
         queue.submit(move || {
             freeing.free();
@@ -211,13 +244,7 @@ entries! { ENTRIES;
         let driver = driver()?;
         pool.check()?;
         let properties = properties.get()?;
-        if properties.kind != 1 || properties.location != 1 {
-            return Err(Status::InvalidValue);
-        }
-        if properties.handles != 0 {
-            return Err(Status::NotSupported);
-        }
-        crate::init::check_device(properties.device)?;
+        properties.check()?;
         pool.set(driver.pools.insert(Pool::new(properties.most as u64)))
     }
 

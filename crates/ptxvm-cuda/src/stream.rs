@@ -20,10 +20,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) const GREATEST_PRIORITY: c_int = -5;
 /// `CU_STREAM_NON_BLOCKING`
 const NON_BLOCKING: c_uint = 1;
+/// `CU_EVENT_WAIT_EXTERNAL`
+const EXTERNAL: c_uint = 1;
 /// `CU_STREAM_LEGACY`
 const LEGACY: Handle = Handle(1);
 /// `CU_STREAM_PER_THREAD`
 const PER_THREAD: Handle = Handle(2);
+
+/// `CU_GRAPH_NODE_TYPE_MEMCPY`, `..._BATCH_MEM_OP`
+const MEMCPY: c_int = 1;
+const MEMORY_OPERATION: c_int = 12;
 
 /// A stream, and the context that it belongs to.
 #[derive(Clone)]
@@ -158,8 +164,18 @@ impl Queue {
     /// # Errors
     /// As [`Queue::run`], and those of a capture.
     pub(crate) fn perform(&self, when: When, work: impl Fn() -> Answer + Send + Sync + 'static) -> Answer {
+        self.perform_as(MEMCPY, when, work)
+    }
+
+    /// As [`Queue::perform`]; a node has that type.
+    fn perform_as(
+        &self,
+        kind: c_int,
+        when: When,
+        work: impl Fn() -> Answer + Send + Sync + 'static,
+    ) -> Answer {
         if let Some(slot) = self.slot.as_ref().filter(|slot| slot.is_captured()) {
-            return slot.add(Work::Again(Arc::new(work)));
+            return slot.add(Work::Again(kind, Arc::new(work)));
         }
         match when {
             When::Now => self.run(work),
@@ -168,6 +184,12 @@ impl Queue {
                 Ok(())
             }
         }
+    }
+
+    /// Makes work the next node where the stream is captured. `None`: it is not.
+    pub(crate) fn captured(&self, work: impl FnOnce() -> Result<Work, Status>) -> Option<Answer> {
+        let slot = self.slot.as_ref().filter(|slot| slot.is_captured())?;
+        Some(work().and_then(|work| slot.add(work)))
     }
 
     /// The place after all that was submitted.
@@ -240,7 +262,7 @@ fn wait_value(
         return Err(Status::InvalidValue);
     }
     let context = Arc::clone(&queue.context);
-    queue.submit(move || {
+    queue.perform_as(MEMORY_OPERATION, When::InTurn, move || {
         // What was to write the number may have been stopped by a trap.
         while context.check().is_ok() {
             let found = load(driver, address, bytes)?;
@@ -272,7 +294,7 @@ fn write_value(
     if flags & !1 != 0 {
         return Err(Status::InvalidValue);
     }
-    queue.submit(move || {
+    queue.perform_as(MEMORY_OPERATION, When::InTurn, move || {
         let value = value.to_le_bytes();
         driver.vm.write(address, &value[..bytes]).map_err(|_| Status::IllegalAddress)
     })
@@ -281,6 +303,17 @@ fn write_value(
 fn check_range(driver: &Driver, address: u64, bytes: usize) -> Answer {
     let inside = driver.vm.allocation_at(address).is_some_and(|range| range.end - address >= bytes as u64);
     if inside && address.is_multiple_of(bytes as u64) { Ok(()) } else { Err(Status::InvalidValue) }
+}
+
+fn call_in(queue: &Queue, function: HostFunction, data: Pointer) -> Answer {
+    function.check()?;
+    if let Some(added) = queue.captured(|| Ok(Work::Host(function, data))) {
+        return added;
+    }
+    queue.submit(move || {
+        function.call(data);
+        Ok(())
+    })
 }
 
 entries! { ENTRIES;
@@ -321,7 +354,14 @@ entries! { ENTRIES;
         if flags > 1 {
             return Err(Status::InvalidValue);
         }
+        let handle = event;
         let event = driver.events.get(event)?;
+        // An event from outside is waited for by a node of its own.
+        if flags == EXTERNAL
+            && let Some(added) = queue.captured(|| Ok(Work::Wait(handle, Arc::clone(&event))))
+        {
+            return added;
+        }
         if let Some(place) = event.place() {
             return queue.slot.as_ref().ok_or(Status::StreamCaptureImplicit)?.join(place);
         }
@@ -381,24 +421,14 @@ entries! { ENTRIES;
 
     /// Calls a function of the host when all before is done.
     fn cuLaunchHostFunc | cuLaunchHostFunc_ptsz as default (stream: Handle, function: HostFunction, data: Pointer) {
-        let (_, queue) = queue(stream, default)?;
-        function.check()?;
-        queue.submit(move || {
-            function.call(data);
-            Ok(())
-        })
+        call_in(&queue(stream, default)?.1, function, data)
     }
 
     /// Calls a function of the host when all before is done.
     fn cuLaunchHostFunc_v2 | cuLaunchHostFunc_v2_ptsz as default (
         stream: Handle, function: HostFunction, data: Pointer, _mode: c_uint,
     ) {
-        let (_, queue) = queue(stream, default)?;
-        function.check()?;
-        queue.submit(move || {
-            function.call(data);
-            Ok(())
-        })
+        call_in(&queue(stream, default)?.1, function, data)
     }
 
     /// Calls a function of the host when all before is done, also after a trap.

@@ -27,7 +27,6 @@ pub(crate) const TABLES: &[&[Entry]] = &[
     crate::link::ENTRIES,
     crate::function::ENTRIES,
     crate::occupancy::ENTRIES,
-    crate::graph::ENTRIES,
     crate::launch::ENTRIES,
     crate::memory::ENTRIES,
     crate::pool::ENTRIES,
@@ -41,6 +40,12 @@ pub(crate) const TABLES: &[&[Entry]] = &[
     crate::capture::ENTRIES,
     crate::user_object::ENTRIES,
     crate::refused::ENTRIES,
+    crate::graph::TABLES[0],
+    crate::graph::TABLES[1],
+    crate::graph::TABLES[2],
+    crate::graph::TABLES[3],
+    crate::graph::TABLES[4],
+    crate::graph::TABLES[5],
 ];
 
 /// The entry point of exactly that name.

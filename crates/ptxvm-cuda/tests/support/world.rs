@@ -184,6 +184,7 @@ impl World {
             ("counter", "counter"),
             ("image", "image"),
             ("picture", "picture"),
+            ("nothing", "/dev/null"),
         ];
         let texts = texts.into_iter().chain([
             ("pci", "0000:01:00.0"),
@@ -345,6 +346,9 @@ impl World {
             "location" => set(&[1]),
             "pool" => set(&[1, 1, 0, 0]),
             "resource" => set(&[0, handle("array")]),
+            "allocnode" => set(&[1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 0]),
+            // A node that only orders others.
+            "anynode" => set(&[5]),
             "setnode" => set(&[from, 16, 4 << 32, 4, 1]),
             _ => panic!("no structure is called `{name}`"),
         }

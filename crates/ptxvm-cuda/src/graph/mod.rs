@@ -1,0 +1,298 @@
+//! Graphs of work: nodes, and edges between them.
+//!
+//! A program builds a graph node by node, or captures it from streams. An executable graph is a copy of it that is launched as a whole. One file for
+//! each part: `node` what nodes do, `add` how they come in, `parameters` what is asked and changed of them, `query` nodes and edges, `execute`
+//! executable graphs, `memory` what graphs allocate, `condition` bodies that run or not.
+//!
+//! Invariant: what a node uses (functions, arrays, events, child graphs, memory of the graph) lives as long as the node, or an executable graph of it;
+//! parameters of kernels are copied when a node gets them, as the documentation says. What it does not do: nodes for external semaphores and batches
+//! of memory operations are refused.
+
+mod add;
+mod condition;
+mod execute;
+mod memory;
+mod node;
+mod parameters;
+mod query;
+
+pub(crate) use execute::Executable;
+pub(crate) use memory::{Memories, allocated, freeing, release};
+pub(crate) use node::{CopyNode, KernelNode, Set, Work};
+
+use crate::driver::Driver;
+use crate::entry::Entry;
+use crate::handles::Handle;
+use crate::status::{Answer, Status};
+use crate::user_object::Held;
+use condition::Word;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The entry points of these files.
+pub(crate) const TABLES: [&[Entry]; 6] = [
+    add::ENTRIES,
+    condition::ENTRIES,
+    execute::ENTRIES,
+    memory::ENTRIES,
+    parameters::ENTRIES,
+    query::ENTRIES,
+];
+
+/// Graphs within graphs go no deeper than this. Chosen: more than programs have, and few enough for the stack.
+const DEPTH_MAX: usize = 64;
+
+/// Nodes of a graph that is copied, with those of the graphs within it: a graph that is its own child again and again doubles each time. Chosen.
+const NODES_MAX: usize = 1 << 18;
+
+/// `CUgraph`
+pub(crate) struct Graph {
+    /// Its own handle.
+    handle: Handle,
+    /// A number that no other graph has.
+    number: u32,
+    /// Whether a node owns it: the program cannot destroy it.
+    is_owned: bool,
+    nodes: Mutex<Nodes>,
+    /// Of a clone: its nodes by the nodes that they were made of.
+    twins: Mutex<HashMap<Handle, Handle>>,
+    /// Values of conditions that were made for it.
+    words: Mutex<Vec<Arc<Word>>>,
+    /// Objects of the program that it keeps alive.
+    pub(crate) held: Held,
+}
+
+/// The nodes of a graph.
+#[derive(Default)]
+struct Nodes {
+    list: Vec<Node>,
+    /// Where each is in the list.
+    places: HashMap<Handle, usize>,
+    /// How many there have been.
+    made: u32,
+}
+
+/// A node of a graph.
+struct Node {
+    handle: Handle,
+    /// Its number in the graph.
+    number: u32,
+    work: Work,
+    after: Vec<Handle>,
+}
+
+impl Nodes {
+    fn knows(&self, handle: Handle) -> bool {
+        self.places.contains_key(&handle)
+    }
+
+    fn get(&self, handle: Handle) -> Result<&Node, Status> {
+        self.places.get(&handle).map(|place| &self.list[*place]).ok_or(Status::InvalidValue)
+    }
+
+    fn get_mut(&mut self, handle: Handle) -> Result<&mut Node, Status> {
+        let place = self.places.get(&handle).ok_or(Status::InvalidValue)?;
+        Ok(&mut self.list[*place])
+    }
+
+    /// Takes a node out, and the edges to it and from it.
+    fn remove(&mut self, handle: Handle) -> Result<Node, Status> {
+        let place = self.places.get(&handle).copied().ok_or(Status::InvalidValue)?;
+        let node = self.list.remove(place);
+        for other in &mut self.list {
+            other.after.retain(|before| *before != handle);
+        }
+        self.places = self.list.iter().enumerate().map(|(place, node)| (node.handle, place)).collect();
+        Ok(node)
+    }
+}
+
+impl Graph {
+    /// An empty graph.
+    pub(crate) fn make(driver: &Driver) -> (Handle, Arc<Self>) {
+        Self::make_with(driver, Held::default(), false)
+    }
+
+    fn make_with(driver: &Driver, held: Held, is_owned: bool) -> (Handle, Arc<Self>) {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        driver.graphs.insert_with(|handle| Self {
+            handle,
+            number,
+            is_owned,
+            nodes: Mutex::default(),
+            twins: Mutex::default(),
+            words: Mutex::default(),
+            held,
+        })
+    }
+
+    fn nodes(&self) -> MutexGuard<'_, Nodes> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn words(&self) -> MutexGuard<'_, Vec<Arc<Word>>> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The handles of its nodes.
+    pub(crate) fn handles(&self) -> Vec<Handle> {
+        self.nodes().list.iter().map(|node| node.handle).collect()
+    }
+
+    /// Whether all of these are its nodes.
+    pub(crate) fn has_all(&self, handles: &[Handle]) -> bool {
+        let nodes = self.nodes();
+        handles.iter().all(|handle| nodes.knows(*handle))
+    }
+
+    /// It is destroyed: its handle, its nodes' and those of graphs within it name nothing any more.
+    pub(crate) fn forget(&self, driver: &Driver) {
+        let _gone = driver.graphs.remove(self.handle);
+        let nodes = std::mem::take(&mut *self.nodes());
+        for node in nodes.list {
+            node.forget(driver);
+        }
+    }
+
+    /// These nodes, and all that they depend on.
+    pub(crate) fn ancestors(&self, of: &[Handle]) -> HashSet<Handle> {
+        let nodes = self.nodes();
+        let (mut found, mut open) = (HashSet::new(), of.to_vec());
+        while let Some(node) = open.pop() {
+            if found.insert(node)
+                && let Ok(node) = nodes.get(node)
+            {
+                open.extend(&node.after);
+            }
+        }
+        found
+    }
+
+    /// How many nodes it has, with those of the graphs within it.
+    fn size(&self) -> usize {
+        let nodes = self.nodes();
+        let within = |node: &Node| node.work.bodies().iter().map(|body| body.size()).sum::<usize>();
+        nodes.list.iter().map(|node| 1 + within(node)).sum()
+    }
+
+    /// A copy with nodes of its own.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_NOT_SUPPORTED` for conditions, which belong to one graph, `CUDA_ERROR_INVALID_VALUE` for graphs within graphs without end,
+    /// `CUDA_ERROR_OUT_OF_MEMORY` for too many nodes.
+    fn copied(&self, driver: &Driver, is_owned: bool, depth: usize) -> Result<Arc<Self>, Status> {
+        if depth > DEPTH_MAX {
+            return Err(Status::InvalidValue);
+        }
+        // Of those within, the outermost has counted.
+        if depth <= 1 && self.size() > NODES_MAX {
+            return Err(Status::OutOfMemory);
+        }
+        let (_, copy) = Self::make_with(driver, self.held.again()?, is_owned);
+        let copied = self.copy_nodes(driver, &copy, depth);
+        if copied.is_err() {
+            copy.forget(driver);
+        }
+        copied.map(|()| copy)
+    }
+
+    fn copy_nodes(&self, driver: &Driver, copy: &Arc<Self>, depth: usize) -> Answer {
+        let nodes = self.nodes();
+        let mut twins = HashMap::new();
+        for node in &nodes.list {
+            let work = match &node.work {
+                Work::Child(child) => Work::Child(child.copied(driver, true, depth + 1)?),
+                Work::Condition(_) => {
+                    crate::log::refused("a copy of a graph with conditions");
+                    return Err(Status::NotSupported);
+                }
+                work => work.clone(),
+            };
+            // Nodes before it may stand behind it in the list.
+            twins.insert(node.handle, append(driver, copy, Vec::new(), work)?);
+        }
+        let mut copies = copy.nodes();
+        for node in &nodes.list {
+            let after = node.after.iter().filter_map(|before| twins.get(before)).copied().collect();
+            if let Some(twin) = twins.get(&node.handle) {
+                copies.get_mut(*twin)?.after = after;
+            }
+        }
+        drop(copies);
+        *copy.twins.lock().unwrap_or_else(PoisonError::into_inner) = twins;
+        Ok(())
+    }
+
+    /// The places of its nodes in its list, each after all that it depends on.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for a circle.
+    fn order(nodes: &Nodes) -> Result<Vec<usize>, Status> {
+        // Of each node: the nodes behind it, and for how many before it it waits.
+        let mut behind = vec![Vec::new(); nodes.list.len()];
+        let mut waits: Vec<usize> = nodes.list.iter().map(|node| node.after.len()).collect();
+        for (place, node) in nodes.list.iter().enumerate() {
+            for before in node.after.iter().filter_map(|before| nodes.places.get(before)) {
+                behind[*before].push(place);
+            }
+        }
+        let mut ready: VecDeque<usize> = (0..waits.len()).filter(|place| waits[*place] == 0).collect();
+        let mut done = Vec::with_capacity(waits.len());
+        while let Some(place) = ready.pop_front() {
+            done.push(place);
+            for next in &behind[place] {
+                waits[*next] -= 1;
+                if waits[*next] == 0 {
+                    ready.push_back(*next);
+                }
+            }
+        }
+        if done.len() == nodes.list.len() { Ok(done) } else { Err(Status::InvalidValue) }
+    }
+}
+
+impl Node {
+    /// Its handle names nothing any more, nor do those of graphs that it owns.
+    fn forget(&self, driver: &Driver) {
+        let _gone = driver.graph_nodes.remove(self.handle);
+        for graph in self.work.bodies() {
+            graph.forget(driver);
+        }
+    }
+}
+
+/// Adds a node behind those that it depends on.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_VALUE` where it depends on nodes of other graphs.
+pub(crate) fn append(
+    driver: &Driver,
+    graph: &Arc<Graph>,
+    mut after: Vec<Handle>,
+    work: Work,
+) -> Result<Handle, Status> {
+    let mut nodes = graph.nodes();
+    if !after.iter().all(|other| nodes.knows(*other)) {
+        return Err(Status::InvalidValue);
+    }
+    // An edge stands once.
+    let mut seen = HashSet::new();
+    after.retain(|before| seen.insert(*before));
+    let handle = driver.graph_nodes.insert(Arc::downgrade(graph));
+    let place = nodes.list.len();
+    let number = nodes.made;
+    nodes.made = nodes.made.wrapping_add(1);
+    nodes.places.insert(handle, place);
+    nodes.list.push(Node { handle, number, work, after });
+    Ok(handle)
+}
+
+/// The graph that a node is of.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_VALUE`.
+fn graph_of(driver: &Driver, node: Handle) -> Result<Arc<Graph>, Status> {
+    driver.graph_nodes.find(node).and_then(|graph| Weak::upgrade(&graph)).ok_or(Status::InvalidValue)
+}

@@ -1,0 +1,288 @@
+//! Parameters of nodes: what they are, and other ones, in graphs and in executable graphs.
+//!
+//! Invariant: a node keeps its type, and what a program was shown of a node stays until its parameters change.
+
+use super::add::{child, work_of};
+use super::node::{CopyNode, HostParams, KernelNode, KernelParams, KernelParams2, Set, Work, event};
+use super::{Handle, graph_of};
+use crate::copy_box::Copy3d;
+use crate::driver::driver;
+use crate::entry::entries;
+use crate::ffi::{In, Out, Pointer};
+use crate::launch::check_attribute;
+use crate::status::{Answer, Status};
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
+
+/// `CUlaunchAttributeValue`
+type Value = [u64; 8];
+
+fn get(node: Handle) -> Result<Work, Status> {
+    let graph = graph_of(driver()?, node)?;
+    let work = graph.nodes().get(node)?.work.clone();
+    Ok(work)
+}
+
+/// Gives a node other work of its type.
+fn set(node: Handle, work: Work) -> Answer {
+    let driver = driver()?;
+    let graph = graph_of(driver, node)?;
+    let mut nodes = graph.nodes();
+    let found = nodes.get_mut(node)?;
+    if found.work.kind() != work.kind() {
+        return Err(Status::InvalidValue);
+    }
+    let before = std::mem::replace(&mut found.work, work);
+    drop(nodes);
+    for graph in before.bodies() {
+        graph.forget(driver);
+    }
+    Ok(())
+}
+
+fn get_kernel(node: Handle) -> Result<Arc<KernelNode>, Status> {
+    match get(node)? {
+        Work::Kernel(kernel) => Ok(kernel),
+        _ => Err(Status::InvalidValue),
+    }
+}
+
+/// A launch with the attributes of the one before; the parameters' functions do not give them.
+fn keep_attributes(node: Handle, work: Work) -> Result<Work, Status> {
+    let before = get_kernel(node)?;
+    Ok(match work {
+        Work::Kernel(kernel) => {
+            Work::Kernel(Arc::new(kernel.with(before.attributes.clone(), before.size.cooperative)))
+        }
+        other => other,
+    })
+}
+
+fn set_in(executable: Handle, node: Handle, work: Work) -> Answer {
+    driver()?.executables.get(executable)?.set(node, work)
+}
+
+entries! { ENTRIES;
+    /// What a launch of a graph was made with.
+    fn cuGraphKernelNodeGetParams(node: Handle, params: Out<KernelParams>) {
+        params.check()?;
+        params.set(get_kernel(node)?.shown())
+    }
+
+    /// What a launch of a graph was made with.
+    fn cuGraphKernelNodeGetParams_v2(node: Handle, params: Out<KernelParams2>) {
+        params.check()?;
+        let found = get_kernel(node)?;
+        params.set(KernelParams2 {
+            first: found.shown(),
+            kernel: Handle::NULL,
+            context: found.function.context.handle,
+        })
+    }
+
+    /// Gives a launch of a graph other parameters.
+    fn cuGraphKernelNodeSetParams(node: Handle, params: In<KernelParams>) {
+        let work = KernelNode::of(driver()?, params)?;
+        set(node, keep_attributes(node, work)?)
+    }
+
+    /// Gives a launch of a graph other parameters.
+    fn cuGraphKernelNodeSetParams_v2(node: Handle, params: In<KernelParams2>) {
+        let work = KernelNode::of_second(driver()?, params)?;
+        set(node, keep_attributes(node, work)?)
+    }
+
+    /// An attribute of a launch of a graph.
+    fn cuGraphKernelNodeGetAttribute(node: Handle, attribute: c_int, value: Out<Value>) {
+        value.check()?;
+        let found = get_kernel(node)?;
+        check_attribute(attribute, &[0; 8])?;
+        let cooperative = [u64::from(found.size.cooperative), 0, 0, 0, 0, 0, 0, 0];
+        let is_cooperative = attribute == super::node::COOPERATIVE;
+        let otherwise = if is_cooperative { cooperative } else { [0; 8] };
+        value.set(found.attributes.get(&attribute).copied().unwrap_or(otherwise))
+    }
+
+    /// Sets an attribute of a launch of a graph.
+    fn cuGraphKernelNodeSetAttribute(node: Handle, attribute: c_int, value: In<Value>) {
+        let found = get_kernel(node)?;
+        let value = value.get()?;
+        check_attribute(attribute, &value)?;
+        let mut attributes = found.attributes.clone();
+        attributes.insert(attribute, value);
+        set(node, Work::Kernel(Arc::new(found.with(attributes, found.size.cooperative))))
+    }
+
+    /// Gives a launch of a graph the attributes of another.
+    fn cuGraphKernelNodeCopyAttributes(to: Handle, from: Handle) {
+        let (to_node, from_node) = (get_kernel(to)?, get_kernel(from)?);
+        let copy = to_node.with(from_node.attributes.clone(), from_node.size.cooperative);
+        set(to, Work::Kernel(Arc::new(copy)))
+    }
+
+    /// What a copy of a graph was made with.
+    fn cuGraphMemcpyNodeGetParams(node: Handle, params: Out<Copy3d>) {
+        params.check()?;
+        match get(node)? {
+            Work::Copy(copy) => params.set(copy.copy),
+            _ => Err(Status::InvalidValue),
+        }
+    }
+
+    /// Gives a copy of a graph other parameters.
+    fn cuGraphMemcpyNodeSetParams(node: Handle, params: In<Copy3d>) {
+        set(node, CopyNode::of(driver()?, params.get()?)?)
+    }
+
+    /// What setting memory of a graph was made with.
+    fn cuGraphMemsetNodeGetParams(node: Handle, params: Out<Set>) {
+        params.check()?;
+        match get(node)? {
+            Work::Set(found) => params.set(found),
+            _ => Err(Status::InvalidValue),
+        }
+    }
+
+    /// Gives setting memory of a graph other parameters.
+    fn cuGraphMemsetNodeSetParams(node: Handle, params: In<Set>) {
+        set(node, Set::of(params)?)
+    }
+
+    /// What a call of a graph was made with.
+    fn cuGraphHostNodeGetParams(node: Handle, params: Out<HostParams>) {
+        params.check()?;
+        match get(node)? {
+            Work::Host(function, data) => params.set(HostParams { function, data }),
+            _ => Err(Status::InvalidValue),
+        }
+    }
+
+    /// Gives a call of a graph other parameters.
+    fn cuGraphHostNodeSetParams(node: Handle, params: In<HostParams>) {
+        set(node, HostParams::of(params)?)
+    }
+
+    /// The graph within a node.
+    fn cuGraphChildGraphNodeGetGraph(node: Handle, graph: Out<Handle>) {
+        graph.check()?;
+        match get(node)? {
+            Work::Child(child) => graph.set(child.handle),
+            _ => Err(Status::InvalidValue),
+        }
+    }
+
+    /// The event that a node records.
+    fn cuGraphEventRecordNodeGetEvent(node: Handle, found: Out<Handle>) {
+        found.check()?;
+        match get(node)? {
+            Work::Record(handle, _) => found.set(handle),
+            _ => Err(Status::InvalidValue),
+        }
+    }
+
+    /// Sets the event that a node records.
+    fn cuGraphEventRecordNodeSetEvent(node: Handle, event: Handle) {
+        let (handle, event) = self::event(driver()?, event)?;
+        set(node, Work::Record(handle, event))
+    }
+
+    /// The event that a node waits for.
+    fn cuGraphEventWaitNodeGetEvent(node: Handle, found: Out<Handle>) {
+        found.check()?;
+        match get(node)? {
+            Work::Wait(handle, _) => found.set(handle),
+            _ => Err(Status::InvalidValue),
+        }
+    }
+
+    /// Sets the event that a node waits for.
+    fn cuGraphEventWaitNodeSetEvent(node: Handle, event: Handle) {
+        let (handle, event) = self::event(driver()?, event)?;
+        set(node, Work::Wait(handle, event))
+    }
+
+    /// Gives a node other parameters.
+    fn cuGraphNodeSetParams(node: Handle, params: Pointer) {
+        let driver = driver()?;
+        let graph = graph_of(driver, node)?;
+        check_kind(params)?;
+        set(node, work_of(driver, &graph, params)?)
+    }
+
+    /// Gives a node of an executable graph other parameters.
+    fn cuGraphExecNodeSetParams(executable: Handle, node: Handle, params: Pointer) {
+        let driver = driver()?;
+        let executable = driver.executables.get(executable)?;
+        let graph = graph_of(driver, node)?;
+        check_kind(params)?;
+        executable.set(node, work_of(driver, &graph, params)?)
+    }
+
+    /// Gives a launch of an executable graph other parameters.
+    fn cuGraphExecKernelNodeSetParams(executable: Handle, node: Handle, params: In<KernelParams>) {
+        set_in(executable, node, KernelNode::of(driver()?, params)?)
+    }
+
+    /// Gives a launch of an executable graph other parameters.
+    fn cuGraphExecKernelNodeSetParams_v2(executable: Handle, node: Handle, params: In<KernelParams2>) {
+        set_in(executable, node, KernelNode::of_second(driver()?, params)?)
+    }
+
+    /// Gives a copy of an executable graph other parameters.
+    fn cuGraphExecMemcpyNodeSetParams(executable: Handle, node: Handle, params: In<Copy3d>, _context: Handle) {
+        set_in(executable, node, CopyNode::of(driver()?, params.get()?)?)
+    }
+
+    /// Gives setting memory of an executable graph other parameters.
+    fn cuGraphExecMemsetNodeSetParams(executable: Handle, node: Handle, params: In<Set>, _context: Handle) {
+        set_in(executable, node, Set::of(params)?)
+    }
+
+    /// Gives a call of an executable graph other parameters.
+    fn cuGraphExecHostNodeSetParams(executable: Handle, node: Handle, params: In<HostParams>) {
+        set_in(executable, node, HostParams::of(params)?)
+    }
+
+    /// Gives a node of an executable graph another graph, of the same nodes and edges.
+    fn cuGraphExecChildGraphNodeSetParams(executable: Handle, node: Handle, graph: Handle) {
+        let driver = driver()?;
+        let executable = driver.executables.get(executable)?;
+        let work = child(driver, graph)?;
+        let bodies = work.clone();
+        executable.set(node, work)?;
+        // It was a copy that no node owns; what runs is a copy of that.
+        for graph in bodies.bodies() {
+            graph.forget(driver);
+        }
+        Ok(())
+    }
+
+    /// Sets the event that a node of an executable graph records.
+    fn cuGraphExecEventRecordNodeSetEvent(executable: Handle, node: Handle, event: Handle) {
+        let (handle, event) = self::event(driver()?, event)?;
+        set_in(executable, node, Work::Record(handle, event))
+    }
+
+    /// Sets the event that a node of an executable graph waits for.
+    fn cuGraphExecEventWaitNodeSetEvent(executable: Handle, node: Handle, event: Handle) {
+        let (handle, event) = self::event(driver()?, event)?;
+        set_in(executable, node, Work::Wait(handle, event))
+    }
+
+    /// Switches a node of an executable graph on or off.
+    fn cuGraphNodeSetEnabled(executable: Handle, node: Handle, enabled: c_uint) {
+        driver()?.executables.get(executable)?.enable(node, enabled != 0)
+    }
+
+    /// Whether a node of an executable graph is on.
+    fn cuGraphNodeGetEnabled(executable: Handle, node: Handle, enabled: Out<c_uint>) {
+        enabled.check()?;
+        enabled.set(driver()?.executables.get(executable)?.is_enabled(node)?.into())
+    }
+}
+
+/// Nodes that allocate, free and decide keep their parameters.
+fn check_kind(params: Pointer) -> Answer {
+    let kind = params.values::<c_int>().get()?;
+    if matches!(kind, 10 | 11 | 13) { Err(Status::InvalidValue) } else { Ok(()) }
+}
