@@ -138,7 +138,7 @@ struct RuntimeSampling {
 /// `cudaMemcpy3DParms`
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Parameters3D {
+pub(crate) struct Parameters3D {
     from_array: usize,
     from: [usize; 3],
     from_pointer: Pitched,
@@ -249,9 +249,8 @@ fn copy2(from: Side2D, to: Side2D, width: usize, height: usize, stream: Option<H
     })
 }
 
-fn copy3(parameters: In<Parameters3D>, stream: Option<Handle>) -> Answer {
-    let driver = context()?;
-    let p = parameters.get()?;
+/// The driver's form of a copy of slices.
+pub(crate) fn driver_copy(driver: &Driver, p: Parameters3D) -> Result<Copy3D, Status> {
     let (from_kind, to_kind) = sides(p.kind)?;
     // With an array, widths and places in x count elements.
     let bytes = match (p.from_array, p.to_array) {
@@ -279,12 +278,29 @@ fn copy3(parameters: In<Parameters3D>, stream: Option<Handle>) -> Answer {
         })
     };
     let Extent { width, height, depth } = p.extent;
+    let from = make(p.from_array, from_kind, p.from, p.from_pointer)?;
+    let to = make(p.to_array, to_kind, p.to, p.to_pointer)?;
+    Ok(Copy3D { from, to, width: bytes_of(width)?, height, depth })
+}
+
+/// The driver's form of a copy of bytes that lie one after another.
+pub(crate) fn line(to: Handle, from: Handle, bytes: usize, kind: c_int) -> Result<Copy3D, Status> {
+    let (from_kind, to_kind) = sides(kind)?;
+    let side = |kind: c_uint, at: Handle| {
+        let (host, device) = if kind == HOST { (at.0, 0) } else { (0, at.0) };
+        Side3D { kind, host, device, pitch: bytes, height: 1, ..Side3D::default() }
+    };
+    Ok(Copy3D { from: side(from_kind, from), to: side(to_kind, to), width: bytes, height: 1, depth: 1 })
+}
+
+fn copy3(parameters: In<Parameters3D>, stream: Option<Handle>) -> Answer {
+    let driver = context()?;
+    let parameters = parameters.get()?;
+    let Extent { width, height, depth } = parameters.extent;
     if width == 0 || height == 0 || depth == 0 {
         return Ok(());
     }
-    let from = make(p.from_array, from_kind, p.from, p.from_pointer)?;
-    let to = make(p.to_array, to_kind, p.to, p.to_pointer)?;
-    let copy = Copy3D { from, to, width: bytes_of(width)?, height, depth };
+    let copy = driver_copy(driver, parameters)?;
     of_driver(match stream {
         None => (driver.cuMemcpy3D_v2)(&copy),
         Some(stream) => (driver.cuMemcpy3DAsync_v2)(&copy, stream),

@@ -10,7 +10,7 @@
 //! Invariants: every function of the shared libraries of CUDA 12.9 and 13 is exported; what is not done answers `cudaErrorNotSupported`, never success; no
 //! panic crosses into C; handles of streams, events, arrays and objects are the driver's own.
 //!
-//! What it does not do: graphics interoperation, and graphs but for their handles.
+//! What it does not do: graphics interoperation.
 #![allow(non_snake_case, reason = "functions have the names of the runtime API")]
 // They panic where the descriptor is full or its reader is gone.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -22,6 +22,7 @@ mod entry;
 mod error;
 mod event;
 mod ffi;
+mod graph;
 mod launch;
 mod memory;
 mod pool;

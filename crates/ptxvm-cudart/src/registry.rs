@@ -106,6 +106,15 @@ pub(crate) fn function(stub: Handle) -> Result<Handle, Status> {
     })
 }
 
+/// The host stub of a function of the driver, or the function where it has none.
+pub(crate) fn stub(function: Handle) -> Handle {
+    with(|registry| {
+        // A kernel has one stub, so the order does not matter.
+        let found = registry.functions.iter().find(|(_, known)| **known == function);
+        found.map_or(function, |(stub, _)| Handle(*stub))
+    })
+}
+
 /// The address of the name of a registered kernel, a text that lives as long as the process.
 pub(crate) fn name(stub: Handle) -> Option<usize> {
     with(|registry| {

@@ -11,7 +11,7 @@ use crate::registry::variable;
 use std::ffi::c_int;
 
 /// The address of a part of a variable.
-fn part(symbol: Handle, bytes: usize, offset: usize) -> Result<Handle, Status> {
+pub(crate) fn part(symbol: Handle, bytes: usize, offset: usize) -> Result<Handle, Status> {
     let (address, size) = variable(symbol)?;
     let fits = offset.checked_add(bytes).is_some_and(|end| end <= size);
     if fits { Ok(Handle(address + offset)) } else { Err(Status::INVALID_VALUE) }
