@@ -471,6 +471,125 @@ runtime! {
     fn cudaDestroySurfaceObject(object: u64) => cuSurfObjectDestroy;
 }
 
+/// Where a place of an array is, of its rows one after another without gaps; a place in x counts bytes.
+fn offset(driver: &Driver, array: Handle, x: usize, y: usize) -> Result<usize, Status> {
+    let row = describe(driver, array)?.width.checked_mul(element(driver, array.0)?);
+    let start = row.and_then(|row| row.checked_mul(y)).and_then(|start| start.checked_add(x));
+    start.ok_or(Status::INVALID_VALUE)
+}
+
+/// Copies bytes to the rows of an array, one after another. The driver knows whether the pointer is the host's.
+fn to_array(
+    array: Handle,
+    x: usize,
+    y: usize,
+    from: Handle,
+    bytes: usize,
+    kind: c_int,
+    stream: Option<Handle>,
+) -> Answer {
+    let driver = context()?;
+    if !matches!(
+        Direction::of(kind)?,
+        Direction::HostToDevice | Direction::DeviceToDevice | Direction::Default
+    ) {
+        return Err(Status::INVALID_MEMCPY_DIRECTION);
+    }
+    let at = offset(driver, array, x, y)?;
+    of_driver(match stream {
+        None => (driver.cuMemcpyHtoA_v2)(array, at, from, bytes),
+        Some(stream) => (driver.cuMemcpyHtoAAsync_v2)(array, at, from, bytes, stream),
+    })
+}
+
+/// Copies bytes from the rows of an array, one after another.
+fn from_array(
+    to: Handle,
+    array: Handle,
+    x: usize,
+    y: usize,
+    bytes: usize,
+    kind: c_int,
+    stream: Option<Handle>,
+) -> Answer {
+    let driver = context()?;
+    if !matches!(
+        Direction::of(kind)?,
+        Direction::DeviceToHost | Direction::DeviceToDevice | Direction::Default
+    ) {
+        return Err(Status::INVALID_MEMCPY_DIRECTION);
+    }
+    let at = offset(driver, array, x, y)?;
+    of_driver(match stream {
+        None => (driver.cuMemcpyAtoH_v2)(to, array, at, bytes),
+        Some(stream) => (driver.cuMemcpyAtoHAsync_v2)(to, array, at, bytes, stream),
+    })
+}
+
+/// Fails for copies between arrays that do not stay on the device.
+fn check_between_arrays(kind: c_int) -> Answer {
+    match Direction::of(kind)? {
+        Direction::DeviceToDevice | Direction::Default => Ok(()),
+        Direction::HostToHost | Direction::HostToDevice | Direction::DeviceToHost => {
+            Err(Status::INVALID_MEMCPY_DIRECTION)
+        }
+    }
+}
+
+runtime! {
+    /// Copies bytes to an array.
+    fn cudaMemcpyToArray | cudaMemcpyToArray_ptds as default (
+        array: Handle, x: usize, y: usize, from: Handle, bytes: usize, kind: c_int,
+    ) {
+        to_array(array, x, y, from, bytes, kind, waited(default))?;
+        wait(default)
+    }
+
+    /// Copies bytes to an array, in a stream.
+    fn cudaMemcpyToArrayAsync | cudaMemcpyToArrayAsync_ptsz as default (
+        array: Handle, x: usize, y: usize, from: Handle, bytes: usize, kind: c_int, stream: Handle,
+    ) {
+        to_array(array, x, y, from, bytes, kind, in_stream(default, stream))
+    }
+
+    /// Copies bytes from an array.
+    fn cudaMemcpyFromArray | cudaMemcpyFromArray_ptds as default (
+        to: Handle, array: Handle, x: usize, y: usize, bytes: usize, kind: c_int,
+    ) {
+        from_array(to, array, x, y, bytes, kind, waited(default))?;
+        wait(default)
+    }
+
+    /// Copies bytes from an array, in a stream.
+    fn cudaMemcpyFromArrayAsync | cudaMemcpyFromArrayAsync_ptsz as default (
+        to: Handle, array: Handle, x: usize, y: usize, bytes: usize, kind: c_int, stream: Handle,
+    ) {
+        from_array(to, array, x, y, bytes, kind, in_stream(default, stream))
+    }
+
+    /// Copies bytes from an array to another.
+    fn cudaMemcpyArrayToArray | cudaMemcpyArrayToArray_ptds as default (
+        to: Handle, to_x: usize, to_y: usize, from: Handle, from_x: usize, from_y: usize, bytes: usize, kind: c_int,
+    ) {
+        let driver = context()?;
+        check_between_arrays(kind)?;
+        let (to_at, from_at) = (offset(driver, to, to_x, to_y)?, offset(driver, from, from_x, from_y)?);
+        wait(default)?;
+        of_driver((driver.cuMemcpyAtoA_v2)(to, to_at, from, from_at, bytes))
+    }
+
+    /// Copies rows from an array to another.
+    fn cudaMemcpy2DArrayToArray | cudaMemcpy2DArrayToArray_ptds as default (
+        to: Handle, to_x: usize, to_y: usize, from: Handle, from_x: usize, from_y: usize, width: usize, height: usize,
+        kind: c_int,
+    ) {
+        check_between_arrays(kind)?;
+        let (from, to) = (array_side(from, from_x, from_y), array_side(to, to_x, to_y));
+        copy2(from, to, width, height, waited(default))?;
+        wait(default)
+    }
+}
+
 /// A format from its channels.
 #[unsafe(no_mangle)]
 extern "C" fn cudaCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, kind: c_int) -> Channels {

@@ -147,6 +147,9 @@ runtime! {
         context().map(|_| ())
     }
 
+    /// Forgets what L2 was to keep: it keeps nothing.
+    fn cudaCtxResetPersistingL2Cache() => cuCtxResetPersistingL2Cache;
+
     /// The priorities that streams may have.
     fn cudaDeviceGetStreamPriorityRange(least: Handle, greatest: Handle) => cuCtxGetStreamPriorityRange;
 

@@ -202,6 +202,12 @@ driver! {
     cuGraphAddMemcpyNode(Handle, Handle, Handle, usize, *const crate::array::Copy3D, Handle);
     cuGraphMemcpyNodeSetParams(Handle, *const crate::array::Copy3D);
     cuGraphExecMemcpyNodeSetParams(Handle, Handle, *const crate::array::Copy3D, Handle);
+    cuMemcpyHtoA_v2(Handle, usize, Handle, usize);
+    cuMemcpyHtoAAsync_v2(Handle, usize, Handle, usize, Handle);
+    cuMemcpyAtoH_v2(Handle, Handle, usize, usize);
+    cuMemcpyAtoHAsync_v2(Handle, Handle, usize, usize, Handle);
+    cuMemcpyAtoA_v2(Handle, usize, Handle, usize, usize);
+    cuCtxResetPersistingL2Cache();
     cuEventCreate(Handle, c_uint);
     cuEventRecord(Handle, Handle);
     cuEventQuery(Handle);

@@ -37,7 +37,6 @@ refused! {
     cudaArrayGetMemoryRequirements
     cudaArrayGetPlane
     cudaArrayGetSparseProperties
-    cudaCtxResetPersistingL2Cache
     cudaDestroyExternalMemory
     cudaDestroyExternalSemaphore
     cudaDevResourceGenerateDesc
@@ -173,8 +172,6 @@ refused! {
     cudaMemRangeGetAttribute
     cudaMemRangeGetAttributes
     cudaMemSetMemPool
-    cudaMemcpy2DArrayToArray
-    cudaMemcpy2DArrayToArray_ptds
     cudaMemcpy3DBatchAsync
     cudaMemcpy3DBatchAsync_ptsz
     cudaMemcpy3DPeer
@@ -183,18 +180,8 @@ refused! {
     cudaMemcpy3DPeer_ptds
     cudaMemcpy3DWithAttributesAsync
     cudaMemcpy3DWithAttributesAsync_ptsz
-    cudaMemcpyArrayToArray
-    cudaMemcpyArrayToArray_ptds
     cudaMemcpyBatchAsync
     cudaMemcpyBatchAsync_ptsz
-    cudaMemcpyFromArray
-    cudaMemcpyFromArrayAsync
-    cudaMemcpyFromArrayAsync_ptsz
-    cudaMemcpyFromArray_ptds
-    cudaMemcpyToArray
-    cudaMemcpyToArrayAsync
-    cudaMemcpyToArrayAsync_ptsz
-    cudaMemcpyToArray_ptds
     cudaMemcpyWithAttributesAsync
     cudaMemcpyWithAttributesAsync_ptsz
     cudaMipmappedArrayGetMemoryRequirements
