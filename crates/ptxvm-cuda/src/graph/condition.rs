@@ -7,9 +7,10 @@
 use super::node::Work;
 use super::{Graph, Handle};
 use crate::context::Context;
-use crate::driver::{Driver, driver, status_of};
+use crate::driver::{Driver, driver};
 use crate::entry::entries;
 use crate::ffi::{In, Out, Pointer};
+use crate::memory::{Kind, allocate};
 use crate::status::{Answer, Status};
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
@@ -28,15 +29,17 @@ const BODIES_MAX: c_uint = 4096;
 pub(super) struct Word {
     driver: &'static Driver,
     address: u64,
+    /// Which allocation of the process it is: it goes with its context, too.
+    number: u64,
     /// What it is at the start of each launch.
     default: Option<u32>,
 }
 
 impl Word {
-    fn new(driver: &'static Driver, default: Option<u32>) -> Result<Self, Status> {
-        let address =
-            driver.vm.alloc("value of a condition of a graph", 4).map_err(|error| status_of(&error))?;
-        let word = Self { driver, address, default };
+    fn new(driver: &'static Driver, context: &Arc<Context>, default: Option<u32>) -> Result<Self, Status> {
+        let address = allocate(driver, context, 4, Kind::Graph)?;
+        let (_, block) = driver.blocks.at(address).ok_or(Status::InvalidValue)?;
+        let word = Self { driver, address, number: block.number(), default };
         word.start()?;
         Ok(word)
     }
@@ -60,7 +63,9 @@ impl Word {
 
 impl Drop for Word {
     fn drop(&mut self) {
-        let _freed = self.driver.vm.free(self.address);
+        if self.driver.blocks.take_numbered(self.address, self.number).is_some() {
+            let _freed = self.driver.vm.free(self.address);
+        }
     }
 }
 
@@ -144,11 +149,11 @@ entries! { ENTRIES;
         let driver = driver()?;
         handle.check()?;
         let graph = driver.graphs.get(graph)?;
-        crate::context::named_or_current(context)?;
+        let (_, context) = crate::context::named_or_current(context)?;
         if flags & !ASSIGN_DEFAULT != 0 {
             return Err(Status::InvalidValue);
         }
-        let word = Arc::new(Word::new(driver, (flags & ASSIGN_DEFAULT != 0).then_some(default))?);
+        let word = Arc::new(Word::new(driver, &context, (flags & ASSIGN_DEFAULT != 0).then_some(default))?);
         let address = word.address;
         graph.words().push(word);
         handle.set(address)
