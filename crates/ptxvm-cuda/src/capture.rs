@@ -6,7 +6,7 @@
 //! Invariant: while a stream is captured nothing of it runs; what cannot be a node is refused, and with it the whole capture. What it does not do:
 //! allocations and callbacks of streams are no nodes here, and the modes that guard other calls of the process make no difference.
 
-use crate::driver::driver;
+use crate::driver::{Driver, driver};
 use crate::entry::{DefaultStream, entries};
 use crate::ffi::{In, Out, Pointer};
 use crate::graph::{Graph, Work, append};
@@ -128,11 +128,22 @@ impl Slot {
         Ok(())
     }
 
-    /// The stream is destroyed: a capture that it takes part in is spoiled, and does without it.
-    pub(crate) fn leave(&self) {
-        if let Some(place) = self.lock().take() {
-            place.capture.invalid.store(true, Ordering::Relaxed);
-            place.capture.streams().retain(|slot| !Arc::ptr_eq(&slot.0, &self.0));
+    /// The stream is destroyed: a capture that it takes part in is spoiled, and does without it. The graph of a capture that no stream takes part
+    /// in any more cannot be asked for, and goes.
+    pub(crate) fn leave(&self, driver: &Driver) {
+        let Some(Place { capture, .. }) = self.lock().take() else { return };
+        capture.invalid.store(true, Ordering::Relaxed);
+        let is_last = {
+            let mut streams = capture.streams();
+            streams.retain(|slot| !Arc::ptr_eq(&slot.0, &self.0));
+            streams.is_empty()
+        };
+        if is_last
+            && capture.is_own
+            && !capture.ended.swap(true, Ordering::Relaxed)
+            && let Ok(graph) = driver.graphs.get(capture.graph)
+        {
+            graph.forget(driver);
         }
     }
 

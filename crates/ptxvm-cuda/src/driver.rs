@@ -79,7 +79,9 @@ impl Driver {
             module.forget_references(self);
         }
         self.functions.remove_if(|function| Arc::ptr_eq(&function.context, context));
-        self.streams.remove_if(|queue| Arc::ptr_eq(&queue.context, context));
+        for queue in self.streams.remove_if(|queue| Arc::ptr_eq(&queue.context, context)) {
+            queue.leave_capture(self);
+        }
         self.events.remove_if(|event| event.belongs_to(context));
         self.objects.forget(context);
         self.arrays.remove_if(|array| Arc::ptr_eq(&array.context, context));

@@ -113,6 +113,13 @@ fn own(context: Arc<Context>) -> Queue {
 }
 
 impl Queue {
+    /// The stream is destroyed.
+    pub(crate) fn leave_capture(&self, driver: &Driver) {
+        if let Some(slot) = &self.slot {
+            slot.leave(driver);
+        }
+    }
+
     /// Where it is in a capture, unless it is never captured.
     pub(crate) fn slot(&self) -> Option<&Slot> {
         self.slot.as_ref()
@@ -329,10 +336,8 @@ entries! { ENTRIES;
 
     /// Destroys a stream; its work goes on.
     fn cuStreamDestroy_v2(stream: Handle) {
-        let queue = driver()?.streams.remove(stream)?;
-        if let Some(slot) = &queue.slot {
-            slot.leave();
-        }
+        let driver = driver()?;
+        driver.streams.remove(stream)?.leave_capture(driver);
         Ok(())
     }
 
