@@ -346,9 +346,9 @@ again:
         let vm = Vm::new().expect("a device");
         let texts = [("rounds", ROUNDS), ("<device library>", DEVICE_LIBRARY)];
         let kernel = vm.link(&texts).and_then(|module| module.kernel("rounds")).expect("it links");
-        for (ctas, threads) in [(16, 64), (5, 33), (1, 1)] {
+        for (ctas, threads) in [(16, 64), (5, 33), (1, 1), (3, 32), (2, 64)] {
             let data = vm.zeros::<u32>(ctas as usize).expect("memory");
-            let launch = Launch::new([ctas, 1, 1], [threads, 1, 1]);
+            let launch = Launch::new([ctas, 1, 1], [threads, 1, 1]).cooperative();
             let launch = launch.args(&kernel, &[Arg::buffer(&data)]).expect("it fits");
             vm.launch(&kernel, &launch).expect("no trap");
             assert!(data.read().expect("memory").iter().all(|rounds| *rounds == 20));
