@@ -1,7 +1,7 @@
 //! Gives the library the name that programs ask the loader for, lets it find the driver beside itself, and defines the versions that programs
 //! want of its symbols.
 //!
-//! The versions are empty: a symbol without a version is what the loader gives to whoever asks for any version that the library defines.
+//! The versions are empty: the loader gives a symbol without a version to a program that asks for any version that the library defines.
 //! rustc passes a version script of its own, and of the linkers only LLD takes two; with another one there are no versions, which the loader mentions
 //! when a program starts.
 

@@ -261,7 +261,7 @@ impl HostParams {
     }
 }
 
-/// Where memory is not what it was, or ought to be, when the node's turn has come: nobody is there to be told, so the context is.
+/// An error that is found only when the node's turn has come is reported through its context, as a trap is.
 fn illegal(_: Status) -> Status {
     Status::IllegalAddress
 }
