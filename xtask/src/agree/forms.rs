@@ -172,6 +172,10 @@ impl Forms {
 
     fn operand(&self, random: &mut Random, operand: &OperandForm, mods: &Mods, op: Op) -> Option<String> {
         let text = match operand.kind {
+            // Of accesses: above 0 and at most 1.
+            _ if operand.name == "fraction" => {
+                random.pick(&["0f3F800000", "0f3F000000", "0f00800000"]).to_string()
+            }
             Kind::Imm { min, max } => (min + random.below((max - min) as usize + 1) as i64).to_string(),
             Kind::Elems => {
                 let whole = mods.ty();
