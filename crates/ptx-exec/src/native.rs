@@ -26,7 +26,7 @@ use crate::warp::{GridShape, WarpState};
 
 /// Native code of one function.
 pub trait Native: Send + Sync {
-    /// What it takes of the stack of the thread that runs it, in bytes; 0 where any thread has enough.
+    /// Bytes of stack that the code needs on the thread that runs it; 0 if every thread has enough.
     fn stack(&self) -> usize;
     /// Whether a CTA may wait for others.
     fn may_wait(&self) -> bool;

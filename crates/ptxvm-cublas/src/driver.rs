@@ -139,7 +139,10 @@ fn hand_over(stream: usize, now: bool, work: Work) -> Answer {
     Status::EXECUTION_FAILED.unless(code == 0)
 }
 
-/// What the driver calls; the number of the driver API for an error.
+/// Runs the work when its turn in the stream has come. Returns 0, or the driver API's number of the error.
+///
+/// # Safety
+/// `work` is what `hand_over` gave to the driver, and has not been released.
 unsafe extern "C" fn run(work: *mut c_void) -> c_int {
     // SAFETY: the driver calls with what `hand_over` gave it, before it releases that.
     let work = unsafe { &*work.cast::<Work>() };
@@ -156,6 +159,10 @@ unsafe extern "C" fn run(work: *mut c_void) -> c_int {
     }
 }
 
+/// Frees the work.
+///
+/// # Safety
+/// `work` is what `hand_over` gave to the driver; nothing uses it afterwards.
 unsafe extern "C" fn release(work: *mut c_void) {
     // SAFETY: the driver releases once what `hand_over` gave it.
     drop(unsafe { Box::from_raw(work.cast::<Work>()) });

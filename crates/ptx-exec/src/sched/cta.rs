@@ -19,8 +19,8 @@ use std::sync::Arc;
 const IDLE_ROUNDS: u32 = 2;
 /// Rounds after which a CTA is set aside in any case, in case that it waits for another in a way that does not show.
 const LONG_ROUNDS: u32 = 1024;
-/// Slices that each warp before one that trapped may still have. Chosen: millions of turns of a loop that computes, and as many of one that
-/// looks at memory as native code takes at a time.
+/// Slices for which each warp before one that trapped may continue. Chosen: eight million iterations of a loop that only computes, and 32,768 of a
+/// loop that waits for memory, after which native code yields.
 pub(super) const FURTHER_SLICES: u32 = 1024;
 /// Room for what a warp printed that is kept for what it prints next, in bytes.
 const KEPT_OUTPUT: usize = 64 << 10;

@@ -36,13 +36,13 @@ use std::time::{Duration, Instant};
 const ALONE: Duration = Duration::from_micros(5);
 /// A launch of so many warps takes longer than that in any case.
 const MANY_WARPS: u64 = 2048;
-/// How long CTAs before the one that trapped go on. Chosen: what someone who waits for the report does not mind.
+/// How long CTAs before the one that trapped may continue. Chosen: a short delay of the report.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The most CTAs that a thread takes at once.
 const PORTION: u64 = 256;
 /// A thread's room is kept from launch to launch if it is no larger than this, in bytes.
 const KEPT_BYTES: u64 = 4 << 20;
-/// What a thread needs of its stack beside what native code says, in bytes. Chosen: what systems give to threads.
+/// Bytes of stack of a thread in addition to what native code needs ([`Native::stack`]). Chosen: the default of most systems.
 const STACK_BYTES: usize = 2 << 20;
 /// How many threads' rooms a kernel keeps.
 const KEPT_ROOMS: usize = 64;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(crate) struct Made {
     /// The object file.
     pub(crate) object: Vec<u8>,
-    /// What its functions need of the stack, in bytes; 0 where that is what any thread has.
+    /// Bytes of the large stack frames of its functions; 0 if every thread has enough stack for it.
     pub(crate) stack: u32,
     /// Names in it that are the host's: functions it calls, variables and functions of the program.
     pub(crate) externals: Vec<String>,

@@ -34,7 +34,7 @@ struct Shared {
 /// An object file.
 pub(crate) struct Object {
     pub(crate) bytes: Vec<u8>,
-    /// What its functions need of the stack, in bytes; 0 where that is what any thread has.
+    /// Bytes of the large stack frames of its functions; 0 if every thread has enough stack for it.
     pub(crate) stack: u32,
 }
 
