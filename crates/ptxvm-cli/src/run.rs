@@ -187,7 +187,7 @@ impl Session<'_> {
         });
         if self.options.stats {
             object["stats"] = self.reports.last().map_or(Value::Null, |r| {
-                json!({ "warp_instructions": r.warp_instructions, "thread_instructions": r.thread_instructions, "threads": r.threads, "ctas": r.ctas, "prof_trigger": r.events })
+                json!({ "warp_instructions": r.warp_instructions, "thread_instructions": r.thread_instructions, "threads": r.threads, "ctas": r.ctas, "prof_trigger": r.events, "cache_refused": r.ran.refused_folder })
             });
         }
         object
@@ -211,6 +211,9 @@ impl Session<'_> {
             }
             for (name, count) in &ran.fallbacks {
                 let _infallible = write!(text, "\n  no native code: {name} ({count})");
+            }
+            if let Some(why) = &ran.refused_folder {
+                let _infallible = write!(text, "\n  code is not kept on disk: {why}");
             }
         }
         text.push('\n');

@@ -215,6 +215,32 @@ fn what_is_planted_in_the_folder_does_no_harm() {
     assert_eq!(scratch.end(0, child), "disk");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_not_used_is_named_with_the_reason() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new("named");
+    let cache = scratch.0.join("code");
+    let stats = |place: &Path| {
+        let output = scratch.start(0, place, &["--stats"]).wait_with_output().expect("it ends");
+        let json: Value = serde_json::from_slice(&output.stdout).expect("one object");
+        (String::from_utf8_lossy(&output.stderr).into_owned(), json["stats"]["cache_refused"].clone())
+    };
+    for _made_and_read in 0..2 {
+        let (text, refused) = stats(&cache);
+        assert!(!text.contains("not kept"), "{text}");
+        assert_eq!(refused, Value::Null);
+    }
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).expect("allowed");
+    let file = scratch.0.join("kernel.ptx");
+    for (place, why) in [(&cache, "other users can write to it (mode 777)"), (&file, "Not a directory")] {
+        let expected = format!("{}: {why}", place.display());
+        let (text, refused) = stats(place);
+        assert!(text.contains(&format!("code is not kept on disk: {expected}")), "{text}");
+        assert!(refused.as_str().is_some_and(|refused| refused.starts_with(&expected)), "{refused}");
+    }
+}
+
 /// Processes are killed at any time while they make code, write it and read it; what they leave is right or not used.
 #[test]
 fn killed_processes_leave_a_folder_that_can_be_read() {

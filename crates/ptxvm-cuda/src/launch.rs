@@ -233,12 +233,17 @@ pub(crate) fn run(driver: &Driver, context: &Context, function: &Function, launc
         }
         if driver.settings.stats {
             log::say(&format!(
-                "ptxvm: `{}`: {:?}, {} thread instructions, {} warp instructions, {} of them in native code",
+                "ptxvm: `{}`: {:?}, {} thread instructions, {} warp instructions, {} of them in native code{}",
                 function.kernel.name(),
                 report.elapsed,
                 report.thread_instructions,
                 report.warp_instructions,
-                report.ran.native_instructions
+                report.ran.native_instructions,
+                report
+                    .ran
+                    .refused_folder
+                    .as_ref()
+                    .map_or(String::new(), |why| format!("; code is not kept on disk: {why}"))
             ));
         }
     }

@@ -59,6 +59,8 @@ pub struct Ran {
     pub fallback_instructions: u64,
     /// Instructions of the kernel that have no native code, and how often they stand in it.
     pub fallbacks: Vec<(String, u32)>,
+    /// The folder that code is kept in on disk, and why it is not used, where that is so.
+    pub refused_folder: Option<String>,
 }
 
 #[cfg(not(feature = "jit"))]

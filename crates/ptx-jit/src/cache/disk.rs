@@ -7,12 +7,13 @@
 //! Invariants: nothing here fails, waits or panics; no more is read than [`LARGEST`] bytes of a file and [`NAMES`] names. Where the
 //! folder cannot be read or written there is no code on disk, and that is all.
 
-use super::folder::{About, Folder, UNFINISHED};
+use super::folder::{About, Folder, Refusal, UNFINISHED};
 use super::key::Key;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -46,18 +47,39 @@ pub(super) struct Disk {
     written: AtomicU64,
     /// It holds more names than are read, so nobody knows how much it holds, and this process writes no more.
     crowded: AtomicBool,
+    /// Why it was not used when that was tried, the first time.
+    refusal: OnceLock<String>,
 }
 
 impl Disk {
     /// A folder that holds at most so many bytes; it is made when something is written.
     pub(super) fn new(path: PathBuf, limit: u64) -> Disk {
         let (bytes, written) = (AtomicU64::new(0), AtomicU64::new(0));
-        Disk { path, limit, names: NAMES, bytes, written, crowded: AtomicBool::new(false) }
+        let (crowded, refusal) = (AtomicBool::new(false), OnceLock::new());
+        Disk { path, limit, names: NAMES, bytes, written, crowded, refusal }
+    }
+
+    /// Why the folder was not used, as a sentence with its path; none where it was, or was not needed.
+    pub(super) fn refusal(&self) -> Option<String> {
+        let why = self.refusal.get()?;
+        Some(format!("{}: {why}", self.path.display()))
+    }
+
+    /// The folder, or a note of why it is not used.
+    fn usable(&self, folder: Result<Folder, Refusal>) -> Option<Folder> {
+        match folder {
+            Ok(folder) => Some(folder),
+            Err(Refusal::Absent) => None,
+            Err(Refusal::Refused(why)) => {
+                let _ = self.refusal.set(why);
+                None
+            }
+        }
     }
 
     /// What was written for a key.
     pub(super) fn read(&self, key: Key) -> Option<Vec<u8>> {
-        let folder = Folder::open(&self.path)?;
+        let folder = self.usable(Folder::open(&self.path))?;
         let name = name(key);
         let (mut file, about) = folder.file(&name)?;
         if about.bytes > LARGEST {
@@ -82,15 +104,17 @@ impl Disk {
         if len > LARGEST.min(self.limit) || self.crowded.load(Ordering::Relaxed) {
             return;
         }
-        let Some(folder) = Folder::make(&self.path) else { return };
+        let Some(folder) = self.usable(Folder::make(&self.path)) else { return };
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let known = self.bytes.fetch_add(len, Ordering::Relaxed).saturating_add(len);
         if number.is_multiple_of(LOOK) || known > self.limit {
             self.shrink(&folder, len);
         }
         if !self.crowded.load(Ordering::Relaxed) {
-            // Where it cannot be written, the next process makes it anew.
-            let _ = folder.put(&name(key), &[MARK, &key.0, &checksum(content), content]);
+            // The next process makes the code anew.
+            if !folder.put(&name(key), &[MARK, &key.0, &checksum(content), content]) {
+                let _ = self.refusal.set("it cannot be written to".to_owned());
+            }
         }
     }
 

@@ -162,6 +162,7 @@ fn a_folder_that_cannot_be_used_is_as_good_as_none() {
         let disk = Disk::new(path, 1 << 20);
         disk.write(key(1), b"one");
         assert_eq!(disk.read(key(1)), None);
+        assert!(disk.refusal().is_some_and(|why| why.contains(": ")), "{:?}", disk.refusal());
     }
     assert_eq!(fs::read(&file).unwrap(), b"no folder");
 }
@@ -198,8 +199,11 @@ fn a_folder_that_others_can_write_is_not_used() {
         let folder = Scratch::new();
         let disk = folder.disk();
         disk.write(key(1), b"one");
+        assert_eq!(disk.refusal(), None);
         fs::set_permissions(&folder.0, fs::Permissions::from_mode(mode)).unwrap();
         assert_eq!(disk.read(key(1)), None, "{mode:o}");
+        let expected = format!("{}: other users can write to it (mode {mode:o})", folder.0.display());
+        assert_eq!(disk.refusal(), Some(expected));
         disk.write(key(2), b"two");
         assert_eq!(folder.files(), [folder.path(key(1))], "{mode:o}");
         fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o755)).unwrap();

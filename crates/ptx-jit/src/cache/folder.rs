@@ -12,6 +12,7 @@
 //! What it does not do: it does not protect from this user's own other programs, which could replace ptxvm itself, nor from root.
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
 use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -30,6 +31,24 @@ const UNKNOWN_OWNER: u32 = 65534;
 #[derive(Debug)]
 pub(super) struct Folder(OwnedFd);
 
+/// Why a folder is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is none of that name.
+    Absent,
+    /// There is something, and this is wrong with it.
+    Refused(String),
+}
+
+impl From<Errno> for Refusal {
+    fn from(error: Errno) -> Refusal {
+        match error {
+            Errno::NOENT => Refusal::Absent,
+            error => Refusal::Refused(std::io::Error::from(error).to_string()),
+        }
+    }
+}
+
 /// A regular file of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct About {
@@ -43,24 +62,50 @@ pub(super) struct About {
 
 impl Folder {
     /// The folder of that path, if only this user and root can write to it.
-    pub(super) fn open(path: &Path) -> Option<Folder> {
+    ///
+    /// # Errors
+    /// Why it is not used.
+    pub(super) fn open(path: &Path) -> Result<Folder, Refusal> {
         // Without a slash at its end, which would follow a link.
         let path: PathBuf = path.components().collect();
-        let link = rustix::fs::lstat(&path).ok()?;
+        let link = rustix::fs::lstat(&path)?;
+        let refused = |why: &str| Err(Refusal::Refused(why.to_owned()));
         let mut flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        if !(is_of(&link, FileType::Symlink) && is_trusted(link.st_uid)) {
+        if is_of(&link, FileType::Symlink) {
+            if !is_trusted(link.st_uid) {
+                return refused("it is a link that belongs to another user");
+            }
+        } else {
             flags |= OFlags::NOFOLLOW;
         }
-        let folder = rustix::fs::open(&path, flags, Mode::empty()).ok()?;
-        let about = rustix::fs::fstat(&folder).ok()?;
-        (is_of(&about, FileType::Directory) && is_private(&about)).then_some(Folder(folder))
+        let folder = rustix::fs::open(&path, flags, Mode::empty())?;
+        let about = rustix::fs::fstat(&folder)?;
+        if !is_of(&about, FileType::Directory) {
+            return refused("it is not a folder");
+        }
+        if !is_trusted(about.st_uid) {
+            return refused("it belongs to another user");
+        }
+        match is_private(&about) {
+            true => Ok(Folder(folder)),
+            false => Err(Refusal::Refused(format!(
+                "other users can write to it (mode {:o})",
+                about.st_mode & 0o7777
+            ))),
+        }
     }
 
     /// The same, made if it is not there.
-    pub(super) fn make(path: &Path) -> Option<Folder> {
-        // Where it cannot be made it cannot be opened either.
-        let _ = DirBuilder::new().recursive(true).mode(0o700).create(path);
-        Folder::open(path)
+    ///
+    /// # Errors
+    /// Why it is not used, or could not be made.
+    pub(super) fn make(path: &Path) -> Result<Folder, Refusal> {
+        match (DirBuilder::new().recursive(true).mode(0o700).create(path), Folder::open(path)) {
+            (Err(error), Err(Refusal::Absent)) => {
+                Err(Refusal::Refused(format!("it cannot be made: {error}")))
+            }
+            (_, folder) => folder,
+        }
     }
 
     /// A regular file that only this user and root can write to, and what is known of it.

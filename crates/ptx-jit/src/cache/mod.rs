@@ -94,6 +94,11 @@ impl Compiler {
         self.teams
     }
 
+    /// Why the folder for code was not used, as a sentence with its path; none where it was, or was not needed.
+    pub fn refused_folder(&self) -> Option<String> {
+        self.disk.as_ref()?.refusal()
+    }
+
     /// The code generator.
     ///
     /// # Errors

@@ -177,7 +177,8 @@ impl Slot {
     }
 
     /// Says in a report what is known of the code.
-    fn tell(&self, ran: &mut Ran) {
+    fn tell(&self, compiler: &Compiler, ran: &mut Ran) {
+        ran.refused_folder = compiler.refused_folder();
         match self.made.get() {
             Some(Made::Code { code, source, took, told }) => {
                 let first = !told.swap(true, Ordering::Relaxed);
@@ -410,7 +411,7 @@ impl Jit {
             }
         }
         if let Some(code) = slot.code() {
-            slot.tell(ran);
+            slot.tell(compiler, ran);
             ran.native = true;
             let code: Arc<dyn Native> = Arc::<Compiled>::clone(code);
             return Ok(kernel.launch_with(&until.rest(config), Some(&code)));
@@ -443,7 +444,7 @@ impl Jit {
         };
         if report.is_some_and(|report| report.native_steps > 0) {
             ran.native = true;
-            slot.tell(ran);
+            slot.tell(compiler, ran);
         }
         if !alone {
             waiting.consider();
