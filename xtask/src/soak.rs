@@ -1,7 +1,7 @@
 //! `cargo xtask soak`: what finds more the longer it runs. For a night, or before a release.
 //!
 //! The parts, in order: every kernel of the repository and of the clients that were run here through LLVM (`kernels`), the hostile programs
-//! (`hostile`), load over the driver API (`stress`), random programs in all engines (`agree`), and the fuzz targets (`fuzz`). The first two run
+//! (`hostile`), load over the driver API (`stress`), random programs in all engines (`agree`), those that trap (`traps`), and the fuzz targets (`fuzz`). The first two run
 //! once, the others share the time that is left.
 //!
 //! Invariant: the task fails if any part found something, and says how much each part has done. A part that cannot run here (no cargo-fuzz) is
@@ -17,13 +17,14 @@ const USAGE: &str = "usage: cargo xtask soak [--minutes N] [--seed N] [--kernels
                      \n\
                      --minutes: for about so long (60, if not said). --seed: where random programs begin (the time, if not said).\n\
                      --kernels: PTX files to compile besides those of the tests and of `cargo xtask clients`.\n\
-                     PARTs: kernels, hostile, stress, agree, fuzz; all, if none is named. Use --release.";
+                     PARTs: kernels, hostile, stress, agree, traps, fuzz; all, if none is named. Use --release.";
 
 /// The parts, in order.
-const PARTS: [&str; 5] = ["kernels", "hostile", "stress", "agree", "fuzz"];
+const PARTS: [&str; 6] = ["kernels", "hostile", "stress", "agree", "traps", "fuzz"];
 /// Of the time that is left: what load and random programs get; fuzz targets get the rest. Chosen.
 const STRESS: f64 = 0.2;
-const AGREE: f64 = 0.4;
+const AGREE: f64 = 0.3;
+const TRAPS: f64 = 0.1;
 /// The most kernels that a text may have to be compiled whole; of others only so many. Chosen: libraries in PTX have thousands.
 const KERNELS: usize = 64;
 /// Threads of a CTA where the text does not say. Chosen.
@@ -108,7 +109,10 @@ pub(crate) fn soak(arguments: &[String]) -> Result<(), String> {
         ));
     }
     if wanted("agree") {
-        done.push(agree(options.seed, left.mul_f64(AGREE)));
+        done.push(agree("agree", &[], options.seed, left.mul_f64(AGREE)));
+    }
+    if wanted("traps") {
+        done.push(agree("traps", &["--traps"], options.seed, left.mul_f64(TRAPS)));
     }
     if wanted("fuzz") {
         fuzz(options.time.saturating_sub(begin.elapsed()), &mut done);
@@ -187,17 +191,12 @@ fn texts_in(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// Random programs in all engines.
-fn agree(seed: u64, time: Duration) -> Done {
-    part("agree", || {
-        let number = |number: u64| number.to_string();
-        let arguments = [
-            "--seed".to_owned(),
-            number(seed),
-            "--count".to_owned(),
-            number(u64::MAX >> 16),
-            "--seconds".to_owned(),
-            number(time.as_secs()),
-        ];
+fn agree(name: &str, more: &[&str], seed: u64, time: Duration) -> Done {
+    part(name, || {
+        let (first, count) = (seed.to_string(), (u64::MAX >> 16).to_string());
+        let seconds = time.as_secs().to_string();
+        let limits = ["--seed", &first, "--count", &count, "--seconds", &seconds];
+        let arguments: Vec<String> = limits.iter().chain(more).map(|&word| word.to_owned()).collect();
         let what = format!("random programs from seed {seed}, counted above");
         match crate::agree::agree(&arguments) {
             Ok(()) => (what, Outcome::Clean),

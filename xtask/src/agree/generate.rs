@@ -4,7 +4,7 @@
 //! Invariants: the program is accepted; every loop counts something down that nothing else writes; addresses stay within what the
 //! thread may access; what one thread stores no other reads without a barrier between, unless both are of one warp, whose order is
 //! settled; and what threads of several warps share they only combine by operations whose order does not matter. So the result does not
-//! depend on the schedule.
+//! depend on the schedule. With misdeeds ([`super::misdeed`]) it ends in a trap.
 //!
 //! Registers `%h %r %d %p` with numbers are what instructions work on; those with other names (`%own`, `%ta`, `%c0`) belong to the
 //! generator, and no instruction from the table writes them.
@@ -111,6 +111,8 @@ pub(super) struct Generator<'a> {
     pub(super) bytes: u32,
     /// Statements that may still be made.
     budget: u32,
+    /// Misdeeds that are still to be made.
+    pub(super) misdeeds: u32,
     /// Whether all threads of the CTA come here.
     pub(super) uniform: bool,
     pub(super) together: Together,
@@ -132,8 +134,8 @@ pub(crate) fn levels() -> Vec<Forms> {
     LEVELS.iter().filter_map(|(version, target)| Forms::new(version, target)).collect()
 }
 
-/// The program of a seed.
-pub(crate) fn program(levels: &[Forms], seed: u64) -> Program {
+/// The program of a seed; with `traps`, one that does something illegal in most cases.
+pub(crate) fn program(levels: &[Forms], seed: u64, traps: bool) -> Program {
     let mut random = Random::new(seed);
     let taste = random.pick(&[Taste::Any, Taste::Any, Taste::Any, Taste::Team, Taste::Apart]);
     let forms = loop {
@@ -170,6 +172,7 @@ pub(crate) fn program(levels: &[Forms], seed: u64) -> Program {
         taste,
         bytes: 0,
         budget: size,
+        misdeeds: 0,
         uniform: true,
         together: Together::All,
         function: false,
@@ -178,6 +181,9 @@ pub(crate) fn program(levels: &[Forms], seed: u64) -> Program {
         grid,
         block,
     };
+    if traps {
+        generator.misdeeds = generator.random.pick(&[1, 1, 1, 2, 3]);
+    }
     generator.module();
     Program { lines: generator.lines, grid, block, data: seed, bytes: generator.bytes.next_multiple_of(64) }
 }
@@ -221,6 +227,9 @@ impl Generator<'_> {
             self.barrier();
         }
         self.statements(0);
+        while self.misdeeds > 0 {
+            self.misdeed();
+        }
         self.dump();
         self.fixed("exit;\n}");
         let body = std::mem::replace(&mut self.lines, head);
@@ -261,6 +270,9 @@ impl Generator<'_> {
         while self.budget > 0 && here > 0 {
             self.budget -= 1;
             here -= 1;
+            if self.misdeeds > 0 && self.random.chance(30) {
+                self.misdeed();
+            }
             self.statement(depth);
         }
     }

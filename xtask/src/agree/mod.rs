@@ -9,8 +9,11 @@
 //! A program that differs is made smaller ([`reduce`]) and written to `target/agree`; what was found so is kept in `tests/agree`, and every
 //! test run compares it again.
 //!
+//! With `--traps` each program holds statements that trap ([`misdeed`]); then the engines' reports are compared: kind, line, function, CTA, thread,
+//! and the access.
+//!
 //! Not generated: loops, and functions, that look at what others write (ordered loads, atomics other than sums of integers, sums with zero): when their lanes give way is each
-//! engine's own; textures and surfaces, asynchronous copies, clusters, matrices beyond one form, programs that trap.
+//! engine's own; textures and surfaces, asynchronous copies, clusters, matrices beyond one form.
 //!
 //! Invariant: a program does not depend on the schedule, so any difference is a mistake of an engine (or of the generator).
 
@@ -19,6 +22,7 @@ mod ends;
 mod forms;
 mod generate;
 mod memory;
+mod misdeed;
 mod program;
 mod random;
 mod reduce;
@@ -33,10 +37,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: cargo xtask agree [--seed N] [--count N] [--seconds N] [--threads N] [--cpu avx512|avx2|baseline]... [--every] [--schedules] [--print] [--keep-going] [FILE...]\n\
+const USAGE: &str = "usage: cargo xtask agree [--seed N] [--count N] [--seconds N] [--threads N] [--cpu avx512|avx2|baseline]... [--every] [--schedules] [--traps] [--print] [--keep-going] [FILE...]\n\
                      \n\
                      Without FILEs: programs of the seeds from N on; the processors that this machine can be take turns,\n\
-                     the widest most often, or run --every program. --schedules: other schedules in the interpreter too. --print shows them only.\n\
+                     the widest most often, or run --every program. --schedules: other schedules in the interpreter too.\n\
+                     --traps: programs that do something illegal; the traps are compared. --print shows programs only.\n\
                      --threads: as many programs at a time (all cores, if not said); no result depends on it.";
 /// How many programs share devices before new ones are made.
 const SHARED: u64 = 500;
@@ -52,6 +57,8 @@ struct Options {
     every: bool,
     /// Each program in the interpreter with several schedules.
     schedules: bool,
+    /// Programs that do something illegal.
+    traps: bool,
     print: bool,
     keep_going: bool,
     threads: usize,
@@ -66,6 +73,7 @@ fn read(args: &[String]) -> Result<Options, String> {
         cpus: Vec::new(),
         every: false,
         schedules: false,
+        traps: false,
         print: false,
         keep_going: false,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -81,6 +89,7 @@ fn read(args: &[String]) -> Result<Options, String> {
             "--threads" => options.threads = (number()? as usize).max(1),
             "--every" => options.every = true,
             "--schedules" => options.schedules = true,
+            "--traps" => options.traps = true,
             "--print" => options.print = true,
             "--keep-going" => options.keep_going = true,
             "--cpu" => options.cpus.push(match args.next().map(String::as_str) {
@@ -114,6 +123,7 @@ fn available() -> Vec<Cpu> {
 #[derive(Default)]
 struct Counts {
     same: u64,
+    /// The same trap.
     trapped: u64,
     /// Seed and what is wrong.
     bad: Vec<(u64, String)>,
@@ -158,13 +168,15 @@ impl Run<'_> {
     }
 
     fn one(&self, seed: u64, machines: &Machines) -> Result<(), String> {
-        let program = generate::program(self.levels, seed);
+        let program = generate::program(self.levels, seed, self.options.traps);
         let turn = if self.options.every { None } else { Some(machines.turn(&program)) };
         let outcome = machines.run(&program, turn);
         let bad = match outcome {
             Outcome::Same if self.options.schedules && !machines.is_settled(&program) => {
                 Some("depends on the schedule".to_owned())
             }
+            Outcome::Trapped(ref why) if !self.options.traps => Some(format!("traps: {why}")),
+            Outcome::Endless => Some("does not end".to_owned()),
             Outcome::Same | Outcome::Trapped(_) => None,
             Outcome::Refused(ref why) => Some(why.clone()),
             Outcome::Differs(cpu, ref why) => Some(smaller(seed, cpu, why, program)?),
@@ -176,10 +188,7 @@ impl Run<'_> {
                 counts.bad.push((seed, bad));
                 self.stop.fetch_or(!self.options.keep_going, Ordering::Relaxed);
             }
-            (Outcome::Trapped(why), _) => {
-                counts.trapped += 1;
-                eprintln!("seed {seed}: traps: {}", why.lines().next().unwrap_or_default());
-            }
+            (Outcome::Trapped(_), _) => counts.trapped += 1,
             _ => counts.same += 1,
         }
         if shown.elapsed() > PROGRESS {
@@ -219,7 +228,7 @@ pub(crate) fn agree(args: &[String]) -> Result<(), String> {
     let levels = generate::levels();
     if options.print {
         for seed in options.seed..options.seed + options.count {
-            print!("{}", generate::program(&levels, seed).text());
+            print!("{}", generate::program(&levels, seed, options.traps).text());
         }
         return Ok(());
     }
@@ -244,11 +253,10 @@ pub(crate) fn agree(args: &[String]) -> Result<(), String> {
     counts.bad.sort();
     let (all, time) = (counts.all(), began.elapsed().as_secs_f64());
     println!(
-        "{all} programs from seed {} in {time:.0} s ({:.1} a second): {} agree on {:?}, {} trapped in the interpreter, {} differ or were \
-         refused",
+        "{all} programs from seed {} in {time:.0} s ({:.1} a second): {} agree on {:?}, {} of them on a trap, {} differ or were refused",
         options.seed,
         all as f64 / time,
-        counts.same,
+        counts.same + counts.trapped,
         options.cpus,
         counts.trapped,
         counts.bad.len()
@@ -271,7 +279,7 @@ fn files(options: &Options) -> Result<(), String> {
         {
             print!("{}", reduce::reduce(&machines.only(cpu), program).text());
         }
-        if !matches!(outcome, Outcome::Same) {
+        if !matches!(outcome, Outcome::Same | Outcome::Trapped(_)) {
             bad.push(file.clone());
         }
     }
@@ -288,10 +296,26 @@ mod tests {
         assert!(!cpus.is_empty(), "native code can be made for this machine");
         let machines = Machines::new(&cpus).expect("devices can be made");
         for seed in 0..60 {
-            let program = generate::program(&levels, seed);
+            let program = generate::program(&levels, seed, false);
             let outcome = machines.run(&program, Some(machines.turn(&program)));
             assert!(matches!(outcome, Outcome::Same), "seed {seed}: {outcome:?}\n{}", program.text());
         }
+    }
+
+    #[test]
+    fn traps_of_random_programs_agree() {
+        let (levels, cpus) = (generate::levels(), available());
+        let machines = Machines::new(&cpus).expect("devices can be made");
+        let mut trapped = 0;
+        for seed in 0..40 {
+            let program = generate::program(&levels, seed, true);
+            match machines.run(&program, Some(machines.turn(&program))) {
+                Outcome::Same => {}
+                Outcome::Trapped(_) => trapped += 1,
+                outcome => panic!("seed {seed}: {outcome:?}\n{}", program.text()),
+            }
+        }
+        assert!(trapped >= 20, "most programs trap, not only {trapped} of 40");
     }
 
     #[test]
@@ -315,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_program_is_read_as_it_was_written() {
-        let program = generate::program(&generate::levels(), 3);
+        let program = generate::program(&generate::levels(), 3, false);
         let read = Program::read(&program.text()).expect("its launch stands in it");
         assert_eq!(read.text(), program.text());
         assert_eq!((read.grid, read.block, read.data), (program.grid, program.block, program.data));

@@ -1,10 +1,12 @@
-//! Runs a program in the interpreter and in native code for several processors, and compares all memory that it writes.
+//! Runs a program in the interpreter and in native code for several processors, and compares all memory that it writes, or the trap that it
+//! ends in.
 //!
-//! Invariant: every run begins with the same bytes; the interpreter's result is what the others are compared with.
+//! Invariant: every run begins with the same bytes; the interpreter's result is what the others are compared with. Of a program that traps no
+//! memory is compared: what other threads have stored by then depends on the schedule.
 
 use super::program::Program;
 use super::random::Random;
-use ptxvm::{Arg, Cpu, Engine, ErrorKind, Launch, Options, Vm};
+use ptxvm::{Arg, Cpu, Engine, ErrorKind, FaultKind, Launch, Options, Trap, Vm};
 use std::time::Duration;
 
 /// Most threads of a grid.
@@ -25,14 +27,16 @@ pub(crate) const COMMON: u32 = 4096;
 pub(crate) const WARP: u32 = 128;
 /// Bytes of each CTA, behind those of the warps.
 pub(crate) const CELL: u32 = 128;
+/// An address so near the start of a buffer, or of the program's constants, is told by its distance.
+const NEAR: u64 = 1 << 31;
 /// Lines from which on a program is large.
 const LARGE: usize = 80;
 /// Instructions that the warps of a grid may execute in the interpreter, for programs that the reducer made endless.
 const MOST_STEPS: u64 = 1_000_000;
 /// The same in native code, of every eighth program: then each warp runs by itself, until that many are left, and no CTA as a whole.
 const MOST_NATIVE_STEPS: u64 = 1 << 28;
-/// What a program may take in native code.
-const MOST_TIME: Duration = Duration::from_secs(20);
+/// What a program may take in native code, also where other work keeps the machine busy.
+const MOST_TIME: Duration = Duration::from_secs(120);
 
 /// One device for each kind of processor, and one for the interpreter.
 pub(crate) struct Machines {
@@ -47,8 +51,10 @@ pub(crate) enum Outcome {
     Same,
     /// The module does not load, or the launch is refused: a mistake of the generator.
     Refused(String),
-    /// The interpreter trapped; nothing is compared.
+    /// All engines report this trap.
     Trapped(String),
+    /// The interpreter's limit ended it; nothing is compared.
+    Endless,
     /// Native code for that processor left something else, or did not run.
     Differs(Cpu, String),
 }
@@ -93,43 +99,38 @@ impl Machines {
     /// Runs it on every processor, or on the one whose turn it is.
     pub(crate) fn run(&self, program: &Program, turn: Option<usize>) -> Outcome {
         let given = Given::new(program);
-        let expected = match memory(&self.interp, program, &given, Engine::Interp, 0) {
+        let expected = match end(&self.interp, program, &given, Engine::Interp, 0) {
+            Ok(End::Trap(trap)) if trap.kind == FaultKind::StepLimit => return Outcome::Endless,
             Ok(expected) => expected,
-            Err(error) if matches!(error.kind(), ErrorKind::Trap(..)) => {
-                return Outcome::Trapped(error.to_string());
-            }
             Err(error) => return Outcome::Refused(error.to_string()),
         };
         let count = self.jits.len();
         for (_, (cpu, vm)) in
             self.jits.iter().enumerate().filter(|(i, _)| turn.is_none_or(|turn| turn % count == *i))
         {
-            let run = || memory(vm, program, &given, Engine::Jit, 0);
+            let run = || end(vm, program, &given, Engine::Jit, 0);
             let got = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
                 Ok(Ok(got)) => got,
                 Ok(Err(error)) => return Outcome::Differs(*cpu, error.to_string()),
                 Err(_) => return Outcome::Differs(*cpu, "a panic".to_owned()),
             };
-            for (name, (got, expected)) in ["out", "columns", "common"].iter().zip(got.iter().zip(&expected))
-            {
-                if let Some(at) = got.iter().zip(expected).position(|(got, expected)| got != expected) {
-                    let byte = at as u32 * 8;
-                    let what = match *name {
-                        "out" => format!("thread {}, byte {} of its slot", byte / SLOT, byte % SLOT),
-                        _ => format!("`{name}`, byte {byte}"),
-                    };
-                    let (got, expected) = (got[at], expected[at]);
-                    return Outcome::Differs(*cpu, format!("{what}: {got:016x} instead of {expected:016x}"));
-                }
+            if let Some(difference) = got.difference(&expected) {
+                return Outcome::Differs(*cpu, difference);
             }
         }
-        Outcome::Same
+        match expected {
+            End::Memory(_) => Outcome::Same,
+            End::Trap(trap) => Outcome::Trapped(trap.to_string()),
+        }
     }
 
     /// Whether the interpreter leaves the same bytes whatever the schedule, as far as a few tries show.
     pub(crate) fn is_settled(&self, program: &Program) -> bool {
         let given = Given::new(program);
-        let run = |seed| memory(&self.interp, program, &given, Engine::Interp, seed).ok();
+        let run = |seed| match end(&self.interp, program, &given, Engine::Interp, seed) {
+            Ok(End::Memory(memory)) => Some(memory),
+            Ok(End::Trap(_)) | Err(_) => None,
+        };
         run(0).is_some_and(|first| (1..4).all(|seed| run(seed).as_ref() == Some(&first)))
     }
 
@@ -169,15 +170,44 @@ impl Given {
     }
 }
 
-/// What a run leaves in memory.
-fn memory(
-    vm: &Vm,
-    program: &Program,
-    given: &Given,
-    engine: Engine,
-    seed: u64,
-) -> Result<[Vec<u64>; 3], ptxvm::Error> {
-    let kernel = vm.load("agree.ptx", &given.text)?.kernel("main")?;
+/// What a run ends with.
+enum End {
+    /// What it leaves in the buffers.
+    Memory([Vec<u64>; 3]),
+    /// The trap, without what differs from one device to the next: an address in or near a buffer or the constants is its distance from their start, and
+    /// the prose about allocations is left out.
+    Trap(Box<Trap>),
+}
+
+impl End {
+    /// What is not as in the interpreter.
+    fn difference(&self, expected: &End) -> Option<String> {
+        match (self, expected) {
+            (End::Memory(got), End::Memory(expected)) => {
+                let buffers = ["out", "columns", "common"].iter().zip(got.iter().zip(expected));
+                buffers.into_iter().find_map(|(name, (got, expected))| {
+                    let at = got.iter().zip(expected).position(|(got, expected)| got != expected)?;
+                    let byte = at as u32 * 8;
+                    let what = match *name {
+                        "out" => format!("thread {}, byte {} of its slot", byte / SLOT, byte % SLOT),
+                        _ => format!("`{name}`, byte {byte}"),
+                    };
+                    let (got, expected) = (got[at], expected[at]);
+                    Some(format!("{what}: {got:016x} instead of {expected:016x}"))
+                })
+            }
+            (End::Trap(got), End::Trap(expected)) if got == expected => None,
+            (End::Trap(got), End::Trap(expected)) => Some(format!("{got}instead of\n{expected}")),
+            (End::Trap(got), End::Memory(_)) => Some(format!("{got}instead of none")),
+            (End::Memory(_), End::Trap(expected)) => Some(format!("no trap instead of\n{expected}")),
+        }
+    }
+}
+
+/// What a run ends with.
+fn end(vm: &Vm, program: &Program, given: &Given, engine: Engine, seed: u64) -> Result<End, ptxvm::Error> {
+    let module = vm.load("agree.ptx", &given.text)?;
+    let kernel = module.kernel("main")?;
     let threads = program.threads() * program.ctas();
     let bytes = if program.bytes == 0 { COLUMNS + ROWS * THREADS } else { program.bytes };
     let [input, common] = &given.buffers;
@@ -208,6 +238,25 @@ fn memory(
     } else {
         launch.timeout = Some(MOST_TIME);
     }
-    vm.launch(&kernel, &launch)?;
-    Ok([out.read()?, columns.read()?, common.read()?])
+    let error = match vm.launch(&kernel, &launch) {
+        Ok(_) => return Ok(End::Memory([out.read()?, columns.read()?, common.read()?])),
+        Err(error) => error,
+    };
+    match error.into_kind() {
+        ErrorKind::Trap(mut trap, _) => {
+            let table = module.global("table").map_or(u64::MAX, |(address, _)| address);
+            let starts = [out.address(), input.address(), columns.address(), common.address(), table];
+            if let Some(access) = &mut trap.access {
+                let near = |start: &&u64| access.address.abs_diff(**start) < NEAR;
+                if let Some(start) =
+                    starts.iter().filter(near).min_by_key(|start| access.address.abs_diff(**start))
+                {
+                    access.address = access.address.wrapping_sub(*start);
+                }
+            }
+            trap.nearest = None;
+            Ok(End::Trap(trap))
+        }
+        other => Err(other.into()),
+    }
 }
