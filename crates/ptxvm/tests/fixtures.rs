@@ -158,13 +158,18 @@ struct Array {
     bytes: Vec<u8>,
 }
 
+/// An array as numpy writes it, in version 1 of the format: a mark, two bytes of length, a dictionary, the data.
 fn npy(path: &Path) -> Result<Array, String> {
-    let mut file = std::fs::File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let header = npyz::NpyHeader::from_reader(&mut file).map_err(|e| e.to_string())?;
-    let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut file, &mut bytes).map_err(|e| e.to_string())?;
-    let npyz::DType::Plain(ty) = header.dtype() else { return Err("structured array".to_owned()) };
-    Ok(Array { dtype: ty.to_string(), bytes })
+    let wrong = |why: &str| format!("{}: {why}", path.display());
+    let file = std::fs::read(path).map_err(|e| wrong(&e.to_string()))?;
+    let rest = file.strip_prefix(b"\x93NUMPY\x01\x00").ok_or_else(|| wrong("not version 1 of the format"))?;
+    let (length, rest) = rest.split_first_chunk().ok_or_else(|| wrong("no length"))?;
+    let (head, bytes) =
+        rest.split_at_checked(u16::from_le_bytes(*length).into()).ok_or_else(|| wrong("no header"))?;
+    let head = std::str::from_utf8(head).map_err(|e| wrong(&e.to_string()))?;
+    let quoted = head.split_once("'descr': '").and_then(|(_, rest)| rest.split_once('\''));
+    let (dtype, _) = quoted.ok_or_else(|| wrong("no plain element type"))?;
+    Ok(Array { dtype: dtype.to_owned(), bytes: bytes.to_vec() })
 }
 
 fn extent(value: &Value) -> [u32; 3] {
