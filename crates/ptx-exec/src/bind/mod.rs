@@ -41,6 +41,7 @@ use crate::layout::Layout;
 use crate::trap::FaultKind;
 use operands::{Bound, Operands};
 use ptx::Span;
+use ptx::analysis::calls;
 use ptx::check::module::FuncId;
 use ptx::ir::{Base, Callee, Inst, Program, RegClass, Src, Terminator};
 use ptx::isa::{Class, Mods, Op, RowId, Ty};
@@ -99,7 +100,7 @@ struct Binding<'a> {
 pub fn bind(program: &Program, kernel: FuncId, layout: &Layout) -> Result<Code, Unimplemented> {
     let binding = Binding { program, layout, kernel: Some(kernel) };
     let mut functions: Vec<Option<bound::Function>> = program.functions.iter().map(|_| None).collect();
-    for id in reachable(program, kernel) {
+    for id in calls::reachable(program, kernel) {
         functions[id.0 as usize] = Some(binding.function(&program.functions[id.0 as usize])?);
     }
     Ok(Code { functions, shared_bytes: layout.shared_bytes })
@@ -163,32 +164,6 @@ pub fn lone_step(inst: &Inst) -> Option<StepFn> {
     let (program, layout) = (synthesise::empty_program(), Layout::default());
     let binding = Binding { program: &program, layout: &layout, kernel: None };
     binding.run(inst).ok()
-}
-
-/// Functions with a body that the kernel can reach: itself, what it calls, and what an indirect call may reach.
-fn reachable(program: &Program, kernel: FuncId) -> Vec<FuncId> {
-    let mut seen = vec![false; program.functions.len()];
-    let mut found = Vec::new();
-    let mut queue = vec![kernel];
-    while let Some(id) = queue.pop() {
-        let Some(function) = program.functions.get(id.0 as usize) else { continue };
-        if function.blocks.is_empty() || std::mem::replace(&mut seen[id.0 as usize], true) {
-            continue;
-        }
-        found.push(id);
-        for block in &function.blocks {
-            if let Terminator::Call(call) = &block.term {
-                match &call.callee {
-                    Callee::Direct(callee) => queue.push(*callee),
-                    Callee::Indirect { allowed: Some(allowed), .. } => queue.extend(allowed),
-                    Callee::Indirect { allowed: None, .. } => {
-                        queue.extend((0..program.functions.len() as u32).map(FuncId));
-                    }
-                }
-            }
-        }
-    }
-    found
 }
 
 impl Binding<'_> {
