@@ -522,6 +522,7 @@ impl Kernel {
                 ntid: config.block,
                 nctaid: config.grid,
                 gridid: memory.next_launch(),
+                began: memory.now(),
                 nsmid: threads,
                 dynamic_shared: config.dynamic_shared,
                 total_shared: (shared_bytes as u32).next_multiple_of(shared_unit(self.module.program())),
@@ -542,6 +543,7 @@ impl Kernel {
         };
         let began = Instant::now();
         let done: Outcome = run_grid(run);
+        memory.pass(done.steps);
         let report = LaunchReport {
             steps: done.steps,
             thread_instructions: done.lane_steps,

@@ -40,6 +40,8 @@ pub trait Native: Send + Sync {
     fn waits(&self, header: u32) -> bool;
     /// Whether a loop with that header looks at what others write.
     fn watches(&self, header: u32) -> bool;
+    /// Whether clocks of warps may be read, so that lanes that have parted have their turns when the interpreter would let them.
+    fn reads_clocks(&self) -> bool;
     /// Runs a warp.
     fn run(&self, call: &mut NativeCall<'_>) -> NativeStop;
     /// How it runs whole CTAs.
@@ -73,7 +75,7 @@ pub struct NativeCall<'a> {
     pub block: u32,
     /// Registers of the activation.
     pub regs: &'a mut Registers,
-    /// State of the warp.
+    /// State of the warp. Native code moves its clock as it moves [`NativeCall::steps`].
     pub warp: &'a mut WarpState,
     /// Guest memory.
     pub mem: &'a mut View,
@@ -209,6 +211,8 @@ pub type TidTable = [Lane<u32>; 3];
 pub struct Slot {
     /// Address of its lane 0's local memory.
     pub local: u64,
+    /// [`WarpState::clock`], where the kernel may read it.
+    pub clock: u64,
     /// Where it begins or goes on: a block, or behind those as [`CtaCode::state`] says.
     pub state: u32,
     /// Lanes that have not exited.
@@ -393,12 +397,12 @@ impl CtaCall<'_> {
             frame.state.smid = self.smid;
         }
         let slot = &mut self.slots[warp as usize];
-        (frame.state.live, frame.state.carry) = (slot.live, slot.carry);
+        (frame.state.live, frame.state.carry, frame.state.clock) = (slot.live, slot.carry, slot.clock);
         let state = &mut frame.state;
         let mut exec =
             Exec { mask, group: mask, regs: self.regs, warp: state, mem: &mut frame.view, frame: 0 };
         let done = (step.run)(&mut exec);
-        slot.carry = frame.state.carry;
+        (slot.carry, slot.clock) = (frame.state.carry, frame.state.clock);
         match done {
             Ok(()) => true,
             Err(fault) => {

@@ -299,6 +299,7 @@ impl Machine {
                 ntid: block,
                 nctaid: grid,
                 gridid: 1,
+                began: 0,
                 nsmid: self.threads,
                 dynamic_shared: 0,
                 total_shared: 0,

@@ -19,6 +19,8 @@ pub struct GridShape {
     pub nctaid: [u32; 3],
     /// `%gridid`: a number of its own for each launch.
     pub gridid: u64,
+    /// `%globaltimer` where the launch begins.
+    pub began: u64,
     /// `%nsmid`: how many values `%smid` has (the OS threads of the launch).
     pub nsmid: u32,
     /// `%dynamic_smem_size` in bytes.
@@ -58,8 +60,8 @@ pub struct WarpState {
     pub live: LaneMask,
     /// The carry flag of each lane: `CC.CF`.
     pub carry: LaneMask,
-    /// What [`WarpState::read_clock`] counts.
-    pub(crate) clock: u64,
+    /// Instructions that the warp has executed, those of the running block included, and nanoseconds that it has slept.
+    pub clock: u64,
     /// A step asks the scheduler to run somebody else after this block.
     pub(crate) wants_yield: bool,
     /// Events that `pmevent` triggered and nobody has taken yet; `None` where there are none, as almost always.
@@ -105,15 +107,14 @@ impl WarpState {
         self.events = None;
     }
 
-    /// `%clock64`: instructions that the warp has executed; each reading moves it, so that no two are equal.
-    pub fn read_clock(&mut self) -> u64 {
-        self.clock += 1;
-        self.clock
+    /// `%clock64`: instructions that the warp has executed, the one included that reads it, behind which its block has so many more.
+    pub fn read_clock(&self, behind: u64) -> u64 {
+        self.clock.saturating_sub(behind)
     }
 
-    /// `%globaltimer`: the clock, one nanosecond a tick. It is no clock of the wall, so that runs can be repeated.
-    pub fn read_globaltimer(&mut self) -> u64 {
-        self.read_clock()
+    /// `%globaltimer`: when the launch began, and the clock, one nanosecond a tick. It is no clock of the wall, so that runs can be repeated.
+    pub fn read_globaltimer(&self, behind: u64) -> u64 {
+        self.grid.began.wrapping_add(self.read_clock(behind))
     }
 
     /// `pmevent`: triggers each event whose bit is set, once for the warp.

@@ -13,6 +13,7 @@ use crate::machine;
 use crate::plan::{Plan, Shape};
 use crate::postponed;
 use crate::team::{self, Teams};
+use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
 use ptx_exec::native::{
@@ -41,6 +42,8 @@ pub struct Compiled {
     /// CTAs that ran in teams, and those that fell apart.
     parts: [AtomicU32; 2],
     function: u32,
+    /// Whether the code moves clocks of warps itself: a launch may read them.
+    clocks: bool,
     /// By block: how it can be entered there.
     entries: Vec<Option<u32>>,
     /// By block: whether a loop with that header only waits.
@@ -168,6 +171,7 @@ pub(crate) fn place(
         team_tids: team_tids(ntid, made.team.warps),
         parts: Default::default(),
         function: kernel.id().0,
+        clocks: reads_clocks(kernel.module().program(), kernel.id()),
         entries,
         waits: machine::waits(function),
         watches,
@@ -218,6 +222,9 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     };
     let layout = kernel.module().layout(kernel.id());
     let program = kernel.module().program();
+    // What a team's warps have executed, each by itself, nobody counts.
+    let clocks = reads_clocks(program, kernel.id());
+    let teams = if clocks { Teams::Never } else { teams };
     let job = Job {
         function,
         layout: &layout,
@@ -227,6 +234,7 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
         flush: false,
         extensions: session.extensions(),
         windows: 0,
+        clocks,
     };
     let mut module = session.module(&function.name);
     let sizes = team::sizes(teams, function, program, &plan, shape, session.cpu());
@@ -332,6 +340,10 @@ impl Native for Compiled {
         self.waits.get(header as usize).copied().unwrap_or(false)
     }
 
+    fn reads_clocks(&self) -> bool {
+        self.clocks
+    }
+
     fn run(&self, call: &mut NativeCall<'_>) -> NativeStop {
         self.ready(call.reached, call.mem.memory().frees());
         if !self.take(call.block, call.regs, (call.mask, call.trusted), call.reached) {
@@ -342,6 +354,7 @@ impl Native for Compiled {
         let grid = &call.warp.grid;
         let mut frame = Frame {
             carry: &mut call.warp.carry,
+            clock: &mut call.warp.clock,
             tid: call.warp.tid.as_ptr().cast(),
             offset: u64::from(call.frame),
             turns: call.turns,
@@ -362,6 +375,9 @@ impl Native for Compiled {
         let User::Warp(call, _) = user else { return NativeStop::Declined };
         (call.mask, call.warp.live, call.turns) = (frame.mask, frame.live, frame.turns);
         (call.steps, call.lane_steps) = counted(&frame);
+        if !self.clocks {
+            call.warp.clock += call.steps;
+        }
         self.leave(frame.left, call.regs, frame.mask, call.reached);
         stop(code)
     }
@@ -539,6 +555,7 @@ fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, reached: &mut
         pred: regs.pred.as_mut_ptr(),
         tid: null(),
         carry: null_mut(),
+        clock: null_mut(),
         windows: reached.windows.as_mut_ptr().cast::<Window>(),
         room: reached.room.as_mut_ptr().cast(),
         user: null_mut(),
@@ -547,6 +564,7 @@ fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, reached: &mut
         local: [windows.local.0, windows.local.1, windows.local.2],
         offset: 0,
         gridid: grid.gridid,
+        began: grid.began,
         table: match reached.table.as_mut_slice() {
             [] => null_mut(),
             _ if reached.mixed => null_mut(),

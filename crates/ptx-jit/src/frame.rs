@@ -32,6 +32,9 @@ pub(crate) struct Frame {
     pub(crate) tid: *const u32,
     /// Carry flags.
     pub(crate) carry: *mut u32,
+    /// Instructions that the warp had executed when native code was entered, or began its turn; added to where it leaves, in code of kernels
+    /// that may read it.
+    pub(crate) clock: *mut u64,
     /// Bounds by site.
     pub(crate) windows: *mut Window,
     /// Room for registers that are taken and left in another shape than the registers' files have.
@@ -48,6 +51,8 @@ pub(crate) struct Frame {
     pub(crate) offset: u64,
     /// `%gridid`
     pub(crate) gridid: u64,
+    /// `%globaltimer` where the launch began.
+    pub(crate) began: u64,
     /// Where sums are kept back by address ([`postponed`](crate::postponed)); null: nowhere.
     pub(crate) table: *mut [u64; 2],
     /// How many of them may still take another one's place.

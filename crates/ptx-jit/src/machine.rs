@@ -24,27 +24,21 @@ pub(crate) struct Native;
 /// Whether the instruction's result depends on nothing but its operands, lane by lane, and it does nothing else. So it may be left out
 /// where nothing reads the result, be computed in lanes that do not run, and be computed once for several. What can trap may not.
 pub(crate) fn is_pure(inst: &Inst) -> bool {
-    let moves = |src: &Src| {
-        matches!(
-            src,
-            Src::Sreg(
-                Sreg::Clock
-                    | Sreg::ClockHi
-                    | Sreg::Clock64
-                    | Sreg::Globaltimer
-                    | Sreg::GlobaltimerLo
-                    | Sreg::GlobaltimerHi,
-                _
-            )
-        )
-    };
     let (reads, writes) = carry(inst);
     // What has no result is there for its effect: an event, a sleep, a trap.
     if inst.dsts.is_empty() || inst.row.row().traps() {
         return false;
     }
-    inst.row.row().class == Class::Lane && !inst.srcs.iter().any(moves) && !reads && !writes
+    inst.row.row().class == Class::Lane && clock(inst).is_none() && !reads && !writes
         || matches!(inst.op, Op::Cvta | Op::CvtaTo | Op::Isspacep)
+}
+
+/// The clock that the instruction reads, if it does.
+pub(crate) fn clock(inst: &Inst) -> Option<Sreg> {
+    inst.srcs.iter().find_map(|src| match src {
+        Src::Sreg(sreg, _) if sreg.is_clock() => Some(*sreg),
+        _ => None,
+    })
 }
 
 /// Whether the instruction reads and writes the carry flags. PTX ISA §9.7.2.
@@ -77,6 +71,10 @@ impl Machine for Native {
 
     fn carry(&self, inst: &Inst) -> (bool, bool) {
         carry(inst)
+    }
+
+    fn reads_clock(&self, inst: &Inst) -> bool {
+        clock(inst).is_some()
     }
 
     fn accesses(&self, inst: &Inst) -> bool {

@@ -61,6 +61,7 @@ pub(super) fn nanosleep(o: &Operands<'_>) -> Bound {
         let time = time.get(Inputs::of(exec));
         if let Some(longest) = lanes_of(exec.mask).map(|lane| time.0[lane]).max() {
             exec.warp.sleep(longest);
+            exec.mem.memory().pass(longest.into());
         }
         Ok(())
     }))

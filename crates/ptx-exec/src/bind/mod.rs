@@ -118,7 +118,7 @@ pub fn check_supported(program: &Program) -> Vec<Unimplemented> {
     let mut all = Vec::new();
     for function in &program.functions {
         for block in &function.blocks {
-            let steps = block.insts.iter().filter_map(|inst| binding.step(function, inst).err());
+            let steps = block.insts.iter().filter_map(|inst| binding.step(function, inst, 0).err());
             all.extend(steps);
             all.extend(binding.term(function, &block.term).err());
         }
@@ -163,13 +163,17 @@ pub fn sample(row: RowId, mods: &Mods) -> Option<Inst> {
 pub fn lone_step(inst: &Inst) -> Option<StepFn> {
     let (program, layout) = (synthesise::empty_program(), Layout::default());
     let binding = Binding { program: &program, layout: &layout, kernel: None };
-    binding.run(inst).ok()
+    binding.run(inst, 0).ok()
 }
 
 impl Binding<'_> {
     fn function(&self, function: &ptx::ir::Function) -> Result<bound::Function, Unimplemented> {
         let block = |block: &ptx::ir::Block| {
-            let steps = block.insts.iter().map(|inst| self.step(function, inst)).collect::<Result<_, _>>()?;
+            // The terminator is behind them all.
+            let behind = (1..=block.insts.len() as u64).rev();
+            let steps = block.insts.iter().zip(behind);
+            let steps = steps.map(|(inst, behind)| self.step(function, inst, behind));
+            let steps = steps.collect::<Result<_, _>>()?;
             let inst = instruction_of(&block.term);
             Ok(bound::Block {
                 steps,
@@ -190,20 +194,21 @@ impl Binding<'_> {
         })
     }
 
-    fn step(&self, function: &ptx::ir::Function, inst: &Inst) -> Result<Step, Unimplemented> {
+    /// The step of an instruction with so many behind it in its block.
+    fn step(&self, function: &ptx::ir::Function, inst: &Inst, behind: u64) -> Result<Step, Unimplemented> {
         // What single precision does in the halves of 64-bit registers, only such a device can say; moving them is no arithmetic.
         let arithmetic = inst.row.row().class == Class::Lane && inst.op != Op::Mov;
         let double = inst.mods.given().iter().any(|(_, word)| word.ty() == Some(Ty::F64));
         if self.program.target.map_f64_to_f32 && arithmetic && double {
             return Err(self.missing(function, inst, format!("{} under map_f64_to_f32", spelled(inst))));
         }
-        let run = self.run(inst).map_err(|Missing| self.missing(function, inst, spelled(inst)))?;
+        let run = self.run(inst, behind).map_err(|Missing| self.missing(function, inst, spelled(inst)))?;
         Ok(Step { guard: inst.guard, run, span: inst.span, loc: inst.loc })
     }
 
     /// The step of an instruction, all of it understood.
-    fn run(&self, inst: &Inst) -> Bound {
-        let o = Operands::new(self, inst);
+    fn run(&self, inst: &Inst, behind: u64) -> Bound {
+        let o = Operands::at(self, inst, behind);
         let run = step(&o)?;
         o.finish()?;
         Ok(run)

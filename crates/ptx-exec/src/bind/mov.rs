@@ -17,8 +17,9 @@ pub(super) fn mov(o: &Operands<'_>) -> Bound {
         && let Some(read) = sreg::clock(*register)
     {
         let d = wide_target(o.dst_at(0))?;
+        let behind = o.behind;
         return Ok(Box::new(move |exec: &mut Exec<'_>| {
-            let value = read(exec.warp);
+            let value = read(exec.warp, behind);
             d.write(exec.regs, exec.mask, &Lane::splat(value));
             Ok(())
         }));

@@ -32,6 +32,8 @@ pub(super) struct Operands<'a> {
     pub(super) binding: &'a Binding<'a>,
     /// The instruction.
     pub(super) inst: &'a Inst,
+    /// How many instructions of its block are behind it, the terminator included.
+    pub(super) behind: u64,
     words: Cell<u32>,
     srcs: Cell<u32>,
     dsts: Cell<u32>,
@@ -48,7 +50,12 @@ fn all_marked(set: &Cell<u32>, len: usize, optional: impl Fn(usize) -> bool) -> 
 impl<'a> Operands<'a> {
     /// Nothing looked at yet.
     pub(super) fn new(binding: &'a Binding<'a>, inst: &'a Inst) -> Self {
-        Self { binding, inst, words: Cell::new(0), srcs: Cell::new(0), dsts: Cell::new(0) }
+        Self::at(binding, inst, 0)
+    }
+
+    /// The same of an instruction with so many behind it in its block.
+    pub(super) fn at(binding: &'a Binding<'a>, inst: &'a Inst, behind: u64) -> Self {
+        Self { binding, inst, behind, words: Cell::new(0), srcs: Cell::new(0), dsts: Cell::new(0) }
     }
 
     /// Refuses an instruction of which something was not looked at.

@@ -1,10 +1,10 @@
 //! Special registers (PTX ISA chapter 10).
 //!
-//! Invariant: what never changes for a warp is a source like any other; clocks move when they are read, so only `mov` (a step of its
-//! own, [`clock`]) reads them.
+//! Invariant: what never changes for a warp is a source like any other; what a clock shows depends on the place of the instruction in its
+//! block, so only `mov` (a step of its own, [`clock`]) reads them.
 //!
 //! Choices where the manual leaves them open: components `.w` read as zero (A158); performance counters count nothing and read as
-//! zero; `%globaltimer` is the warp's clock.
+//! zero; `%globaltimer` is the warp's clock, added to a time that is the same for all warps of the launch.
 
 use super::Missing;
 use crate::lanes::{LANES, Lane};
@@ -56,15 +56,15 @@ pub(super) fn read<S: Slot>(sreg: Sreg, component: u8) -> Result<Operand<S>, Mis
     })
 }
 
-/// How to read a special register that moves when it is read.
-pub(super) fn clock(sreg: Sreg) -> Option<fn(&mut WarpState) -> u64> {
+/// How to read a clock in an instruction with so many behind it in its block.
+pub(super) fn clock(sreg: Sreg) -> Option<fn(&WarpState, u64) -> u64> {
     match sreg {
-        Sreg::Clock => Some(|warp| warp.read_clock() & u64::from(u32::MAX)),
-        Sreg::ClockHi => Some(|warp| warp.read_clock() >> 32),
+        Sreg::Clock => Some(|warp, behind| warp.read_clock(behind) & u64::from(u32::MAX)),
+        Sreg::ClockHi => Some(|warp, behind| warp.read_clock(behind) >> 32),
         Sreg::Clock64 => Some(WarpState::read_clock),
         Sreg::Globaltimer => Some(WarpState::read_globaltimer),
-        Sreg::GlobaltimerLo => Some(|warp| warp.read_globaltimer() & u64::from(u32::MAX)),
-        Sreg::GlobaltimerHi => Some(|warp| warp.read_globaltimer() >> 32),
+        Sreg::GlobaltimerLo => Some(|warp, behind| warp.read_globaltimer(behind) & u64::from(u32::MAX)),
+        Sreg::GlobaltimerHi => Some(|warp, behind| warp.read_globaltimer(behind) >> 32),
         Sreg::Tid
         | Sreg::Ntid
         | Sreg::Laneid

@@ -41,7 +41,7 @@ pub(super) fn is_bound(row: RowId, mods: &Mods) -> bool {
         Shape::WarpSync => binding.understood(&inst, |o| warp::sync(o, next)).is_ok(),
         Shape::Matrix => binding.understood(&inst, matrix::matrix).is_ok(),
         Shape::Barrier => binding.understood(&inst, |o| barrier::barrier(o, next)).is_ok(),
-        Shape::Step => binding.run(&inst).is_ok(),
+        Shape::Step => binding.run(&inst, 0).is_ok(),
     }
 }
 

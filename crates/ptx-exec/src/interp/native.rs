@@ -101,7 +101,6 @@ impl Run<'_> {
         self.steps = self.steps.saturating_sub(steps);
         frame.steps += steps;
         frame.lane_steps += lane_steps;
-        frame.state.clock += steps;
         frame.native_steps.0 += steps;
         frame.native_steps.1 += fallbacks;
         self.left(native, current, function, Left { stop, mask, live: after, turns, fault, same: true })
@@ -121,7 +120,9 @@ impl Run<'_> {
         if let NativeStop::Declined = stop {
             return Entered::Block(Some(0));
         }
-        self.spent = self.slice - turns.max(0);
+        let spent = self.slice - turns.max(0);
+        let used = spent - self.spent;
+        self.spent = spent;
         if let NativeStop::Fault { block, index } = stop {
             let place = self.world.block(function, block);
             let step = place.and_then(|b| b.steps.get(index as usize));
@@ -149,8 +150,9 @@ impl Run<'_> {
                 let activity = frame.view.take_activity();
                 let idle = native.waits(block) && !activity.changed;
                 if frame.has_ready() {
-                    // The others have their turn when the warp runs again.
-                    frame.turn = -1;
+                    // The others have their turn when the warp runs again, unless clocks would show that it came early.
+                    let early = native.reads_clocks() && !native.watches(block);
+                    frame.turn = if early { frame.turn - used } else { -1 };
                 }
                 self.give_way(current);
                 Entered::Stop(Stop::Yielded { idle })

@@ -134,6 +134,8 @@ pub struct Memory {
     pool: crate::sched::Pool,
     /// Counts launches.
     launches: AtomicU64,
+    /// What clocks of warps have counted in all launches that have ended, and what warps have slept.
+    time: AtomicU64,
     /// Counts frees: a [`View`] forgets what it looked up when this changes.
     frees: AtomicU64,
     /// Whether every address outside the range is memory of the host that guests may access.
@@ -222,7 +224,8 @@ impl Memory {
             malloc: 0,
             used: 0,
         };
-        let (launches, frees, opaques) = (AtomicU64::new(0), AtomicU64::new(0), Opaques::default());
+        let opaques = Opaques::default();
+        let [launches, time, frees] = [0; 3].map(AtomicU64::new);
         Ok(Arc::new(Self {
             arena,
             regions,
@@ -231,6 +234,7 @@ impl Memory {
             opaques,
             pool: crate::sched::Pool::new(),
             launches,
+            time,
             frees,
             host: AtomicBool::new(false),
         }))
@@ -450,6 +454,16 @@ impl Memory {
     /// A number of its own for each launch on this memory, from 1: `%gridid`.
     pub(crate) fn next_launch(&self) -> u64 {
         self.launches.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Where `%globaltimer` of a launch begins that begins now: behind all that launches which have ended have shown.
+    pub(crate) fn now(&self) -> u64 {
+        self.time.load(Ordering::Relaxed)
+    }
+
+    /// Moves [`Memory::now`] on.
+    pub(crate) fn pass(&self, time: u64) {
+        self.time.fetch_add(time, Ordering::Relaxed);
     }
 
     /// A zeroed window in the shared region.

@@ -50,7 +50,7 @@ impl Fresh {
         let mut left = self.threads;
         for slot in slots {
             let live = if left >= LANES as u32 { FULL } else { FULL >> (32 - left) };
-            (slot.state, slot.live, slot.carry) = (self.state, live, 0);
+            (slot.state, slot.live, slot.carry, slot.clock) = (self.state, live, 0, 0);
             left = left.saturating_sub(LANES as u32).max(1);
         }
     }

@@ -177,10 +177,10 @@ impl Cta {
                 warp.clear_local();
             }
             // What native code's steps have left in the state of a warp without a frame stays.
-            let (clock, events) = (warp.state.clock, warp.state.events.take());
+            let events = warp.state.events.take();
             warp.start(self.ctaid, id as u32, self.kernel, function);
             if !clear && self.room.is_touched(id) {
-                (warp.state.clock, warp.state.events) = (clock, events);
+                warp.state.events = events;
             }
             warp.state.smid = self.smid;
         }

@@ -207,7 +207,7 @@ impl Cta {
             }
             let act = warp.groups.first().map_or(0, |group| group.act);
             warp.groups.clear();
-            warp.state.carry = slot.carry;
+            (warp.state.carry, warp.state.clock) = (slot.carry, slot.clock);
             let missing = warp.state.live & !slot.live;
             if state == SlotState::Exited {
                 let live = warp.state.live;

@@ -101,6 +101,9 @@ impl Emit<'_> {
         ] {
             self.b.store(value, self.field(field), 8);
         }
+        if self.job.clocks {
+            self.b.store(of(self, offset_of!(Slot, clock)), self.field(offset_of!(Frame, clock)), 8);
+        }
         self.store_field(offset_of!(Frame, local), local);
         self.b.br(enter);
 

@@ -114,6 +114,10 @@ impl Emit<'_> {
             self.store_field(offset, value);
         }
         self.sums(exit);
+        if self.job.clocks {
+            let (place, now) = self.clock([exit.full_steps, exit.masked_steps]);
+            self.b.store(now, place, 8);
+        }
         if let Some(carry) = exit.carry {
             let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, carry)), 8);
             let new = self.scalar(carry);

@@ -39,6 +39,7 @@ impl Emit<'_> {
             O::Activemask => self.activemask(op),
             O::Cvta | O::CvtaTo => self.cvta(inst, op),
             O::Cvt => self.cut_of_halves(inst, op),
+            O::Mov => self.read_clock(site, inst, op),
             _ => false,
         };
         if !done && !self.lowered(site, inst, op) {
@@ -50,6 +51,37 @@ impl Emit<'_> {
             }
         }
         self.note_result(inst, op);
+    }
+
+    /// Emits the reading of a clock.
+    fn read_clock(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
+        let (Some(sreg), [_, full, masked]) = (crate::machine::clock(inst), op.uses.as_slice()) else {
+            return false;
+        };
+        let [def] = op.defs.as_slice() else { return true };
+        let (_, begun) = self.clock([*full, *masked]);
+        // The counts are of the blocks before this one.
+        let mut value = self.b.add(begun, self.c64(u64::from(site.index) + 1));
+        if matches!(sreg, Sreg::Globaltimer | Sreg::GlobaltimerLo | Sreg::GlobaltimerHi) {
+            value = self.b.add(value, self.load64(offset_of!(Frame, began)));
+        }
+        value = match sreg {
+            Sreg::ClockHi | Sreg::GlobaltimerHi => self.b.lshr(value, self.c64(32)),
+            Sreg::Clock | Sreg::GlobaltimerLo => self.b.and(value, self.c64(u32::MAX.into())),
+            _ => value,
+        };
+        if let Operand::Value(value) = self.as_word(value, inst) {
+            self.define(*def, value);
+        }
+        true
+    }
+
+    /// Where the warp's clock is kept, and what it shows once those counts are added.
+    pub(super) fn clock(&mut self, counts: [Name; 2]) -> (Value, Value) {
+        let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, clock)), 8);
+        let before = self.b.load(self.int(64), place, 8);
+        let counts = counts.map(|count| self.scalar(count));
+        (place, counts.into_iter().fold(before, |sum, count| self.b.add(sum, count)))
     }
 
     /// Notes what is known of an instruction's result besides its value.

@@ -132,6 +132,8 @@ pub(crate) struct Job<'a> {
     pub(crate) extensions: Extensions,
     /// The number of its first window.
     pub(crate) windows: u32,
+    /// Whether a launch of the kernel may read clocks of warps.
+    pub(crate) clocks: bool,
 }
 
 struct Emit<'a> {

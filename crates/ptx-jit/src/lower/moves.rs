@@ -1,7 +1,7 @@
 //! Moves of values, and packing and unpacking of vectors (PTX ISA §9.7.8.2, §9.7.8.3).
 
 use ptx::ir::{Dst, Src};
-use ptx::isa::{Sreg, Ty, Word};
+use ptx::isa::{Ty, Word};
 
 use super::compare::untyped;
 use super::query::Query;
@@ -10,19 +10,13 @@ use super::{Lower, Lowering, Operand};
 pub(super) fn mov(q: &Query<'_>) -> Option<Lowering> {
     let ty = untyped(q.ty()?)?;
     if let Src::Sreg(register, _) = q.src(0)?
-        && is_clock(*register)
+        && register.is_clock()
     {
+        // Read where the counts of the warp are known.
         return None;
     }
     let lowering = q.map(&[ty], ty, |_, v| v[0])?;
     Some(Lowering { copied_srcs: 1, ..lowering })
-}
-
-/// Registers whose reading changes the warp.
-fn is_clock(register: Sreg) -> bool {
-    let clocks = [Sreg::Clock, Sreg::ClockHi, Sreg::Clock64];
-    let timers = [Sreg::Globaltimer, Sreg::GlobaltimerLo, Sreg::GlobaltimerHi];
-    clocks.contains(&register) || timers.contains(&register)
 }
 
 /// Bits of one element, and the count of elements, of a word that is packed or unpacked.

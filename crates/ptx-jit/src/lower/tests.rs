@@ -400,6 +400,7 @@ impl Interpreter {
             ntid: [32, 1, 1],
             nctaid: [1, 1, 1],
             gridid: 1,
+            began: 0,
             nsmid: 1,
             dynamic_shared: 0,
             total_shared: 0,

@@ -620,6 +620,9 @@ impl<M: Machine> Builder<'_, M> {
         if reads {
             uses.push(carry);
         }
+        if self.machine.reads_clock(inst) {
+            uses.extend([self.var(Var::FullSteps), self.var(Var::MaskedSteps)]);
+        }
         let mut places = Vec::new();
         inst.for_each_def(&mut |reg| places.push(self.reg(reg)));
         if writes {

@@ -62,8 +62,8 @@ pub struct Op {
 /// What an operation does.
 #[derive(Clone, Debug)]
 pub enum OpKind {
-    /// The instruction, guard aside. Uses: the lanes that execute it, the registers of its sources in their order, and the carry mask
-    /// if it reads that. Defs: the registers of its destinations in their order, and the carry mask if it writes that.
+    /// The instruction, guard aside. Uses: the lanes that execute it, the registers of its sources in their order, the carry mask
+    /// if it reads that, and both counts of instructions executed, with all lanes and masked, if it reads a clock. Defs: the registers of its destinations in their order, and the carry mask if it writes that.
     Inst(Site),
     /// Lanes of the mask from the first, the others from the second. Uses: mask, first, second.
     SelectMask,
@@ -434,6 +434,8 @@ pub trait Machine {
     fn work(&self, inst: &Inst) -> u64;
     /// Whether the instruction reads and writes the carry flags.
     fn carry(&self, inst: &Inst) -> (bool, bool);
+    /// Whether the instruction reads a clock, which shows how much the warp has executed.
+    fn reads_clock(&self, inst: &Inst) -> bool;
     /// Whether the instruction reads or writes memory at addresses that are checked.
     fn accesses(&self, inst: &Inst) -> bool;
     /// Whether a loop around the instruction may wait for others.

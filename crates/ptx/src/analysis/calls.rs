@@ -1,9 +1,9 @@
-//! Which functions a kernel may come to.
+//! Which functions a kernel may come to, and what that says of it.
 //!
 //! Invariant: a function that a launch of the kernel can execute is among [`reachable`].
 
 use crate::check::module::FuncId;
-use crate::ir::{Callee, Program, Terminator};
+use crate::ir::{Callee, Program, Src, Terminator};
 
 /// Functions with a body that the kernel can reach: itself, what it calls, and what an indirect call may reach.
 pub fn reachable(program: &Program, kernel: FuncId) -> Vec<FuncId> {
@@ -29,4 +29,12 @@ pub fn reachable(program: &Program, kernel: FuncId) -> Vec<FuncId> {
         }
     }
     found
+}
+
+/// Whether a launch of the kernel may read a clock of its warps: the kernel itself, or a function that it can reach. PTX ISA §10.16 and on.
+pub fn reads_clocks(program: &Program, kernel: FuncId) -> bool {
+    let functions = reachable(program, kernel);
+    let functions = functions.iter().filter_map(|id| program.functions.get(id.0 as usize));
+    let mut insts = functions.flat_map(|function| &function.blocks).flat_map(|block| &block.insts);
+    insts.any(|inst| inst.srcs.iter().any(|src| matches!(src, Src::Sreg(sreg, _) if sreg.is_clock())))
 }

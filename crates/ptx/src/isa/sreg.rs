@@ -148,6 +148,43 @@ impl Sreg {
         }
     }
 
+    /// Whether it counts what the warp has executed, so that each reading may give another value. PTX ISA §10.16, §10.17, §10.21.
+    pub const fn is_clock(self) -> bool {
+        match self {
+            Sreg::Clock
+            | Sreg::ClockHi
+            | Sreg::Clock64
+            | Sreg::Globaltimer
+            | Sreg::GlobaltimerLo
+            | Sreg::GlobaltimerHi => true,
+            Sreg::Tid
+            | Sreg::Ntid
+            | Sreg::Laneid
+            | Sreg::Warpid
+            | Sreg::Nwarpid
+            | Sreg::Ctaid
+            | Sreg::Nctaid
+            | Sreg::Smid
+            | Sreg::Nsmid
+            | Sreg::Gridid
+            | Sreg::LanemaskEq
+            | Sreg::LanemaskLe
+            | Sreg::LanemaskLt
+            | Sreg::LanemaskGe
+            | Sreg::LanemaskGt
+            | Sreg::Pm(_)
+            | Sreg::Pm64(_)
+            | Sreg::Envreg(_)
+            | Sreg::TotalSmemSize
+            | Sreg::DynamicSmemSize
+            | Sreg::ReservedSmemOffsetBegin
+            | Sreg::ReservedSmemOffsetEnd
+            | Sreg::ReservedSmemOffsetCap
+            | Sreg::ReservedSmemOffset0
+            | Sreg::ReservedSmemOffset1 => false,
+        }
+    }
+
     /// The register of that name (with its percent sign, without a component).
     pub fn from_name(name: &str) -> Option<Sreg> {
         // Nearly all names that are asked for are registers such as `%r1`, which none of these letters begins.

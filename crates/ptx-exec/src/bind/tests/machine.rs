@@ -27,6 +27,7 @@ impl Machine {
             ntid: [32, 1, 1],
             nctaid: [1, 1, 1],
             gridid: 1,
+            began: 0,
             nsmid: 1,
             dynamic_shared: 0,
             total_shared: 0,
@@ -75,7 +76,7 @@ fn lanes<T>(mut next: impl FnMut() -> T) -> Lane<T> {
 pub(super) fn bind_alone(inst: &Inst) -> StepFn {
     let (program, layout) = (synthesise::empty_program(), Layout::default());
     let binding = Binding { program: &program, layout: &layout, kernel: None };
-    binding.run(inst).unwrap_or_else(|_| panic!("`{}{}` is not bound", inst.op.name(), inst.mods))
+    binding.run(inst, 0).unwrap_or_else(|_| panic!("`{}{}` is not bound", inst.op.name(), inst.mods))
 }
 
 /// Edge values of every width, and random ones, in a sequence that is the same in each run.
