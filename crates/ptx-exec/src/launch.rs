@@ -158,7 +158,12 @@ impl LoadedModule {
                 return Err(LoadError::Undefined { name: variable.name.clone(), line: self.line(variable) });
             }
             let name = format!("{space} variable `{}`", variable.name);
-            let address = self.memory.alloc(class, variable.bytes, u64::from(variable.align), &name);
+            let align = u64::from(variable.align);
+            let address = match class {
+                // All devices and the host share it.
+                Class::Global if variable.managed => self.memory.alloc_common(variable.bytes, align, &name),
+                _ => self.memory.alloc(class, variable.bytes, align, &name),
+            };
             let address = address.map_err(|error| LoadError::Variable { name, error })?;
             self.variables[id] = Some(address);
             if class == Class::Texture {
@@ -183,7 +188,7 @@ impl LoadedModule {
             let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             return Err(format!("no texture, sampler or surface variable `{name}`; the module has {has}"));
         };
-        if descriptor.image().is_some_and(|image| !Arc::ptr_eq(image.memory(), &self.memory)) {
+        if descriptor.image().is_some_and(|image| !image.memory().is_shared_with(&self.memory)) {
             return Err(format!("what is to be bound to `{name}` belongs to another device"));
         }
         if self.memory.opaques().bind(address, descriptor.clone()) {

@@ -665,7 +665,8 @@ extern "C" fn reach(user: *mut c_void, window: u32, how: u32, address: u64, span
         && bytes >= u64::from(span)
     {
         *slot = [start.wrapping_neg(), bytes - u64::from(span) + 1];
-        if !reached.table.is_empty() && reached.note(window, (start, bytes), how >> 9 & 1 != 0) {
+        let all = view.aliases((start, bytes));
+        if !reached.table.is_empty() && reached.note(window, all, how >> 9 & 1 != 0) {
             frame.table = std::ptr::null_mut();
         }
     }

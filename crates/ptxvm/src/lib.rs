@@ -47,6 +47,7 @@ mod forms;
 #[allow(unsafe_code, reason = "declares what the host promises; see the module")]
 mod host;
 mod launch;
+mod mapped;
 mod memory;
 mod module;
 mod stream;
@@ -67,7 +68,7 @@ pub use ptx::diag::{Code, Diagnostic, Severity};
 pub use ptx::isa::Geom;
 pub use ptx::isa::Sm;
 pub use ptx::syntax::format::format;
-pub use ptx_exec::mem::{EndingAllocator, attempt};
+pub use ptx_exec::mem::{Access, DEVICES, DeviceId, EndingAllocator, Exported, Pages, attempt};
 pub use ptx_exec::texture::{Sampler, Shape};
 pub use ptx_exec::trap::{FaultKind, Trap};
 pub use stream::{Mark, Pending, Stream, StreamGroup, StreamKind};

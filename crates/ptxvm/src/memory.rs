@@ -2,7 +2,7 @@
 //!
 //! Invariant: every access is checked against the bounds of one live allocation.
 
-use crate::{Error, Vm};
+use crate::{Access, Error, Vm};
 use std::ops::Range;
 
 impl Vm {
@@ -12,6 +12,14 @@ impl Vm {
     /// Of the machine, where memory runs out.
     pub fn alloc(&self, name: &str, bytes: u64) -> Result<u64, Error> {
         self.device.alloc(name, bytes)
+    }
+
+    /// As [`Vm::alloc`], of memory that all devices of the machine access.
+    ///
+    /// # Errors
+    /// As [`Vm::alloc`].
+    pub fn alloc_common(&self, name: &str, bytes: u64) -> Result<u64, Error> {
+        self.device.alloc_common(name, bytes)
     }
 
     /// Frees what [`Vm::alloc`] returned.
@@ -51,12 +59,17 @@ impl Vm {
         self.device.memory.allocation_at(address)
     }
 
+    /// Whether the host may copy so many bytes at an address, from there or to there.
+    pub fn permits(&self, address: u64, bytes: u64, access: Access) -> bool {
+        self.device.memory.permits(address, bytes, access)
+    }
+
     /// The name of the allocation that holds an address.
     pub fn allocation_name(&self, address: u64) -> Option<std::sync::Arc<str>> {
         self.device.memory.name_at(address)
     }
 
-    /// Bytes of device memory in use, and how many there is room for.
+    /// Bytes of the device's memory in use, and how many there is room for.
     pub fn memory_usage(&self) -> (u64, u64) {
         self.device.memory.usage()
     }

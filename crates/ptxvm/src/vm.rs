@@ -17,7 +17,7 @@ const BUFFER_ALIGN: u64 = 256;
 /// What buffers and modules share and keep alive.
 pub(crate) struct Device {
     pub(crate) memory: Arc<Memory>,
-    pub(crate) jit: Jit,
+    pub(crate) jit: Arc<Jit>,
     pub(crate) executor: Arc<Executor>,
 }
 
@@ -30,6 +30,10 @@ impl std::fmt::Debug for Device {
 impl Device {
     pub(crate) fn alloc(&self, label: &str, bytes: u64) -> Result<u64, Error> {
         Ok(self.memory.alloc(Class::Global, bytes, BUFFER_ALIGN, label)?)
+    }
+
+    pub(crate) fn alloc_common(&self, label: &str, bytes: u64) -> Result<u64, Error> {
+        Ok(self.memory.alloc_common(bytes, BUFFER_ALIGN, label)?)
     }
 
     pub(crate) fn free(&self, address: u64) {
@@ -49,12 +53,13 @@ impl Device {
 impl From<MemoryError> for Error {
     fn from(error: MemoryError) -> Self {
         match error {
-            MemoryError::Reserve | MemoryError::OutOfMemory { .. } | MemoryError::Host { .. } => {
-                ErrorKind::Machine(error.to_string()).into()
-            }
-            MemoryError::NotAllocated { .. } | MemoryError::OutOfBounds { .. } => {
-                Error::caller(error.to_string())
-            }
+            MemoryError::Reserve
+            | MemoryError::OutOfMemory { .. }
+            | MemoryError::Host { .. }
+            | MemoryError::Share => ErrorKind::Machine(error.to_string()).into(),
+            MemoryError::NotAllocated { .. }
+            | MemoryError::OutOfBounds { .. }
+            | MemoryError::Mapping { .. } => Error::caller(error.to_string()),
         }
     }
 }
@@ -120,7 +125,7 @@ impl Vm {
     pub fn with(options: Options) -> Result<Self, Error> {
         let Options { addresses, cpu, team, cache } = options;
         let memory = Memory::new(addresses)?;
-        let jit = Jit::new(cpu, team, cache);
+        let jit = Arc::new(Jit::new(cpu, team, cache));
         Ok(Self { device: Arc::new(Device { memory, jit, executor: Arc::default() }) })
     }
 

@@ -11,7 +11,14 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 use std::ptr::NonNull;
 
 /// Committing and releasing works in steps of this many bytes: a multiple of every page size in use (4, 16 and 64 KiB).
-const PAGE: u64 = 64 * 1024;
+pub(super) const PAGE: u64 = 64 * 1024;
+
+/// Size of the range, as far as windows and allocations of the devices go, where there are enough addresses.
+pub(super) const FULL: u64 = 64 << 30;
+
+/// Further addresses, for memory that the host and all devices share and for what the host maps. Chosen: programs reserve several times
+/// the memory of a device.
+const MORE: u64 = FULL + (1 << 40);
 
 #[cfg(target_os = "linux")]
 const DISCARD: rustix::mm::Advice = rustix::mm::Advice::LinuxDontNeed;
@@ -41,7 +48,7 @@ impl Arena {
         let (hints, sizes): (&[u64], &[u64]) = match size {
             AddressSize::Bits64 => {
                 const SIZES: &[u64] =
-                    &[64 * GIB, 16 * GIB, 4 * GIB, GIB, 512 * MIB, 256 * MIB, 128 * MIB, 64 * MIB];
+                    &[FULL + MORE, FULL, 16 * GIB, 4 * GIB, GIB, 512 * MIB, 256 * MIB, 128 * MIB, 64 * MIB];
                 (&[0x20_0000_0000, 0x40_0000_0000, 0x60_0000_0000, 0], SIZES)
             }
             AddressSize::Bits32 => (
@@ -106,6 +113,56 @@ impl Arena {
         let at = self.base.as_ptr().with_addr(start as usize).cast();
         // SAFETY: the pages are in our own mapping (checked above), and gaining rights invalidates no access.
         unsafe { rustix::mm::mprotect(at, (end - start) as usize, flags) }.is_ok()
+    }
+
+    /// Puts pages of a file in the place of `start..end`, whole pages in the range, which stay readable and writable all the time. Says
+    /// whether the system could.
+    ///
+    /// Stores to those bytes that race with it may be lost.
+    #[cfg(target_os = "linux")]
+    pub(super) fn share(&self, start: u64, end: u64, file: &std::os::fd::OwnedFd, offset: u64) -> bool {
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        let Some(at) = self.pages(start, end) else { return false };
+        // SAFETY: the pages are in our own mapping (checked by `pages`), and the new ones are as accessible as the old; the file cannot
+        // become shorter (`pages::Pages`), so none of them faults.
+        unsafe { rustix::mm::mmap(at, (end - start) as usize, rights, flags, file, offset) }.is_ok()
+    }
+
+    /// As the function for Linux: there is no such system call.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn share(&self, _start: u64, _end: u64, _file: &std::os::fd::OwnedFd, _offset: u64) -> bool {
+        false
+    }
+
+    /// Takes back what [`Arena::share`] did: the pages are zero, and readable and writable all the time. Says whether the system could.
+    pub(super) fn unshare(&self, start: u64, end: u64) -> bool {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        let Some(at) = self.pages(start, end) else { return false };
+        // SAFETY: as in `share`.
+        unsafe { rustix::mm::mmap_anonymous(at, (end - start) as usize, rights, flags) }.is_ok()
+    }
+
+    /// Gives the memory of pages that [`Arena::share`] put there back to the system, for all who have them: they read as zero.
+    #[cfg(target_os = "linux")]
+    pub(super) fn release_shared(&self, start: u64, end: u64) -> bool {
+        let Some(at) = self.pages(start, end) else { return false };
+        // SAFETY: as in `release`: a store of zeros.
+        unsafe { rustix::mm::madvise(at, (end - start) as usize, rustix::mm::Advice::LinuxRemove) }.is_ok()
+    }
+
+    /// As the function for Linux: nothing is shared.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn release_shared(&self, _start: u64, _end: u64) -> bool {
+        false
+    }
+
+    /// The pointer to `start`, if `start..end` are whole pages of the range.
+    fn pages(&self, start: u64, end: u64) -> Option<*mut std::ffi::c_void> {
+        let inside = start >= self.base() && start < end && end <= self.base() + self.bytes;
+        let whole = start.is_multiple_of(PAGE) && end.is_multiple_of(PAGE);
+        (inside && whole).then(|| self.base.as_ptr().with_addr(start as usize).cast())
     }
 
     /// Gives the memory of the whole pages in `start..end` back to the system: they stay mapped and read as zero. Returns

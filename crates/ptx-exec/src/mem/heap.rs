@@ -11,6 +11,8 @@ pub(super) const GAP: u64 = 256;
 /// Free ranges of a region.
 #[derive(Debug)]
 pub(super) struct Heap {
+    /// Bytes between two ranges.
+    gap: u64,
     /// Start and end of free ranges; never adjacent.
     free: BTreeMap<u64, u64>,
     /// End of what was ever handed out.
@@ -21,7 +23,13 @@ impl Heap {
     /// A region of which everything is free.
     pub(super) fn new(region: std::ops::Range<u64>) -> Self {
         let start = region.start.next_multiple_of(GAP);
-        Self { free: BTreeMap::from([(start, region.end)]), mark: start }
+        let free = if start < region.end { BTreeMap::from([(start, region.end)]) } else { BTreeMap::new() };
+        Self { gap: GAP, free, mark: start }
+    }
+
+    /// The same, of ranges that may be adjacent.
+    pub(super) fn without_gaps(region: std::ops::Range<u64>) -> Self {
+        Self { gap: 0, ..Self::new(region) }
     }
 
     /// End of what was ever handed out.
@@ -30,27 +38,43 @@ impl Heap {
     }
 
     /// The range of addresses that an allocation of that size takes, its gap included.
-    fn footprint(bytes: u64) -> Option<u64> {
-        bytes.checked_next_multiple_of(GAP)?.checked_add(GAP)
+    fn footprint(&self, bytes: u64) -> Option<u64> {
+        bytes.checked_next_multiple_of(GAP)?.checked_add(self.gap)
     }
 
     /// Takes the lowest free range that fits. `align` is a power of two.
     pub(super) fn take(&mut self, bytes: u64, align: u64) -> Option<u64> {
-        let need = Self::footprint(bytes)?;
+        let need = self.footprint(bytes)?;
         let align = align.max(GAP);
         let (start, end, at) = self.free.iter().find_map(|(start, end)| {
             let at = start.checked_next_multiple_of(align)?;
             (at.checked_add(need)? <= *end).then_some((*start, *end, at))
         })?;
-        self.free.remove(&start);
-        if start < at {
-            self.free.insert(start, at);
-        }
-        if at + need < end {
-            self.free.insert(at + need, end);
-        }
-        self.mark = self.mark.max(at + need);
+        self.cut(start..end, at..at + need);
         Some(at)
+    }
+
+    /// Takes that range if it is free.
+    pub(super) fn take_at(&mut self, at: u64, bytes: u64) -> Option<u64> {
+        let past = at.checked_add(self.footprint(bytes)?)?;
+        let (start, end) = self.free.range(..=at).next_back().map(|(start, end)| (*start, *end))?;
+        if past > end {
+            return None;
+        }
+        self.cut(start..end, at..past);
+        Some(at)
+    }
+
+    /// Takes a part of a free range.
+    fn cut(&mut self, free: std::ops::Range<u64>, part: std::ops::Range<u64>) {
+        self.free.remove(&free.start);
+        if free.start < part.start {
+            self.free.insert(free.start, part.start);
+        }
+        if part.end < free.end {
+            self.free.insert(part.end, free.end);
+        }
+        self.mark = self.mark.max(part.end);
     }
 
     /// Undoes the last [`Heap::take`], which moved the mark from `mark`.
@@ -61,7 +85,7 @@ impl Heap {
 
     /// Gives a range back that [`Heap::take`] returned for that size.
     pub(super) fn give(&mut self, at: u64, bytes: u64) {
-        let Some(need) = Self::footprint(bytes) else { return };
+        let Some(need) = self.footprint(bytes) else { return };
         let (mut start, mut end) = (at, at + need);
         if let Some((before, before_end)) = self.free.range(..at).next_back()
             && *before_end == at

@@ -6,7 +6,7 @@
 //! Invariant: the device's range is never part of what is lent. What it does not do: it cannot check the host's promise that the
 //! memory is there; a guest that is let into memory that is not ends the process, as a wild pointer does in any program.
 
-use super::{Allocation, Class, Extent, Memory, MemoryError};
+use super::{Allocation, Class, Extent, Memory, MemoryError, Rights};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ const HOST_END: u64 = 1 << 47;
 impl Memory {
     /// The addresses of the device.
     pub fn range(&self) -> Range<u64> {
-        self.regions.functions.start..self.regions.heap.end
+        self.store.regions.functions.start..self.store.regions.mapped.end
     }
 
     /// Lends `bytes` bytes of the host's memory to guests as `.global` memory, under the host's addresses; `name` stands in reports.
@@ -43,7 +43,8 @@ impl Memory {
         {
             return Err(wrong(format!("{} is lent already", a.name)));
         }
-        tables.live.insert(start, Allocation { bytes, class: Class::Global, name: name.into() });
+        let (class, rights, device) = (Class::Global, Rights::All, self.device);
+        tables.live.insert(start, Allocation { bytes, class, rights, device, name: name.into() });
         Ok(())
     }
 
@@ -57,7 +58,7 @@ impl Memory {
             return Err(not);
         }
         self.tables().live.remove(&start).ok_or(not)?;
-        self.frees.fetch_add(1, Ordering::Release);
+        self.store.frees.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
@@ -67,22 +68,23 @@ impl Memory {
     /// Launches from now on access, outside the device's range, only memory that is mapped, and not in a way that contradicts references of the
     /// host. Nothing checks this any more.
     pub unsafe fn reach_host(&self) {
-        self.host.store(true, Ordering::Release);
+        self.store.host.store(true, Ordering::Release);
     }
 
     /// Whether [`Memory::reach_host`] was called.
     pub fn reaches_host(&self) -> bool {
-        self.host.load(Ordering::Acquire)
+        self.store.host.load(Ordering::Acquire)
     }
 
     /// The part of the host's memory that holds an address, where guests may reach all of it.
     pub(super) fn host_extent(&self, address: u64) -> Option<Extent> {
-        if !self.host.load(Ordering::Acquire) {
+        if !self.store.host.load(Ordering::Acquire) {
             return None;
         }
         let own = self.range();
         let part = if address < own.start { HOST_START..own.start } else { own.end..HOST_END };
-        let extent = Extent { start: part.start, bytes: part.end - part.start, class: Class::Global };
+        let (start, bytes) = (part.start, part.end - part.start);
+        let extent = Extent { start, bytes, class: Class::Global, writable: true };
         part.contains(&address).then_some(extent)
     }
 }

@@ -11,6 +11,11 @@
 //! | shared | one window for each resident CTA |
 //! | local | one window for each resident warp, its lanes one after another |
 //! | heap | `.global` variables, buffers, the guest's `malloc` |
+//! | common | memory that the host and all devices share |
+//! | mapped | what the host maps there, page by page ([`Pages`]) |
+//!
+//! A machine may have several devices, which share the range. An allocation belongs to one; others access it only as far as
+//! they are allowed to ([`Memory::let_reach`], [`Memory::set_access`]), and a [`View`] is that of one device.
 //!
 //! Invariants: every guest access is checked against the exact bounds of a live allocation or of a window that the warp
 //! owns, so no guest address reaches anything else; allocations lie at least 256 bytes apart; memory that was handed out
@@ -24,9 +29,13 @@ mod access;
 mod allocator;
 mod arena;
 mod cell;
+mod export;
 mod functions;
 mod heap;
 mod host;
+mod mapped;
+mod pages;
+mod rights;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -34,16 +43,22 @@ mod view;
 
 pub use allocator::{EndingAllocator, attempt};
 pub use cell::Cell;
+pub use export::Exported;
+pub use pages::Pages;
+pub use rights::{Access, DEVICES, DeviceId};
 pub use target::Addresses;
 pub use view::{Activity, View};
 
 use crate::texture::Opaques;
 use arena::Arena;
 use cell::Place;
+use export::Exports;
 use functions::{Functions, STEP};
 use heap::Heap;
+use mapped::Reservations;
 use ptx::check::module::AddressSize;
 use ptx::isa::Space;
+use rights::{Peers, Rights};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -79,6 +94,17 @@ pub enum MemoryError {
         /// The address.
         address: u64,
     },
+    /// Addresses that were not reserved, or are not mapped, as the call needs it.
+    Mapping {
+        /// First address.
+        address: u64,
+        /// How many bytes.
+        bytes: u64,
+        /// What is wrong with them.
+        why: &'static str,
+    },
+    /// The system refused to share memory.
+    Share,
     /// The bytes are not inside one allocation.
     OutOfBounds {
         /// First address.
@@ -98,6 +124,8 @@ impl std::fmt::Display for MemoryError {
             ),
             MemoryError::OutOfMemory { bytes } => write!(f, "no room for {bytes} bytes of device memory"),
             MemoryError::Host { bytes } => write!(f, "no room for {bytes} bytes of the host's memory"),
+            MemoryError::Mapping { address, bytes, why } => write!(f, "{bytes} bytes at {address:#x}: {why}"),
+            MemoryError::Share => f.write_str("the system does not let this process share memory"),
             MemoryError::NotAllocated { address } => write!(f, "no allocation starts at {address:#x}"),
             MemoryError::OutOfBounds { address, bytes, nearest } => {
                 write!(f, "{bytes} bytes at {address:#x} are not inside one allocation ({nearest})")
@@ -123,8 +151,14 @@ pub enum Class {
     Texture,
 }
 
-/// Guest memory of one machine. Its methods are the host's side; warps use a [`View`].
+/// Guest memory of one machine, as one of its devices sees it. Its methods are the host's side; warps use a [`View`].
 pub struct Memory {
+    store: Arc<Store>,
+    device: DeviceId,
+}
+
+/// What the devices of a machine share.
+struct Store {
     arena: Arena,
     regions: Regions,
     address_size: AddressSize,
@@ -140,9 +174,13 @@ pub struct Memory {
     frees: AtomicU64,
     /// Whether every address outside the range is memory of the host that guests may access.
     host: AtomicBool,
+    /// By device, bytes of [`Pages`].
+    held: [Arc<AtomicU64>; DEVICES],
+    /// Pages that other processes can map.
+    exports: Mutex<Exports>,
 }
 
-/// Bounds of the regions.
+/// Bounds of the regions. The last two are empty where addresses are scarce.
 #[derive(Clone, Debug)]
 struct Regions {
     functions: Range<u64>,
@@ -151,6 +189,10 @@ struct Regions {
     shared: Range<u64>,
     local: Range<u64>,
     heap: Range<u64>,
+    /// Memory that host and all devices share.
+    common: Range<u64>,
+    /// Addresses that the host maps pages at.
+    mapped: Range<u64>,
 }
 
 /// What is allocated where.
@@ -160,13 +202,17 @@ struct Tables {
     shared: Heap,
     local: Heap,
     heap: Heap,
+    common: Option<Heap>,
+    mapped: Reservations,
+    /// By owner, which devices reach its memory.
+    peers: Peers,
     /// By first address. Windows are not in it.
     live: BTreeMap<u64, Allocation>,
     functions: Functions,
     /// Bytes that the guest's `malloc` has handed out.
     malloc: u64,
-    /// Bytes that are handed out, parameter buffers and windows apart.
-    used: u64,
+    /// By device, bytes that are handed out, parameter buffers and windows apart.
+    used: [u64; DEVICES],
 }
 
 /// A live allocation.
@@ -174,6 +220,9 @@ struct Tables {
 struct Allocation {
     bytes: u64,
     class: Class,
+    rights: Rights,
+    /// The device whose memory it takes.
+    device: DeviceId,
     name: Arc<str>,
 }
 
@@ -183,12 +232,13 @@ struct Extent {
     start: u64,
     bytes: u64,
     class: Class,
+    writable: bool,
 }
 
 impl Memory {
     /// How many allocations were freed: what was looked up before holds only while this does not change.
     pub fn frees(&self) -> u64 {
-        self.frees.load(Ordering::Acquire)
+        self.store.frees.load(Ordering::Acquire)
     }
 
     /// Reserves the range.
@@ -197,7 +247,8 @@ impl Memory {
     /// [`MemoryError::Reserve`] where the system has no range that addresses of this width can name.
     pub fn new(address_size: AddressSize) -> Result<Arc<Self>, MemoryError> {
         let arena = Arena::reserve(address_size).ok_or(MemoryError::Reserve)?;
-        let (base, bytes) = (arena.base(), arena.bytes());
+        let (base, all) = (arena.base(), arena.bytes());
+        let bytes = all.min(arena::FULL);
         let small = (bytes / 64).min(64 << 20);
         let mut at = base;
         let mut next = |bytes: u64| {
@@ -212,6 +263,8 @@ impl Memory {
             shared: next(bytes / 16),
             local: next(bytes / 4),
             heap: next(bytes - bytes / 16 - bytes / 4 - 2 * small - FUNCTION_BYTES),
+            common: next((all - bytes).min(arena::FULL)),
+            mapped: next((all - bytes).saturating_sub(arena::FULL)),
         };
         let tables = Tables {
             constant: Heap::new(regions.constant.clone()),
@@ -219,14 +272,17 @@ impl Memory {
             shared: Heap::new(regions.shared.clone()),
             local: Heap::new(regions.local.clone()),
             heap: Heap::new(regions.heap.clone()),
+            common: (!regions.common.is_empty()).then(|| Heap::new(regions.common.clone())),
+            mapped: Reservations::new(regions.mapped.clone()),
+            peers: Peers::default(),
             live: BTreeMap::new(),
             functions: Functions::new(&regions.functions),
             malloc: 0,
-            used: 0,
+            used: [0; DEVICES],
         };
         let opaques = Opaques::default();
         let [launches, time, frees] = [0; 3].map(AtomicU64::new);
-        Ok(Arc::new(Self {
+        let store = Store {
             arena,
             regions,
             address_size,
@@ -237,27 +293,45 @@ impl Memory {
             time,
             frees,
             host: AtomicBool::new(false),
-        }))
+            held: Default::default(),
+            exports: Mutex::default(),
+        };
+        Ok(Arc::new(Self { store: Arc::new(store), device: DeviceId::default() }))
+    }
+
+    /// The same memory, as another device sees it: what that allocates is its own.
+    pub fn of_device(&self, device: DeviceId) -> Arc<Self> {
+        Arc::new(Self { store: Arc::clone(&self.store), device })
+    }
+
+    /// Which device sees it so.
+    pub fn device(&self) -> DeviceId {
+        self.device
+    }
+
+    /// Whether two devices are of one machine.
+    pub fn is_shared_with(&self, other: &Memory) -> bool {
+        Arc::ptr_eq(&self.store, &other.store)
     }
 
     /// OS threads for launches.
     pub(crate) fn pool(&self) -> &crate::sched::Pool {
-        &self.pool
+        &self.store.pool
     }
 
     /// Its textures, samplers and surfaces.
     pub fn opaques(&self) -> &Opaques {
-        &self.opaques
+        &self.store.opaques
     }
 
     /// Width of its addresses.
     pub fn address_size(&self) -> AddressSize {
-        self.address_size
+        self.store.address_size
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
         // The tables are consistent between statements that can panic, and none can.
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+        self.store.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Allocates zeroed bytes and gives them a name for reports (such as "global variable `x`").
@@ -265,27 +339,46 @@ impl Memory {
     /// # Errors
     /// [`MemoryError::OutOfMemory`].
     pub fn alloc(&self, class: Class, bytes: u64, align: u64, name: &str) -> Result<u64, MemoryError> {
+        self.alloc_for(Rights::Owner(self.device), class, (bytes, align), name)
+    }
+
+    /// As [`Memory::alloc`], of `.global` memory that all devices access.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfMemory`].
+    pub fn alloc_common(&self, bytes: u64, align: u64, name: &str) -> Result<u64, MemoryError> {
+        self.alloc_for(Rights::All, Class::Global, (bytes, align), name)
+    }
+
+    fn alloc_for(
+        &self,
+        rights: Rights,
+        class: Class,
+        (bytes, align): (u64, u64),
+        name: &str,
+    ) -> Result<u64, MemoryError> {
         let full = MemoryError::OutOfMemory { bytes };
         let mut tables = self.tables();
         if class == Class::Malloc && bytes > MALLOC_BYTES - tables.malloc {
             return Err(full);
         }
-        let heap = tables.heap_of(class);
+        let heap = tables.heap_of(class, rights);
         let mark = heap.mark();
         let start = heap.take(bytes, align.max(1)).ok_or_else(|| full.clone())?;
         let end = heap.mark();
-        if end > mark && !self.arena.commit(mark, end) {
-            tables.heap_of(class).undo(start, bytes, mark);
+        if end > mark && !self.store.arena.commit(mark, end) {
+            tables.heap_of(class, rights).undo(start, bytes, mark);
             return Err(full);
         }
         // What was used before must read as zero again; beyond the old mark it still does.
         self.zero(start, bytes.min(mark.saturating_sub(start)));
-        tables.live.insert(start, Allocation { bytes, class, name: name.into() });
+        let device = self.device;
+        tables.live.insert(start, Allocation { bytes, class, rights, device, name: name.into() });
         if class == Class::Malloc {
             tables.malloc += bytes;
         }
         if class != Class::Param {
-            tables.used += bytes;
+            tables.used[device.index()] += bytes;
         }
         Ok(start)
     }
@@ -301,20 +394,21 @@ impl Memory {
     /// Frees an allocation of an allowed class.
     fn free_if(&self, address: u64, allowed: impl Fn(Class) -> bool) -> Result<(), MemoryError> {
         let mut tables = self.tables();
-        if !self.range().contains(&address) || !tables.live.get(&address).is_some_and(|a| allowed(a.class)) {
+        let ours = self.range().contains(&address) && !self.store.regions.mapped.contains(&address);
+        if !ours || !tables.live.get(&address).is_some_and(|a| allowed(a.class)) {
             return Err(MemoryError::NotAllocated { address });
         }
         let gone = tables.live.remove(&address).ok_or(MemoryError::NotAllocated { address })?;
-        self.frees.fetch_add(1, Ordering::Release);
-        tables.heap_of(gone.class).give(address, gone.bytes);
+        self.store.frees.fetch_add(1, Ordering::Release);
+        tables.heap_of(gone.class, gone.rights).give(address, gone.bytes);
         if gone.class == Class::Malloc {
             tables.malloc -= gone.bytes;
         }
         if gone.class != Class::Param {
-            tables.used -= gone.bytes;
+            tables.used[gone.device.index()] -= gone.bytes;
         }
         if gone.bytes >= LARGE {
-            self.arena.release(address, address + gone.bytes);
+            self.release(address, address + gone.bytes);
         }
         Ok(())
     }
@@ -331,7 +425,7 @@ impl Memory {
     /// # Errors
     /// [`MemoryError::OutOfBounds`].
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
-        self.inside(address, from.len() as u64)?;
+        self.inside(address, from.len() as u64, Access::ReadWrite)?;
         self.put(address, from.len() as u64, |at, out: &mut [u8; 8]| {
             let from = &from[at as usize..];
             let n = from.len().min(8);
@@ -345,15 +439,8 @@ impl Memory {
     /// # Errors
     /// [`MemoryError::OutOfBounds`].
     pub fn read(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
-        self.inside(address, to.len() as u64)?;
-        let (head, middle, tail) = split(address, to.len() as u64);
-        for at in head.chain(tail) {
-            to[at as usize] = self.checked_place::<u8>(address + at).load();
-        }
-        for at in middle.step_by(8) {
-            let value = self.checked_place::<u64>(address + at).load();
-            to[at as usize..at as usize + 8].copy_from_slice(&value.to_le_bytes());
-        }
+        self.inside(address, to.len() as u64, Access::Read)?;
+        self.get(address, to);
         Ok(())
     }
 
@@ -362,7 +449,7 @@ impl Memory {
     /// # Errors
     /// [`MemoryError::OutOfBounds`].
     pub fn fill(&self, address: u64, byte: u8, bytes: u64) -> Result<(), MemoryError> {
-        self.inside(address, bytes)?;
+        self.inside(address, bytes, Access::ReadWrite)?;
         self.put(address, bytes, |_, out| *out = [byte; 8]);
         Ok(())
     }
@@ -386,15 +473,33 @@ impl Memory {
         if address < *start {
             format!("{what}; the address is {} bytes before it", start - address)
         } else if address - start < allocation.bytes {
-            format!("{what}; the address is {} bytes into it", address - start)
+            let refused = tables.peers.access(allocation.rights, self.device);
+            let why = allocation.rights.refusal(refused, self.device);
+            format!("{what}; the address is {} bytes into it{why}", address - start)
         } else {
             format!("{what}; the address is {} bytes past its end", address - start - allocation.bytes)
         }
     }
 
-    /// The allocation that holds an address: its first address and size.
+    /// The allocation that holds an address: its first address and size. Mapped pages that some device may access count as one where
+    /// they lie one behind another.
     pub fn allocation_at(&self, address: u64) -> Option<Range<u64>> {
-        self.find(address).map(|e| e.start..e.start + e.bytes)
+        let first = self.find_for_host(address)?;
+        let (mut start, mut end) = (first.start, first.start + first.bytes);
+        if self.store.regions.mapped.contains(&address) {
+            while let Some(before) = start.checked_sub(1).and_then(|last| self.find_for_host(last)) {
+                start = before.start;
+            }
+            while let Some(next) = self.find_for_host(end) {
+                end = next.start + next.bytes;
+            }
+        }
+        Some(start..end)
+    }
+
+    /// Whether the host may copy so many bytes at an address, from there or to there.
+    pub fn permits(&self, address: u64, bytes: u64, access: Access) -> bool {
+        self.inside(address, bytes, access).is_ok()
     }
 
     /// The name of the allocation that holds an address.
@@ -404,14 +509,16 @@ impl Memory {
         (address - start < a.bytes).then(|| Arc::clone(&a.name))
     }
 
-    /// Bytes that allocations take, those that kernels made included, and how many there is room for.
+    /// Bytes that allocations of the device take, those that kernels made included, and how many there is room for.
     pub fn usage(&self) -> (u64, u64) {
-        (self.tables().used, self.regions.heap.end - self.regions.heap.start)
+        let device = self.device.index();
+        let used = self.tables().used[device] + self.store.held[device].load(Ordering::Relaxed);
+        (used, self.store.regions.heap.end - self.store.regions.heap.start)
     }
 
     /// The state space of a generic address; `Global` for whatever lies in no other space's region.
     pub fn space_of(&self, address: u64) -> Space {
-        let regions = &self.regions;
+        let regions = &self.store.regions;
         if regions.shared.contains(&address) {
             Space::Shared
         } else if regions.local.contains(&address) {
@@ -453,17 +560,17 @@ impl Memory {
 
     /// A number of its own for each launch on this memory, from 1: `%gridid`.
     pub(crate) fn next_launch(&self) -> u64 {
-        self.launches.fetch_add(1, Ordering::Relaxed) + 1
+        self.store.launches.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Where `%globaltimer` of a launch begins that begins now: behind all that launches which have ended have shown.
     pub(crate) fn now(&self) -> u64 {
-        self.time.load(Ordering::Relaxed)
+        self.store.time.load(Ordering::Relaxed)
     }
 
     /// Moves [`Memory::now`] on.
     pub(crate) fn pass(&self, time: u64) {
-        self.time.fetch_add(time, Ordering::Relaxed);
+        self.store.time.fetch_add(time, Ordering::Relaxed);
     }
 
     /// A zeroed window in the shared region.
@@ -483,7 +590,7 @@ impl Memory {
         let mark = heap.mark();
         let start = heap.take(bytes, 1).ok_or_else(|| full.clone())?;
         let end = heap.mark();
-        if end > mark && !self.arena.commit(mark, end) {
+        if end > mark && !self.store.arena.commit(mark, end) {
             tables.window_heap(kind).undo(start, bytes, mark);
             return Err(full);
         }
@@ -491,34 +598,61 @@ impl Memory {
         Ok(Window { memory: Arc::clone(self), kind, start, bytes })
     }
 
-    /// The live allocation that holds an address.
+    /// The live allocation that holds an address, if the device may read it.
     fn find(&self, address: u64) -> Option<Extent> {
         if let Some(extent) = self.host_extent(address) {
             return Some(extent);
         }
         let tables = self.tables();
-        let (start, a) = tables.live.range(..=address).next_back()?;
-        (address - start < a.bytes).then_some(Extent { start: *start, bytes: a.bytes, class: a.class })
+        let (start, a) = tables.at(address)?;
+        a.extent(start, tables.peers.access(a.rights, self.device))
     }
 
-    fn inside(&self, address: u64, bytes: u64) -> Result<(), MemoryError> {
-        if bytes == 0 {
-            return Ok(());
+    /// The live allocation that holds an address, if some device may read it.
+    fn find_for_host(&self, address: u64) -> Option<Extent> {
+        if let Some(extent) = self.host_extent(address) {
+            return Some(extent);
         }
-        match self.find(address) {
-            Some(e) if bytes <= e.bytes - (address - e.start) => Ok(()),
-            _ => Err(MemoryError::OutOfBounds { address, bytes, nearest: self.nearest(address) }),
+        let tables = self.tables();
+        let (start, a) = tables.at(address)?;
+        a.extent(start, a.rights.of_any())
+    }
+
+    /// Fails unless the host may access all the bytes. They lie in one allocation, or in pages that are mapped one behind another.
+    fn inside(&self, address: u64, bytes: u64, access: Access) -> Result<(), MemoryError> {
+        let (mut at, mut left) = (address, bytes);
+        while left > 0 {
+            match self.find_for_host(at) {
+                Some(e) if e.writable || access != Access::ReadWrite => {
+                    let here = left.min(e.bytes - (at - e.start));
+                    (at, left) = (at + here, left - here);
+                }
+                _ => return Err(MemoryError::OutOfBounds { address, bytes, nearest: self.nearest(address) }),
+            }
         }
+        Ok(())
     }
 
     /// A place that the caller has checked to be inside an allocation or a window, and aligned.
     #[inline(always)]
     fn checked_place<T: Cell>(&self, address: u64) -> Place<T> {
-        debug_assert!(!self.regions.functions.contains(&address));
+        debug_assert!(!self.store.regions.functions.contains(&address));
         // SAFETY: private to this module; all callers pass addresses inside an allocation or a window, all of which are
         // committed, or inside memory of the host that stays valid by the promise of `adopt` or `reach_host`, and walk them in
         // aligned steps (`split`); `self` outlives the use of the place.
         unsafe { Place::new(address) }
+    }
+
+    /// Loads bytes that the caller has checked to be there.
+    fn get(&self, address: u64, to: &mut [u8]) {
+        let (head, middle, tail) = split(address, to.len() as u64);
+        for at in head.chain(tail) {
+            to[at as usize] = self.checked_place::<u8>(address + at).load();
+        }
+        for at in middle.step_by(8) {
+            let value = self.checked_place::<u64>(address + at).load();
+            to[at as usize..at as usize + 8].copy_from_slice(&value.to_le_bytes());
+        }
     }
 
     /// Stores bytes that `next` delivers, eight at a time where the alignment allows.
@@ -541,7 +675,7 @@ impl Memory {
             return;
         }
         let end = start + bytes;
-        let released = if bytes >= LARGE { self.arena.release(start, end) } else { start..start };
+        let released = if bytes >= LARGE { self.release(start, end) } else { start..start };
         self.put(start, released.start - start, |_, out| *out = [0; 8]);
         self.put(released.end, end - released.end, |_, out| *out = [0; 8]);
     }
@@ -554,9 +688,29 @@ fn split(address: u64, bytes: u64) -> (Range<u64>, Range<u64>, Range<u64>) {
     (0..head, head..head + middle, head + middle..bytes)
 }
 
+impl Allocation {
+    /// What a lookup finds where so much is allowed.
+    fn extent(&self, start: u64, access: Access) -> Option<Extent> {
+        let writable = match access {
+            Access::None => return None,
+            Access::Read => false,
+            Access::ReadWrite => true,
+        };
+        Some(Extent { start, bytes: self.bytes, class: self.class, writable })
+    }
+}
+
 impl Tables {
-    fn heap_of(&mut self, class: Class) -> &mut Heap {
+    /// The allocation that holds an address, and where it starts.
+    fn at(&self, address: u64) -> Option<(u64, &Allocation)> {
+        let (start, a) = self.live.range(..=address).next_back()?;
+        (address - start < a.bytes).then_some((*start, a))
+    }
+
+    fn heap_of(&mut self, class: Class, rights: Rights) -> &mut Heap {
         match class {
+            // Where there are few addresses, all lies in one region.
+            Class::Global if rights == Rights::All => self.common.as_mut().unwrap_or(&mut self.heap),
             Class::Global | Class::Malloc | Class::Texture => &mut self.heap,
             Class::Const => &mut self.constant,
             Class::Param => &mut self.params,
@@ -614,7 +768,7 @@ impl Window {
 impl Drop for Window {
     fn drop(&mut self) {
         if self.bytes >= LARGE {
-            self.memory.arena.release(self.start, self.start + self.bytes);
+            self.memory.store.arena.release(self.start, self.start + self.bytes);
         }
         self.memory.tables().window_heap(self.kind).give(self.start, self.bytes);
     }

@@ -8,6 +8,8 @@ use ptx::isa::{Sem, Space};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod devices;
+
 fn memory() -> Arc<Memory> {
     Memory::new(AddressSize::Bits64).expect("an address range")
 }

@@ -30,7 +30,7 @@ const RECENT: usize = 4;
 /// How many extents a view remembers at all.
 const KNOWN: usize = 1024;
 
-const NOWHERE: Extent = Extent { start: 0, bytes: 0, class: Class::Global };
+const NOWHERE: Extent = Extent { start: 0, bytes: 0, class: Class::Global, writable: false };
 
 /// A range of addresses.
 #[derive(Clone, Copy, Debug, Default)]
@@ -170,7 +170,13 @@ impl View {
     /// it. It holds as long as [`Memory::frees`] does not change.
     pub fn reach(&mut self, space: Space, address: u64, write: bool) -> Option<Reach> {
         let extent = self.extent(address)?;
-        permits(space, extent.class, write).then_some((extent.start, extent.bytes))
+        permits(space, &extent, write).then_some((extent.start, extent.bytes))
+    }
+
+    /// The addresses whose bytes the bytes of a reach may also have: itself, or all that the host maps, where pages may be mapped twice.
+    pub fn aliases(&self, reach: Reach) -> Reach {
+        let mapped = &self.memory.store.regions.mapped;
+        if mapped.contains(&reach.0) { (mapped.start, mapped.end - mapped.start) } else { reach }
     }
 
     /// Prose about where an address of a space is: its nearest allocation, or the bounds of its window.
@@ -224,7 +230,7 @@ impl View {
             Space::Generic if self.in_shared(first) => (self.shared.start, self.shared.bytes, 0, true),
             Space::Local => (0, self.local.top, 0, true),
             Space::Global | Space::Const | Space::Generic | Space::Tex => match self.extent(first) {
-                Some(e) if permits(space, e.class, write) => (e.start, e.bytes, 0, false),
+                Some(e) if permits(space, &e, write) => (e.start, e.bytes, 0, false),
                 _ => (0, 0, 0, false),
             },
             Space::Param | Space::Reg | Space::Sreg => (0, 0, 0, false),
@@ -265,8 +271,8 @@ impl View {
         write: bool,
     ) -> Result<Target<'a>, Box<Fault>> {
         let lane = mask.trailing_zeros() as usize % LANES;
-        let local =
-            space == Space::Local || space == Space::Generic && self.memory.regions.local.contains(&address);
+        let local = space == Space::Local
+            || space == Space::Generic && self.memory.store.regions.local.contains(&address);
         if local && space == Space::Generic {
             // Only one lane can mean its own memory.
             return match self.resolve_each(space, Addresses::Same(address), mask, bytes, write) {
@@ -341,14 +347,14 @@ impl View {
             Space::Local => inside(0, self.local.top, self.origin(Space::Local, lane)),
             Space::Param if write => Err(FaultKind::ReadOnly),
             Space::Param => inside(0, self.params.bytes, self.params.start),
-            Space::Generic if self.memory.regions.shared.contains(&address) => {
+            Space::Generic if self.memory.store.regions.shared.contains(&address) => {
                 inside(self.shared.start, self.shared.bytes, self.shared.start)
             }
-            Space::Generic if self.memory.regions.local.contains(&address) => {
+            Space::Generic if self.memory.store.regions.local.contains(&address) => {
                 let origin = self.origin(Space::Local, lane);
                 inside(origin, self.local.top, origin)
             }
-            Space::Generic if self.memory.regions.params.contains(&address) => {
+            Space::Generic if self.memory.store.regions.params.contains(&address) => {
                 let found = inside(self.params.start, self.params.bytes, self.params.start);
                 if write && found.is_ok() { Err(FaultKind::ReadOnly) } else { found }
             }
@@ -356,8 +362,8 @@ impl View {
                 Some(e) if bytes > e.bytes || address - e.start > e.bytes - bytes => {
                     Err(FaultKind::IllegalAddress)
                 }
-                Some(e) if permits(space, e.class, write) => Ok((address, false)),
-                Some(e) if write && permits(space, e.class, false) => Err(FaultKind::ReadOnly),
+                Some(e) if permits(space, &e, write) => Ok((address, false)),
+                Some(e) if write && permits(space, &e, false) => Err(FaultKind::ReadOnly),
                 _ => Err(FaultKind::IllegalAddress),
             },
             Space::Reg | Space::Sreg => Err(FaultKind::IllegalAddress),
@@ -372,7 +378,7 @@ impl View {
     /// The allocation that holds an address.
     #[inline]
     fn extent(&mut self, address: u64) -> Option<Extent> {
-        let frees = self.memory.frees.load(Ordering::Acquire);
+        let frees = self.memory.store.frees.load(Ordering::Acquire);
         if frees != self.frees {
             self.frees = frees;
             self.recent = [NOWHERE; RECENT];
@@ -406,9 +412,12 @@ impl View {
     }
 }
 
-/// Whether an instruction of that space may reach allocations of that class.
-fn permits(space: Space, class: Class, write: bool) -> bool {
-    match (space, class) {
+/// Whether an instruction of that space may reach that allocation.
+fn permits(space: Space, extent: &Extent, write: bool) -> bool {
+    if write && !extent.writable {
+        return false;
+    }
+    match (space, extent.class) {
         (Space::Global | Space::Generic, Class::Global | Class::Malloc) => true,
         (Space::Const | Space::Generic, Class::Const) => !write,
         // Images have memory of their own, or memory that the host gave.

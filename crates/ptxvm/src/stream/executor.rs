@@ -317,6 +317,19 @@ impl Executor {
         }
     }
 
+    /// Runs a task while no stream does anything: waits until all are done, and lets none begin meanwhile.
+    pub(crate) fn run_alone<R>(self: &Arc<Self>, task: impl FnOnce() -> R) -> R {
+        loop {
+            self.wait_group(None);
+            let state = self.state();
+            if state.lanes.values().all(|lane| lane.done >= lane.submitted) {
+                let result = task();
+                drop(state);
+                return result;
+            }
+        }
+    }
+
     /// Runs a task on this thread when its turn in the stream has come.
     pub(crate) fn run_here<R>(self: &Arc<Self>, id: u64, task: impl FnOnce() -> R) -> R {
         let mut state = self.state();

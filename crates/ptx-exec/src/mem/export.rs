@@ -1,0 +1,155 @@
+//! Allocations that other processes can map.
+//!
+//! Their pages become pages of a file that other processes open, in their place and with their contents. The file has a page for each page
+//! of the heap, and memory only for those that were exported. Once exported, a page stays in the file: an allocation that follows there may be
+//! exported in its turn, and what an importer still has mapped is then what lies there.
+//!
+//! Invariant: the contents move while nothing accesses them, which the caller sees to.
+
+use super::arena::PAGE;
+use super::rights::Rights;
+use super::{Class, Memory, MemoryError, Pages, pages};
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, PoisonError};
+
+/// Bytes that move at once.
+const PIECE: u64 = 1 << 20;
+
+/// What was exported.
+#[derive(Default)]
+pub(super) struct Exports {
+    /// The file, with a page for each of the heap.
+    file: Option<Arc<Pages>>,
+    /// The pages that lie in it, as ranges of addresses in ascending order, with free ones between.
+    shared: Vec<Range<u64>>,
+}
+
+/// Where another process finds an allocation.
+#[derive(Clone, Debug)]
+pub struct Exported {
+    /// The file.
+    pub pages: Arc<Pages>,
+    /// Where the allocation begins in it.
+    pub offset: u64,
+    /// Its size.
+    pub bytes: u64,
+}
+
+impl Exports {
+    /// Cuts a range into parts that are shared or not.
+    fn parts(&self, range: Range<u64>) -> Vec<(Range<u64>, bool)> {
+        let mut at = range.start;
+        let mut parts = Vec::new();
+        for shared in &self.shared {
+            let part = shared.start.max(range.start)..shared.end.min(range.end);
+            if part.start >= part.end {
+                continue;
+            }
+            if at < part.start {
+                parts.push((at..part.start, false));
+            }
+            at = part.end;
+            parts.push((part, true));
+        }
+        if at < range.end {
+            parts.push((at..range.end, false));
+        }
+        parts
+    }
+
+    /// Notes that a range is shared, of which no part was.
+    fn add(&mut self, range: Range<u64>) {
+        let place = self.shared.partition_point(|shared| shared.start < range.start);
+        self.shared.insert(place, range);
+        self.shared.dedup_by(|next, last| {
+            let joined = last.end == next.start;
+            if joined {
+                last.end = next.end;
+            }
+            joined
+        });
+    }
+}
+
+impl Memory {
+    /// Lets other processes map the allocation that begins at an address. Its contents move: nothing may access it, or what lies beside it,
+    /// meanwhile; what does may lose its stores.
+    ///
+    /// # Errors
+    /// [`MemoryError::NotAllocated`] for what is not global memory of a device; [`MemoryError::Share`].
+    pub fn export(&self, address: u64) -> Result<Exported, MemoryError> {
+        let tables = self.tables();
+        let found = tables.live.get(&address);
+        let own = |a: &&super::Allocation| a.class == Class::Global && matches!(a.rights, Rights::Owner(_));
+        let bytes = found.filter(own).ok_or(MemoryError::NotAllocated { address })?.bytes;
+        let first = self.store.regions.heap.start / PAGE * PAGE;
+        let last = self.store.regions.heap.end / PAGE * PAGE;
+        let range = address / PAGE * PAGE..(address + bytes.max(1)).next_multiple_of(PAGE);
+        if !self.store.regions.heap.contains(&address)
+            || range.start < self.store.arena.base()
+            || range.end > last
+        {
+            return Err(MemoryError::NotAllocated { address });
+        }
+        // The host writes to memory that it shares with devices whenever it likes.
+        let common = tables.live.range(..range.end).rev().take_while(|(at, a)| **at + a.bytes > range.start);
+        if common.into_iter().any(|(_, a)| a.rights == Rights::All) {
+            return Err(MemoryError::Share);
+        }
+        let mut exports = self.store.exports.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = match &exports.file {
+            Some(file) => Arc::clone(file),
+            None => Arc::clone(exports.file.insert(Pages::whole(self.device, last - first)?)),
+        };
+        for (part, shared) in exports.parts(range) {
+            if !shared {
+                self.move_to(&pages, part.clone(), part.start - first)?;
+                exports.add(part);
+            }
+        }
+        Ok(Exported { pages, offset: address - first, bytes })
+    }
+
+    /// Copies a range to a file, and puts the file in its place.
+    fn move_to(&self, pages: &Pages, range: Range<u64>, offset: u64) -> Result<(), MemoryError> {
+        if !self.store.arena.commit(range.start, range.end) {
+            return Err(MemoryError::OutOfMemory { bytes: range.end - range.start });
+        }
+        let file = File::from(pages.descriptor()?);
+        let mut piece = vec![0; PIECE as usize];
+        for at in range.clone().step_by(PIECE as usize) {
+            let piece = &mut piece[..PIECE.min(range.end - at) as usize];
+            self.get(at, piece);
+            // What is zero needs no memory.
+            if piece.iter().any(|byte| *byte != 0) {
+                let to = offset + (at - range.start);
+                file.write_all_at(piece, to).map_err(|_| MemoryError::Share)?;
+            }
+        }
+        let shared = self.store.arena.share(range.start, range.end, pages.file(), offset);
+        if shared { Ok(()) } else { Err(MemoryError::Share) }
+    }
+
+    /// Gives the memory of the whole pages in a range back to the system: they stay mapped and read as zero. Returns the part that it did.
+    pub(super) fn release(&self, start: u64, end: u64) -> Range<u64> {
+        let exports = self.store.exports.lock().unwrap_or_else(PoisonError::into_inner);
+        let range = start.next_multiple_of(PAGE)..end / PAGE * PAGE;
+        if range.is_empty() || exports.shared.is_empty() {
+            return self.store.arena.release(start, end);
+        }
+        let given = exports.parts(range.clone()).into_iter().all(|(part, shared)| match shared {
+            true => self.store.arena.release_shared(part.start, part.end),
+            false => self.store.arena.release(part.start, part.end) == part,
+        });
+        if given { range } else { start..start }
+    }
+}
+
+impl Pages {
+    /// A file for so many bytes, of which none are taken yet.
+    fn whole(device: super::DeviceId, bytes: u64) -> Result<Arc<Self>, MemoryError> {
+        Ok(Arc::new(Self::of_file(pages::create(device, bytes)?, bytes, device)))
+    }
+}
