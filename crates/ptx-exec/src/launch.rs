@@ -617,11 +617,11 @@ impl Kernel {
         if threads == 0 {
             return invalid(no_threads([1; 3], block));
         }
-        let most = if self.module.program.target.sm.number < 20 { 512 } else { CTA_THREADS };
-        if threads > most || block[2] > 64 {
+        // What the device allows: an old target says what the kernel needs, not where it runs.
+        if threads > CTA_THREADS || block[2] > 64 {
+            let extents = extents(block);
             return invalid(format!(
-                "a CTA of {} is over the limit of {most} threads, 64 in z",
-                extents(block)
+                "a CTA of {extents} is over the limit of {CTA_THREADS} threads, 64 in z"
             ));
         }
         if let Some(required) = function.performance.reqntid

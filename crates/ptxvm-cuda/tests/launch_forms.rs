@@ -48,6 +48,23 @@ fn attribute(id: i32, value: [u32; 3]) -> Attribute {
 }
 
 #[test]
+fn old_targets_are_limited_by_the_device() {
+    let (api, _) = Api::with_context();
+    // Each of 1024 threads counts; a device of that target had 512 at most.
+    let text = c".version 1.4\n.target sm_10\n.entry k(.param .u64 at) {
+        .reg .u32 %r<3>; .reg .u64 %rd<4>; ld.param.u64 %rd1, [at]; cvt.u32.u16 %r1, %tid.x;
+        mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r1; exit; }";
+    let module = api.make("cuModuleLoadData", |out: *mut usize| (out, text.as_ptr()));
+    let kernel = api.function(module, "k");
+    let most = api.make("cuFuncGetAttribute", |out: *mut i32| (out, 0i32, kernel));
+    assert_eq!(most, 1024);
+    let at = api.alloc(4096);
+    assert_eq!(api.launch(kernel, (1, 1024), NULL, at), 0);
+    assert_eq!(api.read(at + 4092, 1), [1023]);
+    assert_eq!(api.launch(kernel, (1, 1025), NULL, at), 1);
+}
+
+#[test]
 fn attributes_are_kept_or_refused() {
     let (api, _) = Api::with_context();
     let count = api.function(api.module(), "count");
