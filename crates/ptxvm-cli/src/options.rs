@@ -351,6 +351,9 @@ pub(crate) struct LibraryOptions {
     /// Compute capability of the device [default: PTXVM_SM, or 8.0]
     #[arg(long, value_name = "sm_XX")]
     sm: Option<String>,
+    /// How many devices there are, 1 to 32 [default: PTXVM_DEVICES, or 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    devices: Option<u32>,
     /// Driver version, such as 12.9 or 13.0 [default: PTXVM_DRIVER_VERSION, or 12.9]
     #[arg(long, value_name = "VERSION")]
     driver_version: Option<String>,
@@ -388,6 +391,7 @@ impl LibraryOptions {
         let flag = |set: bool| set.then(|| "1".to_owned());
         [
             ("PTXVM_SM", self.sm.clone()),
+            ("PTXVM_DEVICES", self.devices.map(|devices| devices.to_string())),
             ("PTXVM_DRIVER_VERSION", self.driver_version.clone()),
             ("PTXVM_ENGINE", engine),
             ("PTXVM_THREADS", self.threads.map(|threads| threads.to_string())),

@@ -84,6 +84,16 @@ fn signals_reach_the_program_and_its_end_tells() {
 }
 
 #[test]
+fn devices_are_counted() {
+    let libraries = Libraries::new("devices");
+    let devices = |count: &str| libraries.exec(&["--devices", count], &["sh", "-c", "echo $PTXVM_DEVICES"]);
+    assert_eq!(out(&devices("3")), "3\n");
+    for wrong in ["0", "33", "x"] {
+        assert_eq!(devices(wrong).status.code(), Some(2), "{wrong}");
+    }
+}
+
+#[test]
 fn libraries_stand_under_the_names_that_programs_ask_for() {
     let libraries = Libraries::new("names");
     let found =

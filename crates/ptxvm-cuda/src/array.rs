@@ -121,10 +121,11 @@ fn create(description: Description, levels: u32) -> Result<(&'static Driver, Arc
     let [width, height, depth] = shape.size;
     let dimensions = [width, height, depth, shape.layers.max(1)];
     let bytes = dimensions.iter().fold(u64::from(format.bytes()), |all, n| all.saturating_mul(u64::from(*n)));
-    if bytes > driver.memory_total.saturating_sub(driver.vm.memory_usage().0) {
+    let vm = context.vm(driver);
+    if bytes > driver.memory_total.saturating_sub(vm.memory_usage().0) {
         return Err(Status::OutOfMemory);
     }
-    let array = driver.vm.array(shape, format).map_err(|error| status_of(&error))?;
+    let array = vm.array(shape, format).map_err(|error| status_of(&error))?;
     Ok((driver, context, array))
 }
 

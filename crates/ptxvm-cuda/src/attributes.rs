@@ -150,8 +150,9 @@ pub(crate) fn attribute(number: i32, capability: i32) -> Option<i32> {
         99 => 1, // host memory can be registered
         100 => 0,
         101 => 1, // the host reaches managed memory directly
-        102 => 0, // no virtual memory management
-        103..=105 => 0,
+        102 => 1, // virtual memory management
+        103 => 1, // memory as a file descriptor
+        104 | 105 => 0,
         106 => limits.blocks,
         107..=109 => 0,
         110 => 0,

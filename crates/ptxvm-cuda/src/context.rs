@@ -6,9 +6,9 @@ use crate::driver::{Driver, driver};
 use crate::entry::entries;
 use crate::ffi::{In, Out, Pointer};
 use crate::handles::Handle;
-use crate::init::{check_device, device};
+use crate::init::device;
 use crate::status::{Answer, Status};
-use ptxvm::{Stream, StreamGroup, StreamKind};
+use ptxvm::{Stream, StreamGroup, StreamKind, Vm};
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -27,6 +27,8 @@ const PRINTF_MOST: usize = 1 << 30;
 pub(crate) struct Context {
     /// Its own handle.
     pub(crate) handle: Handle,
+    /// Number of its device.
+    pub(crate) device: c_int,
     /// Whether it is the primary one of the device.
     pub(crate) primary: bool,
     /// Its streams.
@@ -39,18 +41,21 @@ pub(crate) struct Context {
     struck: Mutex<Option<Status>>,
     flags: AtomicU32,
     limits: Mutex<[usize; LIMITS]>,
+    /// Contexts whose devices' memory its kernels access.
+    peers: Mutex<Vec<Handle>>,
     cache: AtomicU32,
     banks: AtomicU32,
 }
 
 impl Context {
-    fn new(driver: &Driver, handle: Handle, primary: bool, flags: c_uint) -> Self {
+    fn new(driver: &Driver, handle: Handle, device: c_int, primary: bool, flags: c_uint) -> Self {
         let streams = driver.vm.streams();
         let legacy = Arc::new(streams.stream(StreamKind::Legacy));
         // Defaults of the limits: stack, printf, malloc; the others are said to be what they are on such devices.
         let limits = [1024, 1 << 20, 8 << 20, 2, 2048, 64, 0, 0, 0, 0, 0];
         Self {
             handle,
+            device,
             primary,
             streams,
             legacy,
@@ -58,6 +63,7 @@ impl Context {
             struck: Mutex::new(None),
             flags: AtomicU32::new(flags),
             limits: Mutex::new(limits),
+            peers: Mutex::default(),
             cache: AtomicU32::new(0),
             banks: AtomicU32::new(1),
         }
@@ -87,12 +93,23 @@ impl Context {
         self.struck.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(status);
     }
 
+    /// Memory and modules of its device.
+    pub(crate) fn vm<'a>(&self, driver: &'a Driver) -> &'a Vm {
+        // A context is made for a device that is there.
+        driver.device(self.device).map_or(&driver.vm, |device| &device.vm)
+    }
+
+    /// Contexts whose devices' memory its kernels access.
+    pub(crate) fn peers(&self) -> MutexGuard<'_, Vec<Handle>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn limits(&self) -> MutexGuard<'_, [usize; LIMITS]> {
         self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The primary context of the device.
+/// The primary context of a device.
 #[derive(Default)]
 pub(crate) struct Primary {
     context: Option<Handle>,
@@ -161,7 +178,8 @@ fn create(out: Out<Handle>, flags: c_uint, number: c_int) -> Answer {
     if flags & !FLAGS != 0 || flags & 7 == 3 || flags & 7 > 4 {
         return Err(Status::InvalidValue);
     }
-    let (handle, _) = driver.contexts.insert_with(|handle| Context::new(driver, handle, false, flags));
+    let (handle, _) =
+        driver.contexts.insert_with(|handle| Context::new(driver, handle, number, false, flags));
     push(handle);
     out.set(handle)
 }
@@ -187,8 +205,8 @@ fn destroy(handle: Handle) -> Answer {
     end(driver, handle)
 }
 
-fn primary(driver: &Driver) -> MutexGuard<'_, Primary> {
-    driver.primary.lock().unwrap_or_else(PoisonError::into_inner)
+fn primary(driver: &Driver, number: c_int) -> Result<MutexGuard<'_, Primary>, Status> {
+    Ok(driver.device(number)?.primary.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 entries! { ENTRIES;
@@ -269,15 +287,13 @@ entries! { ENTRIES;
 
     /// The device of the current context.
     fn cuCtxGetDevice(device: Out<c_int>) {
-        current_even_struck()?;
-        device.set(0)
+        device.set(current_even_struck()?.1.device)
     }
 
     /// The device of a context.
     fn cuCtxGetDevice_v2(device: Out<c_int>, context: Handle) {
         device.check()?;
-        named_or_current(context)?;
-        device.set(0)
+        device.set(named_or_current(context)?.1.device)
     }
 
     /// How the host waits.
@@ -380,32 +396,49 @@ entries! { ENTRIES;
         current().map(|_| ())
     }
 
-    /// Access to the memory of another context's device: all share one.
+    /// Lets kernels of the current context access the memory of another context's device.
     fn cuCtxEnablePeerAccess(peer: Handle, flags: c_uint) {
-        let (_, context) = current()?;
-        if flags != 0 || peer == context.handle {
+        let (driver, context) = current()?;
+        if flags != 0 {
             return Err(Status::InvalidValue);
         }
-        named_or_current(peer)?;
-        Err(Status::PeerAccessUnsupported)
+        let other = driver.contexts.find(peer).filter(|_| peer != context.handle).ok_or(Status::InvalidContext)?;
+        if other.device == context.device {
+            return Err(Status::PeerAccessUnsupported);
+        }
+        {
+            let mut peers = context.peers();
+            if peers.contains(&peer) {
+                return Err(Status::PeerAccessAlreadyEnabled);
+            }
+            peers.push(peer);
+        }
+        driver.settle_peers(context.device, other.device);
+        Ok(())
     }
 
     /// Ends access to the memory of another context's device.
     fn cuCtxDisablePeerAccess(peer: Handle) {
-        current()?;
-        named_or_current(peer)?;
-        Err(Status::PeerAccessNotEnabled)
+        let (driver, context) = current()?;
+        let other = driver.contexts.find(peer).ok_or(Status::InvalidContext)?;
+        {
+            let mut peers = context.peers();
+            let place = peers.iter().position(|known| *known == peer).ok_or(Status::PeerAccessNotEnabled)?;
+            peers.remove(place);
+        }
+        driver.settle_peers(context.device, other.device);
+        Ok(())
     }
 
     /// The primary context, which all who retain it share.
     fn cuDevicePrimaryCtxRetain(context: Out<Handle>, number: c_int) {
         let driver = device(number)?;
         context.check()?;
-        let mut primary = primary(driver);
+        let mut primary = primary(driver, number)?;
         let flags = primary.flags;
         let handle = *primary
             .context
-            .get_or_insert_with(|| driver.contexts.insert_with(|handle| Context::new(driver, handle, true, flags)).0);
+            .get_or_insert_with(|| driver.contexts.insert_with(|handle| Context::new(driver, handle, number, true, flags)).0);
         primary.retained = primary.retained.saturating_add(1);
         context.set(handle)
     }
@@ -414,7 +447,7 @@ entries! { ENTRIES;
     fn cuDevicePrimaryCtxRelease_v2(number: c_int) {
         let driver = device(number)?;
         let ended = {
-            let mut primary = primary(driver);
+            let mut primary = primary(driver, number)?;
             primary.retained = primary.retained.checked_sub(1).ok_or(Status::InvalidContext)?;
             if primary.retained == 0 { primary.context.take() } else { None }
         };
@@ -425,7 +458,7 @@ entries! { ENTRIES;
     fn cuDevicePrimaryCtxReset_v2(number: c_int) {
         let driver = device(number)?;
         let ended = {
-            let mut primary = primary(driver);
+            let mut primary = primary(driver, number)?;
             primary.retained = 0;
             primary.context.take()
         };
@@ -438,7 +471,7 @@ entries! { ENTRIES;
         if flags & !FLAGS != 0 {
             return Err(Status::InvalidValue);
         }
-        let mut primary = primary(driver);
+        let mut primary = primary(driver, number)?;
         primary.flags = flags;
         if let Some(context) = primary.context.and_then(|handle| driver.contexts.find(handle)) {
             context.flags.store(flags, Ordering::Relaxed);
@@ -448,9 +481,8 @@ entries! { ENTRIES;
 
     /// Whether the primary context exists, and how the host waits for it.
     fn cuDevicePrimaryCtxGetState(number: c_int, flags: Out<c_uint>, active: Out<c_int>) {
-        check_device(number)?;
         let driver = device(number)?;
-        let primary = primary(driver);
+        let primary = primary(driver, number)?;
         flags.set(primary.flags)?;
         active.set(c_int::from(primary.context.is_some()))
     }

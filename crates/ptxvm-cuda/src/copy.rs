@@ -95,6 +95,7 @@ fn copy(
         Way::DeviceToDevice => (device(to)?, device(from)?),
         Way::Unified => (unified(to)?, unified(from)?),
     };
+    let to = to.writable(driver, bytes)?;
     if let Some(added) =
         queue.captured(|| CopyNode::of(driver, Copy3d::line(way.kinds(), (to_address, from_address), bytes)))
     {
@@ -174,7 +175,8 @@ impl Rows {
             return Err(Status::InvalidValue);
         }
         let all = pitch.checked_mul(height - 1).and_then(|bytes| bytes.checked_add(row));
-        Side::device(driver, address, all.ok_or(Status::InvalidValue)?).map(|_| true)
+        let all = all.ok_or(Status::InvalidValue)?;
+        Side::device(driver, address, all)?.writable(driver, all).map(|_| true)
     }
 
     /// Sets them, after [`Rows::check`].

@@ -82,8 +82,8 @@ impl Side2d {
 /// One side of a copy, checked: where each of its rows is.
 #[derive(Clone)]
 enum Rows {
-    /// In memory: all rows, the bytes of the first row further on by `pitch` and `slice`.
-    Memory { all: Side, pitch: usize, slice: usize },
+    /// In memory: all rows, how many bytes they are together, and how far on the next row and the next slice are.
+    Memory { all: Side, bytes: usize, pitch: usize, slice: usize },
     /// In an array, from a place on.
     Array { array: Arc<CudaArray>, at: [usize; 3] },
 }
@@ -138,7 +138,15 @@ impl Rows {
             UNIFIED => Side::unified(driver, address, bytes)?,
             _ => return Err(wrong),
         };
-        Ok(Rows::Memory { all, pitch: if several { pitch } else { width }, slice })
+        Ok(Rows::Memory { all, bytes, pitch: if several { pitch } else { width }, slice })
+    }
+
+    /// The same, where rows are to be written.
+    fn writable(self, driver: &Driver) -> Result<Self, Status> {
+        if let Rows::Memory { all, bytes, .. } = &self {
+            all.writable(driver, *bytes)?;
+        }
+        Ok(self)
     }
 
     fn is_pageable(&self) -> bool {
@@ -161,7 +169,7 @@ impl Rows {
     /// Bytes of a row.
     fn row(&self, y: usize, z: usize, bytes: usize) -> Result<Side, Status> {
         match self {
-            Rows::Memory { all, pitch, slice } => all.part(z * slice + y * pitch, bytes),
+            Rows::Memory { all, pitch, slice, .. } => all.part(z * slice + y * pitch, bytes),
             Rows::Array { array, at: [x, first, plane] } => {
                 Ok(Side::Device(array.row(plane + z, first + y, *x, bytes)?))
             }
@@ -199,7 +207,7 @@ impl Prepared {
         if extent.contains(&0) {
             return Ok(None);
         }
-        let to = Rows::of(driver, &copy.to, to.as_ref(), extent)?;
+        let to = Rows::of(driver, &copy.to, to.as_ref(), extent)?.writable(driver)?;
         let from = Rows::of(driver, &copy.from, from.as_ref(), extent)?;
         Ok(Some(Self { to, from, extent }))
     }

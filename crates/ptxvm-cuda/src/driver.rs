@@ -1,4 +1,4 @@
-//! What all threads of the process share: the device, and what handles name.
+//! What all threads of the process share: the devices, and what handles name.
 //!
 //! Invariant: it is made by the first `cuInit` and lives as long as the process.
 
@@ -15,15 +15,18 @@ use crate::status::Status;
 use crate::stream::Queue;
 use crate::texref::Reference;
 use crate::texture::Objects;
-use ptxvm::{Engine, Error, ErrorKind, Launch, Vm};
+use ptxvm::{DeviceId, Engine, Error, ErrorKind, Launch, Vm};
+use std::ffi::c_int;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 /// The driver.
 pub(crate) struct Driver {
-    /// The one device.
+    /// The machine, as its first device sees it.
     pub(crate) vm: Vm,
+    /// Its devices.
+    pub(crate) devices: Vec<Device>,
     /// How it presents itself.
     pub(crate) settings: Settings,
     /// `CUcontext`
@@ -56,23 +59,60 @@ pub(crate) struct Driver {
     pub(crate) user_objects: Handles<crate::user_object::UserObject>,
     /// `CUevent`
     pub(crate) events: Handles<Event>,
+    /// What processes share.
+    pub(crate) imports: crate::ipc::Imports,
+    /// `CUmemGenericAllocationHandle`
+    pub(crate) allocations: Handles<crate::mapped::Allocation>,
     /// `CUmemoryPool`
     pub(crate) pools: Handles<Pool>,
     /// What programs allocated.
     pub(crate) blocks: Blocks,
-    /// The primary context.
-    pub(crate) primary: Mutex<Primary>,
-    /// The pool that the device began with.
-    pub(crate) default_pool: Handle,
-    /// The pool that it takes from.
-    pub(crate) current_pool: Mutex<Handle>,
-    /// Memory of the device in bytes.
+    /// Memory of each device in bytes.
     pub(crate) memory_total: u64,
     /// Addresses that are the device's.
     pub(crate) range: Range<u64>,
 }
 
+/// A device.
+pub(crate) struct Device {
+    /// Its memory and modules.
+    pub(crate) vm: Vm,
+    /// The primary context.
+    pub(crate) primary: Mutex<Primary>,
+    /// The pool that it began with.
+    pub(crate) default_pool: Handle,
+    /// The pool that it takes from.
+    pub(crate) current_pool: Mutex<Handle>,
+}
+
 impl Driver {
+    /// A device by its number.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_DEVICE`.
+    pub(crate) fn device(&self, number: c_int) -> Result<&Device, Status> {
+        let index = usize::try_from(number).map_err(|_| Status::InvalidDevice)?;
+        self.devices.get(index).ok_or(Status::InvalidDevice)
+    }
+
+    /// Memory and modules of a device.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_DEVICE`.
+    pub(crate) fn vm_of(&self, device: DeviceId) -> Result<&Vm, Status> {
+        self.devices.get(device.index()).map(|device| &device.vm).ok_or(Status::InvalidDevice)
+    }
+
+    /// Brings what a device reaches of another's memory up to date with what its contexts have asked for.
+    pub(crate) fn settle_peers(&self, viewer: c_int, owner: c_int) {
+        let contexts = self.contexts.all();
+        let is_of = |handle: &Handle| contexts.iter().any(|c| c.handle == *handle && c.device == owner);
+        let asks = |context: &Arc<Context>| context.device == viewer && context.peers().iter().any(is_of);
+        if let (Ok(viewer), Ok(owner)) = (self.device(viewer), self.device(owner)) {
+            owner.vm.let_reach(viewer.vm.number(), contexts.iter().any(asks));
+        }
+    }
+
     /// Forgets everything that belongs to a context that has ended.
     pub(crate) fn forget(&self, context: &Arc<Context>) {
         for module in self.modules.remove_if(|module| Arc::ptr_eq(&module.context, context)) {
@@ -87,9 +127,19 @@ impl Driver {
         self.arrays.remove_if(|array| Arc::ptr_eq(&array.context, context));
         self.mipmaps.remove_if(|mipmap| Arc::ptr_eq(&mipmap.context, context));
         self.links.remove_if(|link| Arc::ptr_eq(&link.context, context));
+        for other in self.contexts.all() {
+            other.peers().retain(|peer| *peer != context.handle);
+            self.settle_peers(other.device, context.device);
+            self.settle_peers(context.device, other.device);
+        }
+        self.imports.forget(context);
         for (address, kind) in self.blocks.take_all(context) {
             let _gone = match kind {
                 Kind::Registered(_) => self.vm.disown(address),
+                Kind::Imported => {
+                    crate::ipc::unmap(self, address);
+                    Ok(())
+                }
                 Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed | Kind::Pinned(_) => {
                     self.vm.free(address)
                 }
@@ -103,6 +153,8 @@ impl Driver {
 pub(crate) struct Settings {
     /// Driver version, as `cuDriverGetVersion` counts: 12090 is 12.9. `PTXVM_DRIVER_VERSION`.
     pub(crate) version: i32,
+    /// How many devices there are. `PTXVM_DEVICES`.
+    devices: usize,
     /// Compute capability, 80 is 8.0. `PTXVM_SM`.
     pub(crate) capability: i32,
     /// Which engine executes. `PTXVM_ENGINE`.
@@ -120,6 +172,7 @@ impl Settings {
     pub(crate) fn from_environment() -> Self {
         Self {
             version: read("PTXVM_DRIVER_VERSION", version).unwrap_or(12090),
+            devices: read("PTXVM_DEVICES", devices).unwrap_or(1),
             capability: read("PTXVM_SM", capability).unwrap_or(80),
             engine: read("PTXVM_ENGINE", engine).unwrap_or_default(),
             threads: read("PTXVM_THREADS", |text| text.parse().ok().filter(|threads| *threads > 0)),
@@ -154,6 +207,11 @@ fn engine(text: &str) -> Option<Engine> {
         "jit" => Some(Engine::Jit),
         _ => None,
     }
+}
+
+/// A number of devices.
+fn devices(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|count| (1..=ptxvm::DEVICES).contains(count))
 }
 
 /// `1` or `0`.
@@ -199,12 +257,19 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
             crate::ffi::reach_host(&vm);
         }
         let pools = Handles::default();
-        let default_pool = pools.insert(Pool::new(0));
-        let memory_total = memory_total(vm.memory_usage().1);
+        let settings = Settings::from_environment();
+        let device = |number| {
+            let default_pool = pools.insert(Pool::new(number, 0));
+            let (vm, current_pool) = (vm.of_device(number), Mutex::new(default_pool));
+            Device { vm, primary: Mutex::default(), default_pool, current_pool }
+        };
+        let devices: Vec<_> = (0..settings.devices).filter_map(DeviceId::new).map(device).collect();
+        let memory_total = memory_total(vm.memory_usage().1, devices.len() as u64);
         let range = vm.device_range();
         Ok(Driver {
             vm,
-            settings: Settings::from_environment(),
+            devices,
+            settings,
             contexts: Handles::default(),
             modules: Handles::default(),
             functions: Handles::default(),
@@ -215,6 +280,8 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
             links: Handles::default(),
             streams: Handles::default(),
             events: Handles::default(),
+            imports: crate::ipc::Imports::default(),
+            allocations: Handles::default(),
             graphs: Handles::default(),
             graph_nodes: Handles::default(),
             executables: Handles::default(),
@@ -222,9 +289,6 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
             user_objects: Handles::default(),
             pools,
             blocks: Blocks::default(),
-            primary: Mutex::default(),
-            default_pool,
-            current_pool: Mutex::new(default_pool),
             memory_total,
             range,
         })
@@ -237,15 +301,16 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
     driver()
 }
 
-/// Memory of the device: that of the machine, as far as there are addresses for it. `PTXVM_MEMORY`, in bytes, makes it less.
-fn memory_total(room: u64) -> u64 {
+/// Memory of each of so many devices: their part of what the machine has, as far as there are addresses for it. `PTXVM_MEMORY`, in bytes,
+/// makes it less.
+fn memory_total(room: u64, devices: u64) -> u64 {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
         line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
     });
     let machine = machine.map_or(room, |kib| kib.saturating_mul(1024));
     let wanted = read("PTXVM_MEMORY", |text| text.parse().ok()).unwrap_or(u64::MAX);
-    room.min(machine).min(wanted)
+    (room.min(machine) / devices.max(1)).min(wanted)
 }
 
 /// The driver.

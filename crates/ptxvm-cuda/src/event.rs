@@ -3,12 +3,13 @@
 //! Invariant: an event that was never recorded counts as reached.
 
 use crate::capture::{Place, Slot};
-use crate::context::{current, named_or_current};
+use crate::context::{Context, current, named_or_current};
 use crate::driver::driver;
 use crate::entry::entries;
 use crate::ffi::Out;
 use crate::graph::Work;
 use crate::handles::Handle;
+use crate::ipc::SharedEvent;
 use crate::status::{Answer, Status};
 use crate::stream::{Queue, queue};
 use ptxvm::Mark;
@@ -25,21 +26,59 @@ const EXTERNAL: c_uint = 1;
 
 /// An event.
 pub(crate) struct Event {
-    context: Arc<crate::context::Context>,
+    context: Arc<Context>,
     flags: c_uint,
     mark: Mutex<Option<Mark>>,
     /// Where it was recorded in a capture, if it was recorded in one last.
     place: Mutex<Option<Place>>,
+    /// What other processes see of it.
+    shared: Option<Arc<SharedEvent>>,
 }
 
 impl Event {
+    fn new(context: Arc<Context>, flags: c_uint, shared: Option<SharedEvent>) -> Self {
+        let shared = shared.map(Arc::new);
+        Self { context, flags, mark: Mutex::new(None), place: Mutex::new(None), shared }
+    }
+
+    /// One that another process made.
+    pub(crate) fn shared_with(context: Arc<Context>, shared: SharedEvent) -> Self {
+        Self::new(context, DISABLE_TIMING | INTERPROCESS, Some(shared))
+    }
+
+    /// What other processes see of it.
+    pub(crate) fn shared(&self) -> Option<&Arc<SharedEvent>> {
+        self.shared.as_ref()
+    }
+
+    /// What comes later in a stream waits for it.
+    ///
+    /// # Errors
+    /// Those of a capture.
+    pub(crate) fn wait_in(&self, queue: &Queue) -> Answer {
+        let Some(shared) = &self.shared else {
+            if let Some(mark) = self.mark() {
+                queue.wait(&mark);
+            }
+            return Ok(());
+        };
+        let (shared, number, context) = (Arc::clone(shared), shared.recorded(), Arc::clone(&queue.context));
+        if shared.is_reached(number) {
+            return Ok(());
+        }
+        queue.submit(move || {
+            shared.wait(number, || context.check().is_ok());
+            Ok(())
+        })
+    }
+
     /// Where it was recorded last.
     pub(crate) fn mark(&self) -> Option<Mark> {
         self.mark.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether it belongs to a context.
-    pub(crate) fn belongs_to(&self, context: &Arc<crate::context::Context>) -> bool {
+    pub(crate) fn belongs_to(&self, context: &Arc<Context>) -> bool {
         Arc::ptr_eq(&self.context, context)
     }
 
@@ -57,7 +96,13 @@ impl Event {
     pub(crate) fn record_in(&self, queue: &Queue) {
         match queue.slot().and_then(Slot::place) {
             Some(place) => *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place),
-            None => self.record(queue.record()),
+            None => {
+                let number = self.shared.as_ref().map(|shared| shared.record());
+                if let (Some(shared), Some(number)) = (self.shared.clone(), number) {
+                    queue.note(move || shared.reach(number));
+                }
+                self.record(queue.record());
+            }
         }
     }
 
@@ -91,7 +136,8 @@ entries! { ENTRIES;
         if flags & !7 != 0 || flags & INTERPROCESS != 0 && flags & DISABLE_TIMING == 0 {
             return Err(Status::InvalidValue);
         }
-        event.set(driver.events.insert(Event { context, flags, mark: Mutex::new(None), place: Mutex::new(None) }))
+        let shared = if flags & INTERPROCESS != 0 { Some(SharedEvent::made(driver)?) } else { None };
+        event.set(driver.events.insert(Event::new(context, flags, shared)))
     }
 
     /// Destroys an event.
@@ -135,6 +181,11 @@ entries! { ENTRIES;
     fn cuEventQuery(event: Handle) {
         let event = driver()?.events.get(event)?;
         event.check_reachable()?;
+        if let Some(shared) = event.shared()
+            && !shared.is_reached(shared.recorded())
+        {
+            return event.context.check().and(Err(Status::NotReady));
+        }
         if event.mark().is_none_or(|mark| mark.is_done()) { event.context.check() } else { Err(Status::NotReady) }
     }
 
@@ -144,6 +195,9 @@ entries! { ENTRIES;
         event.check_reachable()?;
         if let Some(mark) = event.mark() {
             mark.wait();
+        }
+        if let Some(shared) = event.shared() {
+            shared.wait(shared.recorded(), || event.context.check().is_ok());
         }
         event.context.check()
     }
@@ -162,6 +216,10 @@ entries! { ENTRIES;
     fn cuCtxRecordEvent(context: Handle, event: Handle) {
         let (driver, context) = named_or_current(context)?;
         let event = driver.events.get(event)?;
+        if let Some(shared) = event.shared().cloned() {
+            let number = shared.record();
+            context.legacy.submit(move || shared.reach(number));
+        }
         event.record(context.legacy.record());
         Ok(())
     }

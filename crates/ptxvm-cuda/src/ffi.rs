@@ -13,7 +13,8 @@
 use crate::handles::Handle;
 use crate::status::{Answer, Status};
 use host_memory::{is_in_callers, is_mapped};
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 /// Most bytes of a text, in bytes. Chosen: beyond what a module's text is.
 const TEXT_MAX: usize = 1 << 30;
@@ -353,6 +354,31 @@ impl HostBytes {
         }
         // SAFETY: there when it was checked, and the caller of the copy leaves so many bytes to it until it is done.
         with(unsafe { std::slice::from_raw_parts_mut(self.start.0.cast(), self.bytes) })
+    }
+}
+
+/// A file descriptor of the caller.
+pub(crate) struct Descriptor(OwnedFd);
+
+impl Descriptor {
+    /// A copy of the descriptor of that number; `None` where the process has no such file.
+    pub(crate) fn of(number: c_int) -> Option<Self> {
+        if number < 0 {
+            return None;
+        }
+        // SAFETY: borrowed for this call alone, in which the system says whether there is such a descriptor.
+        let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+        borrowed.try_clone_to_owned().ok().map(Self)
+    }
+
+    /// Lends it.
+    pub(crate) fn borrow(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    /// Hands a descriptor over to the caller, who closes it.
+    pub(crate) fn given(descriptor: OwnedFd) -> c_int {
+        descriptor.into_raw_fd()
     }
 }
 

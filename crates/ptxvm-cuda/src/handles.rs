@@ -75,6 +75,21 @@ impl<T> Handles<T> {
         table.remove(&handle).ok_or(Status::InvalidHandle)
     }
 
+    /// All of them, in the order in which they were made.
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        let table = self.by_handle.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = table.iter().collect();
+        all.sort_unstable_by_key(|(handle, _)| **handle);
+        all.into_iter().map(|(_, thing)| Arc::clone(thing)).collect()
+    }
+
+    /// The first that `is_it` says, with its handle.
+    pub(crate) fn find_by(&self, is_it: impl Fn(&T) -> bool) -> Option<(Handle, Arc<T>)> {
+        let table = self.by_handle.read().unwrap_or_else(PoisonError::into_inner);
+        let found = table.iter().filter(|(_, thing)| is_it(thing)).min_by_key(|(handle, _)| **handle);
+        found.map(|(handle, thing)| (*handle, Arc::clone(thing)))
+    }
+
     /// Forgets those that `gone` says.
     pub(crate) fn remove_if(&self, gone: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let mut table = self.by_handle.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The driver and its one device.
+//! The driver and its devices.
 
 use crate::attributes::{attribute, properties};
 use crate::driver::{Driver, Settings, driver, start};
@@ -9,25 +9,61 @@ use crate::log;
 use crate::status::{Answer, Status};
 use std::ffi::{c_char, c_int, c_uint};
 
-/// `CUuuid` of the device: a fixed one, as there is one device.
-const UUID: [u8; 16] = *b"ptxvm-device-0\0\0";
-/// Where the device is said to be on the PCI bus.
-const PCI: &str = "0000:01:00.0";
+/// `CUuuid` of a device: a fixed one for each number.
+fn uuid(number: c_int) -> [u8; 16] {
+    let mut uuid = *b"ptxvm-device-0\0\0";
+    let digits = number.to_string();
+    for (place, digit) in uuid[13..].iter_mut().zip(digits.bytes()) {
+        *place = digit;
+    }
+    uuid
+}
 
-/// Fails unless it is the number of our device.
+/// Where a device is said to be on the PCI bus: each has a bus of its own.
+fn pci(number: c_int) -> String {
+    format!("0000:{:02x}:00.0", pci_bus(number))
+}
+
+/// Number of that bus.
+fn pci_bus(number: c_int) -> c_int {
+    number + 1
+}
+
+/// Domain, bus and device of a place on the PCI bus; a domain or a function of 0 may be left out.
+fn place_of(id: &str) -> Option<[u32; 3]> {
+    let (id, function) = id.split_once('.').unwrap_or((id, "0"));
+    let parts: Vec<_> = id.split(':').map(|part| u32::from_str_radix(part, 16).ok()).collect();
+    match (parts.as_slice(), function) {
+        ([Some(bus), Some(device)], "0") => Some([0, *bus, *device]),
+        ([Some(domain), Some(bus), Some(device)], "0") => Some([*domain, *bus, *device]),
+        _ => None,
+    }
+}
+
+/// Fails unless it is the number of a device.
 ///
 /// # Errors
 /// `CUDA_ERROR_INVALID_DEVICE`.
 pub(crate) fn check_device(device: c_int) -> Answer {
-    if device == 0 { Ok(()) } else { Err(Status::InvalidDevice) }
+    driver()?.device(device).map(|_| ())
+}
+
+/// Fails unless they are the numbers of two different devices.
+fn check_pair(one: c_int, other: c_int) -> Answer {
+    check_device(one)?;
+    check_device(other)?;
+    if one == other { Err(Status::InvalidDevice) } else { Ok(()) }
 }
 
 /// The driver, for a function about a device.
 pub(crate) fn device(number: c_int) -> Result<&'static Driver, Status> {
     let driver = driver()?;
-    check_device(number)?;
+    driver.device(number)?;
     Ok(driver)
 }
+
+/// `CU_DEVICE_ATTRIBUTE_PCI_BUS_ID`
+const PCI_BUS: c_int = 33;
 
 fn text_of(status: c_int) -> Result<Status, Status> {
     Status::from_number(status).ok_or(Status::InvalidValue)
@@ -82,8 +118,7 @@ entries! { ENTRIES;
 
     /// How many devices there are.
     fn cuDeviceGetCount(count: Out<c_int>) {
-        driver()?;
-        count.set(1)
+        count.set(driver()?.devices.len() as c_int)
     }
 
     /// The device of that number.
@@ -104,13 +139,13 @@ entries! { ENTRIES;
     /// An identifier of 16 bytes.
     fn cuDeviceGetUuid(uuid: Out<[u8; 16]>, number: c_int) {
         device(number)?;
-        uuid.set(UUID)
+        uuid.set(self::uuid(number))
     }
 
     /// An identifier of 16 bytes.
     fn cuDeviceGetUuid_v2(uuid: Out<[u8; 16]>, number: c_int) {
         device(number)?;
-        uuid.set(UUID)
+        uuid.set(self::uuid(number))
     }
 
     /// An identifier for graphics, which exists only under Windows.
@@ -128,6 +163,9 @@ entries! { ENTRIES;
     fn cuDeviceGetAttribute(value: Out<c_int>, number: c_int, of: c_int) {
         let driver = device(of)?;
         value.check()?;
+        if number == PCI_BUS {
+            return value.set(pci_bus(of));
+        }
         value.set(attribute(number, driver.settings.capability).ok_or(Status::InvalidValue)?)
     }
 
@@ -150,35 +188,37 @@ entries! { ENTRIES;
     /// Where it is on the PCI bus.
     fn cuDeviceGetPCIBusId(id: Out<c_char>, room: c_int, number: c_int) {
         device(number)?;
-        id.set_text(PCI, usize::try_from(room).unwrap_or(0))
+        id.set_text(&pci(number), usize::try_from(room).unwrap_or(0))
     }
 
     /// The device at a place on the PCI bus.
     fn cuDeviceGetByPCIBusId(number: Out<c_int>, id: Text) {
-        driver()?;
+        let driver = driver()?;
         number.check()?;
-        let id = id.get()?;
-        let known = [PCI, "0000:01:00", "01:00.0", "1:0.0", "0:1:0", "0:1:0.0"];
-        if known.iter().any(|known| known.eq_ignore_ascii_case(&id)) { number.set(0) } else { Err(Status::InvalidDevice) }
+        let place = place_of(&id.get()?).ok_or(Status::InvalidDevice)?;
+        let is_there = |number: &c_int| place == [0, pci_bus(*number) as u32, 0];
+        number.set((0..driver.devices.len() as c_int).find(is_there).ok_or(Status::InvalidDevice)?)
     }
 
-    /// Whether a device reaches the memory of another: there is no other.
+    /// Whether a device reaches the memory of another: each does that of all others.
     fn cuDeviceCanAccessPeer(can: Out<c_int>, one: c_int, other: c_int) {
         device(one)?;
         check_device(other)?;
-        can.set(0)
+        can.set(c_int::from(one != other))
     }
 
-    /// What one device can do to another: there is no other.
+    /// What one device can do to another.
     fn cuDeviceGetP2PAttribute(value: Out<c_int>, attribute: c_int, one: c_int, other: c_int) {
-        device(one)?;
-        check_device(other)?;
-        if !(1..=5).contains(&attribute) {
-            return Err(Status::InvalidValue);
-        }
-        value.set(0)?;
-        // One device has no peer, and the documentation asks for two.
-        Err(Status::InvalidDevice)
+        driver()?;
+        value.check()?;
+        check_pair(one, other)?;
+        value.set(match attribute {
+            // The best rank, and atomic operations that are not only partly native.
+            1 | 5 => 0,
+            // Access, atomic operations, arrays.
+            2..=4 => 1,
+            _ => return Err(Status::InvalidValue),
+        })
     }
 
     /// Whether contexts can be confined to some multiprocessors.

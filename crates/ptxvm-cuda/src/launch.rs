@@ -143,6 +143,9 @@ pub(crate) fn launch(
     let (driver, queue) = queue(stream, default)?;
     let handle = function;
     let function = driver.functions.get(function)?;
+    if function.context.device != queue.context.device {
+        return Err(Status::InvalidHandle);
+    }
     let params = params(&function)?;
     if queue.is_captured() {
         prepare(driver, &queue.context, &function, size, params.clone())?;

@@ -169,7 +169,7 @@ entries! { ENTRIES;
             return Err(Status::InvalidValue);
         }
         // What does not fit together is said now, as a linker does.
-        drop(load_texts(driver, &texts, &mut options)?);
+        drop(load_texts(&driver.vm, &texts, &mut options)?);
         let whole = bundle(&texts, options.max_registers);
         let mut kept = link.image.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = kept.insert(CString::new(whole).map_err(|_| Status::InvalidSource)?);

@@ -12,6 +12,7 @@ use crate::handles::Handle;
 use crate::log;
 use crate::pool::Location;
 use crate::status::{Answer, Status};
+use ptxvm::{Access, DeviceId};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,6 +36,8 @@ pub(crate) enum Kind {
     Pinned(c_uint),
     /// `cuMemHostRegister`, with its flags.
     Registered(c_uint),
+    /// `cuIpcOpenMemHandle`: another process's.
+    Imported,
 }
 
 impl Kind {
@@ -53,7 +56,7 @@ impl Kind {
 pub(crate) struct Block {
     pub(crate) bytes: u64,
     pub(crate) kind: Kind,
-    context: Arc<Context>,
+    pub(crate) context: Arc<Context>,
     number: u64,
 }
 
@@ -108,6 +111,12 @@ impl Blocks {
         table.remove(&start)
     }
 
+    /// Where allocations of a kind start.
+    pub(crate) fn of_kind(&self, kind: Kind) -> Vec<u64> {
+        let table = self.table();
+        table.iter().filter(|(_, block)| block.kind == kind).map(|(at, _)| *at).collect()
+    }
+
     /// Forgets those of a context; returns where they start.
     pub(crate) fn take_all(&self, context: &Arc<Context>) -> Vec<(u64, Kind)> {
         let mut table = self.table();
@@ -133,21 +142,40 @@ pub(crate) fn allocate(
     bytes: u64,
     kind: Kind,
 ) -> Result<u64, Status> {
+    allocate_on(driver, (context.vm(driver).number(), context), bytes, kind)
+}
+
+/// As [`allocate`], of a device's memory that may be another than the context's.
+///
+/// # Errors
+/// As [`allocate`].
+pub(crate) fn allocate_on(
+    driver: &Driver,
+    (device, context): (DeviceId, &Arc<Context>),
+    bytes: u64,
+    kind: Kind,
+) -> Result<u64, Status> {
     let name = match kind {
         Kind::Device => "memory from `cuMemAlloc`",
         Kind::Pool(_) => "memory from `cuMemAllocAsync`",
         Kind::Graph => "memory of a graph",
         Kind::Managed => "managed memory",
         Kind::Pinned(_) | Kind::Registered(_) => "host memory from `cuMemHostAlloc`",
+        Kind::Imported => "memory of another process",
     };
     if bytes == 0 {
         return Err(Status::InvalidValue);
     }
-    let (used, _) = driver.vm.memory_usage();
+    let vm = driver.vm_of(device)?;
+    let (used, _) = vm.memory_usage();
     if bytes > driver.memory_total.saturating_sub(used) {
         return Err(Status::OutOfMemory);
     }
-    let start = driver.vm.alloc(name, bytes).map_err(|error| status_of(&error))?;
+    let start = match kind {
+        Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Imported => vm.alloc(name, bytes),
+        Kind::Managed | Kind::Pinned(_) | Kind::Registered(_) => vm.alloc_common(name, bytes),
+    };
+    let start = start.map_err(|error| status_of(&error))?;
     driver.blocks.add(start, bytes, kind, context);
     Ok(start)
 }
@@ -198,8 +226,11 @@ fn pointer_attribute(driver: &Driver, data: Pointer, attribute: c_int, address: 
     let range = block
         .as_ref()
         .map(|(start, block)| *start..start + block.bytes)
+        .or_else(|| driver.vm.pages_at(address).map(|(range, _)| range))
         .or_else(|| driver.vm.allocation_at(address));
-    let Some(range) = range else {
+    // The addresses that were reserved, and what is mapped there, are two things.
+    let whole = driver.vm.reservation_at(address).or_else(|| range.clone());
+    let (Some(range), Some(whole)) = (range, whole) else {
         // `CU_POINTER_ATTRIBUTE_DEVICE_POINTER` of memory of the host: what a kernel is to work on.
         if attribute == 3 && address >= 1 << 16 {
             log::hint(
@@ -222,14 +253,16 @@ fn pointer_attribute(driver: &Driver, data: Pointer, attribute: c_int, address: 
         6 => data.place::<c_uint>().set(1),
         7 => data.place::<u64>().set(block.as_ref().map_or(0, |(_, block)| block.number)),
         8 => flag(kind == Kind::Managed),
-        9 => data.place::<c_int>().set(0),
-        10 => flag(false),
-        11 => data.place::<u64>().set(range.start),
-        12 => data.place::<usize>().set((range.end - range.start) as usize),
+        9 => {
+            data.place::<c_int>().set(driver.vm.owner_of(address).map_or(0, |device| device.index() as c_int))
+        }
+        10 => flag(kind == Kind::Device && block.is_some()),
+        11 => data.place::<u64>().set(whole.start),
+        12 => data.place::<usize>().set((whole.end - whole.start) as usize),
         13 => flag(true),
-        14 => data.place::<u64>().set(0),
+        14 => data.place::<u64>().set(crate::mapped::handle_types(driver, address)),
         15 => flag(false),
-        16 => data.place::<c_uint>().set(3),
+        16 => data.place::<c_uint>().set(crate::mapped::rights_at(driver, address)),
         17 => data.place::<Handle>().set(if let Kind::Pool(pool) = kind { pool } else { Handle::NULL }),
         18 => data.place::<usize>().set((range.end - range.start) as usize),
         19 => data.place::<u64>().set(range.start),
@@ -349,14 +382,14 @@ entries! { ENTRIES;
         flags.check()?;
         match block_at(driver, host.address())?.1.kind {
             Kind::Pinned(given) | Kind::Registered(given) => flags.set(given),
-            Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed => Err(Status::InvalidValue),
+            Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed | Kind::Imported => Err(Status::InvalidValue),
         }
     }
 
     /// How much device memory is free.
     fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) {
-        let (driver, _) = current()?;
-        let (used, _) = driver.vm.memory_usage();
+        let (driver, context) = current()?;
+        let (used, _) = context.vm(driver).memory_usage();
         free.set_optional(driver.memory_total.saturating_sub(used) as usize)?;
         total.set_optional(driver.memory_total as usize)
     }
@@ -365,6 +398,7 @@ entries! { ENTRIES;
     fn cuMemGetAddressRange_v2(base: Out<u64>, bytes: Out<usize>, address: u64) {
         let (driver, _) = current()?;
         let found = driver.blocks.at(address).map(|(start, block)| start..start + block.bytes);
+        let found = found.or_else(|| driver.vm.pages_at(address).map(|(range, _)| range));
         let range = found.or_else(|| driver.vm.allocation_at(address)).ok_or(Status::NotFound)?;
         base.set_optional(range.start)?;
         bytes.set_optional((range.end - range.start) as usize)
@@ -418,7 +452,7 @@ entries! { ENTRIES;
     fn cuMemPrefetchAsync | cuMemPrefetchAsync_ptsz as default (address: u64, bytes: usize, device: c_int, stream: Handle) {
         let (driver, _) = crate::stream::queue(stream, default)?;
         check_managed(driver, address, bytes)?;
-        if matches!(device, 0 | -1) { Ok(()) } else { Err(Status::InvalidDevice) }
+        if device == -1 { Ok(()) } else { crate::init::check_device(device) }
     }
 
     /// Advice on where managed memory should be: it is everywhere.
@@ -514,6 +548,19 @@ impl Side {
         match self {
             Side::Device(_) => Ok(()),
             Side::Host(host) => host.check(),
+        }
+    }
+
+    /// The same, where something is to be written.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where no device may write all of it.
+    pub(crate) fn writable(self, driver: &Driver, bytes: usize) -> Result<Self, Status> {
+        match self {
+            Side::Device(address) if !driver.vm.permits(address, bytes as u64, Access::ReadWrite) => {
+                Err(Status::InvalidValue)
+            }
+            Side::Device(_) | Side::Host(_) => Ok(self),
         }
     }
 

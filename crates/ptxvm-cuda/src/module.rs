@@ -12,7 +12,7 @@ use crate::image;
 use crate::jit_options::JitOptions;
 use crate::log;
 use crate::status::{Answer, Status};
-use ptxvm::{CheckOptions, Severity};
+use ptxvm::{CheckOptions, Severity, Vm};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -80,7 +80,7 @@ pub(crate) fn with_device_library(texts: &mut Vec<(&str, &str)>) {
 /// # Errors
 /// `CUDA_ERROR_INVALID_PTX`, `CUDA_ERROR_INVALID_IMAGE` for what is no PTX at all, and those of loading.
 pub(crate) fn load_texts(
-    driver: &Driver,
+    vm: &Vm,
     texts: &[(String, String)],
     options: &mut JitOptions,
 ) -> Result<ptxvm::Module, Status> {
@@ -109,7 +109,7 @@ pub(crate) fn load_texts(
             for function in &mut module.functions {
                 function.performance.maxnreg = function.performance.maxnreg.or(most);
             }
-            driver.vm.load_module(module).map_err(|error| {
+            vm.load_module(module).map_err(|error| {
                 match error.kind() {
                     ptxvm::ErrorKind::Rejected(diagnostics) => report(diagnostics),
                     _ => log::say(&format!("ptxvm: the module cannot be loaded: {error}")),
@@ -130,7 +130,7 @@ fn load(image: Pointer, options: &mut JitOptions) -> Result<Handle, Status> {
         Some(linked) => linked.texts_with(options),
         None => image::texts(image)?,
     };
-    let loaded = load_texts(driver, &texts, options)?;
+    let loaded = load_texts(context.vm(driver), &texts, options)?;
     Ok(add(driver, context, loaded))
 }
 
@@ -143,7 +143,7 @@ fn load_file(name: Text, options: &mut JitOptions) -> Result<Handle, Status> {
         Some(linked) => linked.texts_with(options),
         None => image::texts_of_bytes(&bytes, driver.settings.capability as u32)?,
     };
-    let loaded = load_texts(driver, &texts, options)?;
+    let loaded = load_texts(context.vm(driver), &texts, options)?;
     Ok(add(driver, context, loaded))
 }
 

@@ -7,19 +7,21 @@
 use crate::driver::{Driver, driver};
 use crate::entry::{DefaultStream, entries};
 use crate::ffi::{In, Out, Pointer};
-use crate::graph::{freeing, release};
+use crate::graph::{Access as Grant, freeing, release};
 use crate::handles::Handle;
-use crate::init::device;
-use crate::memory::{Block, Kind, allocate};
+use crate::mapped::{GRANTS_MAX, access_of, flags_of};
+use crate::memory::{Block, Kind, allocate_on};
 use crate::status::{Answer, Status};
 use crate::stream::queue;
+use ptxvm::{Access, DeviceId};
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A pool.
-#[derive(Default)]
 pub(crate) struct Pool {
+    device: DeviceId,
     state: Mutex<State>,
 }
 
@@ -30,12 +32,14 @@ struct State {
     threshold: u64,
     most: u64,
     reuse: [c_int; 3],
+    /// What other devices may do with its allocations.
+    grants: BTreeMap<DeviceId, Access>,
 }
 
 impl Pool {
-    /// A pool, of at most so many bytes; 0: no limit.
-    pub(crate) fn new(most: u64) -> Self {
-        Self { state: Mutex::new(State { most, reuse: [1; 3], ..State::default() }) }
+    /// A pool of a device, of at most so many bytes; 0: no limit.
+    pub(crate) fn new(device: DeviceId, most: u64) -> Self {
+        Self { device, state: Mutex::new(State { most, reuse: [1; 3], ..State::default() }) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -104,23 +108,24 @@ pub(crate) struct Properties {
 }
 
 impl Properties {
-    /// Memory of the device.
-    pub(crate) fn of_device() -> Self {
-        Self { kind: 1, handles: 0, location: 1, device: 0, security: 0, most: 0, rest: [0; 7] }
+    /// Memory of a device.
+    pub(crate) fn of_device(device: c_int) -> Self {
+        Self { kind: 1, handles: 0, location: 1, device, security: 0, most: 0, rest: [0; 7] }
     }
 
     /// Fails unless they ask for memory of the device that other processes do not see.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_NOT_SUPPORTED`, `CUDA_ERROR_INVALID_DEVICE`.
-    pub(crate) fn check(&self) -> Answer {
+    pub(crate) fn check(&self) -> Result<DeviceId, Status> {
         if self.kind != 1 || self.location != 1 {
             return Err(Status::InvalidValue);
         }
         if self.handles != 0 {
             return Err(Status::NotSupported);
         }
-        crate::init::check_device(self.device)
+        crate::init::check_device(self.device)?;
+        usize::try_from(self.device).ok().and_then(DeviceId::new).ok_or(Status::InvalidDevice)
     }
 }
 
@@ -128,11 +133,25 @@ impl Properties {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Location {
-    kind: c_int,
-    number: c_int,
+    pub(crate) kind: c_int,
+    pub(crate) number: c_int,
 }
 
 impl Location {
+    /// A device.
+    pub(crate) fn of_device(device: DeviceId) -> Self {
+        Self { kind: 1, number: device.index() as c_int }
+    }
+
+    /// The device that it is, or `None` for the host.
+    ///
+    /// # Errors
+    /// As [`Location::check_any`].
+    pub(crate) fn device(self) -> Result<Option<DeviceId>, Status> {
+        self.check_any()?;
+        Ok(usize::try_from(self.number).ok().filter(|_| self.kind == 1).and_then(DeviceId::new))
+    }
+
     /// Fails unless it is our device or the host.
     ///
     /// # Errors
@@ -154,14 +173,22 @@ fn take(out: Out<u64>, bytes: usize, pool: Option<Handle>, stream: Handle, defau
         let (work, address) = crate::graph::allocated(driver, bytes)?;
         return queue.captured(|| Ok(work)).unwrap_or(Ok(())).and_then(|()| out.set(address));
     }
-    let handle = pool.unwrap_or_else(|| current_pool(driver));
+    let handle = match pool {
+        Some(pool) => pool,
+        None => current_pool(driver, queue.context.device)?,
+    };
     let pool = driver.pools.get(handle).map_err(|_| Status::InvalidValue)?;
     if bytes == 0 {
         return out.set(0);
     }
     pool.took(bytes as u64)?;
-    match allocate(driver, &queue.context, bytes as u64, Kind::Pool(handle)) {
-        Ok(address) => out.set(address),
+    match allocate_on(driver, (pool.device, &queue.context), bytes as u64, Kind::Pool(handle)) {
+        Ok(address) => {
+            for (device, access) in pool.state().grants.clone() {
+                driver.vm.grant(address, device, access).map_err(|_| Status::Unknown)?;
+            }
+            out.set(address)
+        }
         Err(status) => {
             pool.freed(bytes as u64);
             Err(status)
@@ -169,8 +196,8 @@ fn take(out: Out<u64>, bytes: usize, pool: Option<Handle>, stream: Handle, defau
     }
 }
 
-fn current_pool(driver: &Driver) -> Handle {
-    *driver.current_pool.lock().unwrap_or_else(PoisonError::into_inner)
+fn current_pool(driver: &Driver, number: c_int) -> Result<Handle, Status> {
+    Ok(*driver.device(number)?.current_pool.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 entries! { ENTRIES;
@@ -211,32 +238,36 @@ entries! { ENTRIES;
 
     /// The pool that the device began with.
     fn cuDeviceGetDefaultMemPool(pool: Out<Handle>, number: c_int) {
-        pool.set(device(number)?.default_pool)
+        pool.set(driver()?.device(number)?.default_pool)
     }
 
     /// The pool that the device takes from.
     fn cuDeviceGetMemPool(pool: Out<Handle>, number: c_int) {
-        pool.set(current_pool(device(number)?))
+        pool.set(current_pool(driver()?, number)?)
     }
 
     /// Changes the pool that the device takes from.
     fn cuDeviceSetMemPool(number: c_int, pool: Handle) {
-        let driver = device(number)?;
-        driver.pools.get(pool).map_err(|_| Status::InvalidValue)?;
-        *driver.current_pool.lock().unwrap_or_else(PoisonError::into_inner) = pool;
+        let driver = driver()?;
+        let device = driver.device(number)?;
+        let found = driver.pools.get(pool).map_err(|_| Status::InvalidValue)?;
+        if found.device != device.vm.number() {
+            return Err(Status::InvalidValue);
+        }
+        *device.current_pool.lock().unwrap_or_else(PoisonError::into_inner) = pool;
         Ok(())
     }
 
     /// The pool that a place began with.
     fn cuMemGetDefaultMemPool(pool: Out<Handle>, location: In<Location>, kind: c_int) {
-        check_place(location, kind)?;
-        pool.set(driver()?.default_pool)
+        let number = check_place(location, kind)?;
+        pool.set(driver()?.device(number)?.default_pool)
     }
 
     /// The pool that a place takes from.
     fn cuMemGetMemPool(pool: Out<Handle>, location: In<Location>, kind: c_int) {
-        check_place(location, kind)?;
-        pool.set(current_pool(driver()?))
+        let number = check_place(location, kind)?;
+        pool.set(current_pool(driver()?, number)?)
     }
 
     /// Makes a pool.
@@ -244,20 +275,22 @@ entries! { ENTRIES;
         let driver = driver()?;
         pool.check()?;
         let properties = properties.get()?;
-        properties.check()?;
-        pool.set(driver.pools.insert(Pool::new(properties.most as u64)))
+        let device = properties.check()?;
+        pool.set(driver.pools.insert(Pool::new(device, properties.most as u64)))
     }
 
     /// Destroys a pool. What was allocated from it stays.
     fn cuMemPoolDestroy(pool: Handle) {
         let driver = driver()?;
-        if pool == driver.default_pool {
+        if driver.devices.iter().any(|device| pool == device.default_pool) {
             return Err(Status::InvalidValue);
         }
         driver.pools.remove(pool).map_err(|_| Status::InvalidValue)?;
-        let mut current = driver.current_pool.lock().unwrap_or_else(PoisonError::into_inner);
-        if *current == pool {
-            *current = driver.default_pool;
+        for device in &driver.devices {
+            let mut current = device.current_pool.lock().unwrap_or_else(PoisonError::into_inner);
+            if *current == pool {
+                *current = device.default_pool;
+            }
         }
         Ok(())
     }
@@ -298,24 +331,53 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Lets another device reach a pool: there is none.
-    fn cuMemPoolSetAccess(pool: Handle, _access: Pointer, count: usize) {
-        driver()?.pools.get(pool).map_err(|_| Status::InvalidValue)?;
-        if count == 0 { Ok(()) } else { Err(Status::InvalidDevice) }
+    /// Says what devices may do with allocations of a pool.
+    fn cuMemPoolSetAccess(pool: Handle, access: In<Grant>, count: usize) {
+        let driver = driver()?;
+        let handle = pool;
+        let pool = driver.pools.get(handle).map_err(|_| Status::InvalidValue)?;
+        if count > GRANTS_MAX {
+            return Err(Status::InvalidValue);
+        }
+        let mut grants = Vec::new();
+        for [kind, number, flags] in access.all(count)? {
+            let access = access_of(flags)?;
+            let device = Location { kind, number }.device()?.ok_or(Status::InvalidValue)?;
+            // A device keeps its own memory.
+            if device != pool.device {
+                grants.push((device, access));
+            } else if access != Access::ReadWrite {
+                return Err(Status::InvalidDevice);
+            }
+        }
+        for (device, access) in grants {
+            pool.state().grants.insert(device, access);
+            for address in driver.blocks.of_kind(Kind::Pool(handle)) {
+                // A kernel may have freed it.
+                let _gone = driver.vm.grant(address, device, access);
+            }
+        }
+        Ok(())
     }
 
     /// How a place reaches a pool.
     fn cuMemPoolGetAccess(flags: Out<c_int>, pool: Handle, location: In<Location>) {
-        driver()?.pools.get(pool).map_err(|_| Status::InvalidValue)?;
+        let pool = driver()?.pools.get(pool).map_err(|_| Status::InvalidValue)?;
+        flags.check()?;
         check_place(location, 1)?;
-        flags.set(3)
+        let device = location.get()?.device()?;
+        let granted = device.and_then(|device| pool.state().grants.get(&device).copied());
+        let own = if device == Some(pool.device) { Access::ReadWrite } else { Access::None };
+        flags.set(flags_of(granted.unwrap_or(own)) as c_int)
     }
 }
 
-fn check_place(location: In<Location>, kind: c_int) -> Answer {
+/// The number of the device that a place is.
+fn check_place(location: In<Location>, kind: c_int) -> Result<c_int, Status> {
     let location = location.get()?;
     if kind != 1 || location.kind != 1 {
         return Err(Status::InvalidValue);
     }
-    crate::init::check_device(location.number)
+    crate::init::check_device(location.number)?;
+    Ok(location.number)
 }

@@ -150,12 +150,6 @@ refused! {
     cuGreenCtxWaitEvent
     cuImportExternalMemory
     cuImportExternalSemaphore
-    cuIpcCloseMemHandle
-    cuIpcGetEventHandle
-    cuIpcGetMemHandle
-    cuIpcOpenEventHandle
-    cuIpcOpenMemHandle
-    cuIpcOpenMemHandle_v2
     cuLaunchCooperativeKernelMultiDevice
     cuLinkAddData
     cuLinkAddFile
@@ -177,31 +171,22 @@ refused! {
     cuLogsDumpToMemory
     cuLogsRegisterCallback
     cuLogsUnregisterCallback
-    cuMemAddressFree
-    cuMemAddressReserve
     cuMemAlloc
     cuMemAllocHost
     cuMemAllocPitch
     cuMemBatchDecompressAsync
     cuMemBatchDecompressAsync_ptsz
-    cuMemCreate
     cuMemDiscardAndPrefetchBatchAsync
     cuMemDiscardAndPrefetchBatchAsync_ptsz
     cuMemDiscardBatchAsync
     cuMemDiscardBatchAsync_ptsz
-    cuMemExportToShareableHandle
     cuMemFree
-    cuMemGetAccess
     cuMemGetAddressRange
-    cuMemGetAllocationGranularity
-    cuMemGetAllocationPropertiesFromHandle
     cuMemGetHandleForAddressRange
     cuMemGetInfo
     cuMemGetLocationInfo
     cuMemHostGetDevicePointer
     cuMemHostRegister
-    cuMemImportFromShareableHandle
-    cuMemMap
     cuMemMapArrayAsync
     cuMemMapArrayAsync_ptsz
     cuMemPoolExportPointer
@@ -211,11 +196,7 @@ refused! {
     cuMemPrefetchBatchAsync
     cuMemPrefetchBatchAsync_ptsz
     cuMemRangeGetAttributes
-    cuMemRelease
-    cuMemRetainAllocationHandle
-    cuMemSetAccess
     cuMemSetMemPool
-    cuMemUnmap
     cuMemcpy2D
     cuMemcpy2DAsync
     cuMemcpy2DUnaligned

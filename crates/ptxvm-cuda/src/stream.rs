@@ -10,7 +10,7 @@ use crate::ffi::{HostFunction, Out, Pointer, StreamCallback};
 use crate::graph::Work;
 use crate::handles::Handle;
 use crate::status::{Answer, Status};
-use ptxvm::{Mark, Stream, StreamKind};
+use ptxvm::{Access, Mark, Stream, StreamKind};
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
@@ -146,6 +146,11 @@ impl Queue {
         self.perform(When::InTurn, work)
     }
 
+    /// Does something on another thread when its turn comes, also after a trap.
+    pub(crate) fn note(&self, work: impl FnOnce() + Send + 'static) {
+        self.stream.submit(work);
+    }
+
     fn later(&self, work: impl FnOnce() -> Answer + Send + 'static) {
         let context = Arc::clone(&self.context);
         self.stream.submit(move || {
@@ -264,7 +269,7 @@ fn wait_value(
     value: u64,
     flags: c_uint,
 ) -> Answer {
-    check_range(driver, address, bytes)?;
+    check_range(driver, address, bytes, Access::Read)?;
     if flags & !7 != 0 {
         return Err(Status::InvalidValue);
     }
@@ -297,7 +302,7 @@ fn write_value(
     value: u64,
     flags: c_uint,
 ) -> Answer {
-    check_range(driver, address, bytes)?;
+    check_range(driver, address, bytes, Access::ReadWrite)?;
     if flags & !1 != 0 {
         return Err(Status::InvalidValue);
     }
@@ -307,8 +312,8 @@ fn write_value(
     })
 }
 
-fn check_range(driver: &Driver, address: u64, bytes: usize) -> Answer {
-    let inside = driver.vm.allocation_at(address).is_some_and(|range| range.end - address >= bytes as u64);
+fn check_range(driver: &Driver, address: u64, bytes: usize, access: Access) -> Answer {
+    let inside = driver.vm.permits(address, bytes as u64, access);
     if inside && address.is_multiple_of(bytes as u64) { Ok(()) } else { Err(Status::InvalidValue) }
 }
 
@@ -371,10 +376,7 @@ entries! { ENTRIES;
             return queue.slot.as_ref().ok_or(Status::StreamCaptureImplicit)?.join(place);
         }
         queue.slot.as_ref().map_or(Ok(()), Slot::isolate)?;
-        if let Some(mark) = event.mark() {
-            queue.wait(&mark);
-        }
-        Ok(())
+        event.wait_in(&queue)
     }
 
     /// Its context.
@@ -390,8 +392,7 @@ entries! { ENTRIES;
 
     /// Its device.
     fn cuStreamGetDevice | cuStreamGetDevice_ptsz as default (stream: Handle, device: Out<c_int>) {
-        queue(stream, default)?;
-        device.set(0)
+        device.set(queue(stream, default)?.1.context.device)
     }
 
     /// The flags that it was made with.

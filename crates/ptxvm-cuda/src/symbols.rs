@@ -30,6 +30,8 @@ pub(crate) const TABLES: &[&[Entry]] = &[
     crate::launch::ENTRIES,
     crate::memory::ENTRIES,
     crate::pool::ENTRIES,
+    crate::mapped::ENTRIES,
+    crate::ipc::ENTRIES,
     crate::copy::ENTRIES,
     crate::copy_box::ENTRIES,
     crate::array::ENTRIES,

@@ -244,7 +244,7 @@ fn keep(
     texture: Option<TextureDescription>,
 ) -> Result<u64, Status> {
     let name = if texture.is_some() { "texture object" } else { "surface object" };
-    let object = driver.vm.object(name, descriptor).map_err(|error| status_of(&error))?;
+    let object = context.vm(driver).object(name, descriptor).map_err(|error| status_of(&error))?;
     let handle = object.handle();
     driver.objects.table().insert(handle, Made { _object: object, resource, texture, context });
     Ok(handle)

@@ -28,6 +28,14 @@ impl Vm {
         self.device.memory.let_reach(device, may);
     }
 
+    /// Says what kernels of another device may do with the allocation that begins at an address, besides what they may do anyway.
+    ///
+    /// # Errors
+    /// Of the caller, where nothing of one device begins there.
+    pub fn grant(&self, address: u64, device: DeviceId, access: Access) -> Result<(), Error> {
+        Ok(self.device.memory.grant(address, device, access)?)
+    }
+
     /// The device that an allocation belongs to; `None` where nothing is allocated.
     pub fn owner_of(&self, address: u64) -> Option<DeviceId> {
         self.device.memory.owner_of(address)
@@ -91,6 +99,15 @@ impl Vm {
     /// What a device may do with the pages at an address; `None` where none are mapped.
     pub fn access_at(&self, address: u64, device: DeviceId) -> Option<Access> {
         self.device.memory.access_at(address, device)
+    }
+
+    /// A number in mapped pages, replaced atomically by what `f` makes of it; returns what it was. `f` may be called more than once. For what processes
+    /// tell each other.
+    ///
+    /// # Errors
+    /// Of the caller, where no pages are mapped, or the address is not a multiple of 8.
+    pub fn update(&self, address: u64, f: impl Fn(u64) -> u64) -> Result<u64, Error> {
+        Ok(self.device.memory.update(address, f)?)
     }
 
     /// The pages that are mapped at an address, and the addresses that they are mapped at.

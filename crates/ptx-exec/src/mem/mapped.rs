@@ -73,6 +73,21 @@ impl Reservations {
 }
 
 impl Tables {
+    /// What is to be said of an address that was reserved and that no device may access.
+    pub(super) fn mapped_at(&self, address: u64) -> Option<String> {
+        if self.at(address).is_some() {
+            return None;
+        }
+        if let Some((start, m)) = self.mapped.at(address) {
+            let (name, bytes, into) = (&m.name, m.bytes, address - start);
+            return Some(format!(
+                "{name}, {bytes} bytes mapped at {start:#x}, where no device may access it; the address is {into} bytes into it"
+            ));
+        }
+        let reserved = self.mapped.is_reserved(address..address.checked_add(1)?);
+        reserved.then(|| "the address is reserved, and nothing is mapped there".to_owned())
+    }
+
     /// Brings the allocations of the mapped region up to date.
     fn show(&mut self, region: &Range<u64>) {
         let old: Vec<u64> = self.live.range(region.clone()).map(|(at, _)| *at).collect();
@@ -238,6 +253,22 @@ impl Memory {
     /// What a device may do with the pages that are mapped at an address; `None` where none are.
     pub fn access_at(&self, address: u64, device: DeviceId) -> Option<Access> {
         self.tables().mapped.at(address).map(|(_, mapping)| mapping.rights.of(device))
+    }
+
+    /// A number in mapped pages, whatever rights devices have there, replaced atomically by what `f` makes of it; returns what it was. `f` may be called
+    /// more than once. For what processes tell each other.
+    ///
+    /// # Errors
+    /// [`MemoryError::Mapping`] where no pages are mapped, or the address is not a multiple of 8.
+    pub fn update(&self, address: u64, f: impl Fn(u64) -> u64) -> Result<u64, MemoryError> {
+        let why = "no word of mapped pages";
+        let wrong = MemoryError::Mapping { address, bytes: 8, why };
+        // Pages begin and end at multiples of 8, so a word lies in one mapping.
+        if !address.is_multiple_of(8) || self.tables().mapped.at(address).is_none() {
+            return Err(wrong);
+        }
+        let (old, _) = self.checked_place::<u64>(address).update(|old| Some(f(old)));
+        Ok(old)
     }
 
     /// The pages that are mapped at an address, with the addresses that they are mapped at.

@@ -457,6 +457,9 @@ impl Memory {
     /// The allocation that an address is nearest to, in prose: its name, its range, and how far the address is from it.
     pub fn nearest(&self, address: u64) -> String {
         let tables = self.tables();
+        if let Some(prose) = tables.mapped_at(address) {
+            return prose;
+        }
         // Parameter buffers have a space of their own; nobody means them by an address.
         let named = |(_, a): &(&u64, &Allocation)| a.class != Class::Param;
         let before = tables.live.range(..=address).rfind(named);

@@ -5,7 +5,7 @@
 //!
 //! Invariant: a device always reaches its own memory. What it does not do: the host copies whatever some device may access.
 
-use super::Memory;
+use super::{Memory, MemoryError};
 use std::sync::atomic::Ordering;
 
 /// How many devices a machine has at most: one bit of a mask for each.
@@ -81,6 +81,8 @@ impl Masks {
 pub(super) enum Rights {
     /// A device, and those that may reach its memory.
     Owner(DeviceId),
+    /// The same, and others as the host has said.
+    Granted(DeviceId, Masks),
     /// All devices.
     All,
     /// Each as the host has said.
@@ -91,7 +93,7 @@ impl Rights {
     /// What some device may do, and so the host.
     pub(super) fn of_any(self) -> Access {
         match self {
-            Rights::Owner(_) | Rights::All => Access::ReadWrite,
+            Rights::Owner(_) | Rights::Granted(..) | Rights::All => Access::ReadWrite,
             Rights::Mapped(masks) => masks.within(u32::MAX),
         }
     }
@@ -102,7 +104,7 @@ impl Rights {
         match (access, self) {
             (Access::ReadWrite, _) => String::new(),
             (Access::Read, _) => format!("; device {device} may read it only"),
-            (Access::None, Rights::Owner(owner)) => {
+            (Access::None, Rights::Owner(owner) | Rights::Granted(owner, _)) => {
                 format!("; it belongs to device {}, whose memory device {device} may not access", owner.0)
             }
             (Access::None, Rights::All | Rights::Mapped(_)) => {
@@ -117,14 +119,18 @@ impl Rights {
 pub(super) struct Peers([u32; DEVICES]);
 
 impl Peers {
+    fn reaches(&self, device: DeviceId, owner: DeviceId) -> bool {
+        owner == device || self.0[owner.index()] & device.bit() != 0
+    }
+
     /// What a device may do with an allocation.
     pub(super) fn access(&self, rights: Rights, device: DeviceId) -> Access {
         match rights {
             Rights::All => Access::ReadWrite,
-            Rights::Owner(owner) => {
-                let reaches = owner == device || self.0[owner.index()] & device.bit() != 0;
-                if reaches { Access::ReadWrite } else { Access::None }
-            }
+            Rights::Owner(owner) if self.reaches(device, owner) => Access::ReadWrite,
+            Rights::Owner(_) => Access::None,
+            Rights::Granted(owner, _) if self.reaches(device, owner) => Access::ReadWrite,
+            Rights::Granted(_, masks) => masks.of(device),
             Rights::Mapped(masks) => masks.of(device),
         }
     }
@@ -138,6 +144,23 @@ impl Memory {
         *mask = if may { *mask | device.bit() } else { *mask & !device.bit() };
         // What views have looked up may be wrong now.
         self.store.frees.fetch_add(1, Ordering::Release);
+    }
+
+    /// Says what another device may do with the allocation that begins at an address, besides what it may do anyway.
+    ///
+    /// # Errors
+    /// [`MemoryError::NotAllocated`] for what does not belong to one device.
+    pub fn grant(&self, address: u64, device: DeviceId, access: Access) -> Result<(), MemoryError> {
+        let mut tables = self.tables();
+        let found = tables.live.get_mut(&address).ok_or(MemoryError::NotAllocated { address })?;
+        let (owner, masks) = match found.rights {
+            Rights::Owner(owner) => (owner, Masks::default()),
+            Rights::Granted(owner, masks) => (owner, masks),
+            Rights::All | Rights::Mapped(_) => return Err(MemoryError::NotAllocated { address }),
+        };
+        found.rights = Rights::Granted(owner, masks.with(device, access));
+        self.store.frees.fetch_add(1, Ordering::Release);
+        Ok(())
     }
 
     /// The device that an allocation belongs to; `None` where nothing is.

@@ -210,7 +210,7 @@ pub(super) fn allocation(driver: &'static Driver, params: AllocParams) -> Result
 /// # Errors
 /// As [`allocation`].
 pub(crate) fn allocated(driver: &'static Driver, bytes: usize) -> Result<(Work, u64), Status> {
-    let pool = Properties::of_device();
+    let pool = Properties::of_device(current()?.1.device);
     allocation(driver, AllocParams { pool, access: Pointer::NULL, accesses: 0, bytes, address: 0 })
 }
 

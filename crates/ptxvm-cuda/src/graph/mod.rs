@@ -17,7 +17,7 @@ mod parameters;
 mod query;
 
 pub(crate) use execute::Executable;
-pub(crate) use memory::{Memories, allocated, freeing, release};
+pub(crate) use memory::{Access, Memories, allocated, freeing, release};
 pub(crate) use node::{CopyNode, KernelNode, Set, Work};
 
 use crate::driver::Driver;

@@ -50,6 +50,12 @@ fn a_device_reaches_what_belongs_to_another_where_it_may() {
         assert_eq!(store(&mut first, of_two, 8), Err(FaultKind::IllegalAddress));
         one.let_reach(device(1), false);
     }
+    one.grant(of_one, device(1), Access::Read).expect("an allocation");
+    assert_eq!(store(&mut second, of_one, 9), Err(FaultKind::ReadOnly));
+    one.grant(of_one, device(1), Access::None).expect("an allocation");
+    assert_eq!(store(&mut second, of_one, 9), Err(FaultKind::IllegalAddress));
+    assert_eq!(store(&mut first, of_one, 9), Ok(()));
+    assert!(one.grant(common, device(1), Access::Read).is_err());
     let why = first.nearest(Space::Global, 0, of_two);
     assert!(why.ends_with("it belongs to device 1, whose memory device 0 may not access"), "{why}");
     assert_eq!((one.owner_of(of_two), one.usage().0, two.usage().0), (Some(device(1)), 512, 256));

@@ -1,0 +1,396 @@
+//! Memory and events that other processes of the user open: `cuIpc*`.
+//!
+//! A handle names a file of the process that made it, which the system shows under `/proc`. What it says is compared with the file: it must be one
+//! of ours, sealed against becoming shorter, and large enough.
+//!
+//! Invariant: nothing that a handle says is believed; an event of a process that has ended counts as reached.
+
+use crate::context::{Context, current};
+use crate::driver::Driver;
+use crate::entry::entries;
+use crate::event::Event;
+use crate::ffi::Out;
+use crate::handles::Handle;
+use crate::memory::Kind;
+use crate::status::{Answer, Status};
+use ptxvm::{Access, Error, Pages};
+use std::collections::BTreeMap;
+use std::ffi::c_uint;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// `CUipcMemHandle`, `CUipcEventHandle`
+pub(crate) type Bytes = [u8; 64];
+
+/// A handle as an argument.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Given(Bytes);
+
+/// How handles of memory and of events begin.
+const MEMORY: u64 = u64::from_le_bytes(*b"ptxvmem1");
+const EVENT: u64 = u64::from_le_bytes(*b"ptxvmev1");
+/// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`, the one flag that there is, and which must be there.
+const LAZY: c_uint = 1;
+/// What is mapped are multiples of this.
+const PAGE: u64 = 64 << 10;
+/// How often a stream looks whether an event of another process is reached, and after how many times whether that process lives.
+const LOOK: Duration = Duration::from_micros(50);
+const LOOKS: u32 = 200;
+
+/// What a handle says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name {
+    kind: u64,
+    process: u64,
+    /// When that process began, as the system counts: numbers of processes are used again.
+    began: u64,
+    file: u64,
+    inode: u64,
+    offset: u64,
+    bytes: u64,
+}
+
+impl Name {
+    fn pack(self) -> Bytes {
+        let Name { kind, process, began, file, inode, offset, bytes } = self;
+        let words = [kind, process, began, file, inode, offset, bytes, 0];
+        let mut packed = [0; 64];
+        for (place, word) in packed.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        packed
+    }
+
+    fn unpack(packed: Bytes, wanted: u64) -> Result<Self, Status> {
+        let word = |index: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&packed[8 * index..8 * index + 8]);
+            u64::from_le_bytes(word)
+        };
+        let name = Self {
+            kind: word(0),
+            process: word(1),
+            began: word(2),
+            file: word(3),
+            inode: word(4),
+            offset: word(5),
+            bytes: word(6),
+        };
+        if name.kind == wanted { Ok(name) } else { Err(Status::InvalidHandle) }
+    }
+
+    /// Whether this process made it.
+    fn is_own(self) -> bool {
+        self.process == u64::from(std::process::id()) && Some(self.began) == began(self.process)
+    }
+
+    /// The pages that it names, in another process.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_MAP_FAILED` where the process has ended, has given the file up, or is another user's; `CUDA_ERROR_INVALID_HANDLE` for other files.
+    fn open(self) -> Result<Arc<Pages>, Status> {
+        if Some(self.began) != began(self.process) {
+            return Err(Status::MapFailed);
+        }
+        let path = format!("/proc/{}/fd/{}", self.process, self.file);
+        // Only files of ours are opened: opening others may do something.
+        let is_ours = |target: std::path::PathBuf| target.to_string_lossy().starts_with("/memfd:ptxvm ");
+        if !std::fs::read_link(&path).is_ok_and(is_ours) {
+            return Err(Status::MapFailed);
+        }
+        let opened = File::options().read(true).write(true).open(&path).map_err(|_| Status::MapFailed)?;
+        let inode = opened.metadata().map_err(|_| Status::MapFailed)?.ino();
+        let pages = Pages::import(opened.as_fd()).map_err(|_| Status::InvalidHandle)?;
+        let inside = self.offset.checked_add(self.bytes).is_some_and(|end| end <= pages.bytes());
+        if inode == self.inode && inside && self.bytes > 0 { Ok(pages) } else { Err(Status::InvalidHandle) }
+    }
+}
+
+/// When a process began, as the system counts; `None` where there is none of that number.
+fn began(process: u64) -> Option<u64> {
+    let line = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name of the program, in parentheses, may hold anything. What began is field 22, and the third is the first behind it.
+    line.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// A file that other processes open by its number here.
+pub(crate) struct Open {
+    file: OwnedFd,
+    inode: u64,
+}
+
+impl Open {
+    fn of(pages: &Pages) -> Result<Self, Status> {
+        let file = File::from(pages.descriptor().map_err(|_| Status::OperatingSystem)?);
+        let inode = file.metadata().map_err(|_| Status::OperatingSystem)?.ino();
+        Ok(Self { file: file.into(), inode })
+    }
+
+    fn name(&self, kind: u64, offset: u64, bytes: u64) -> Result<Name, Status> {
+        let process = u64::from(std::process::id());
+        let began = began(process).ok_or(Status::OperatingSystem)?;
+        let file = self.file.as_raw_fd() as u64;
+        Ok(Name { kind, process, began, file, inode: self.inode, offset, bytes })
+    }
+}
+
+/// Memory of other processes that is open here, and the file of memory that was exported.
+#[derive(Default)]
+pub(crate) struct Imports {
+    exported: OnceLock<Open>,
+    opened: Mutex<BTreeMap<(Name, Handle), (u64, u32)>>,
+}
+
+impl Imports {
+    fn opened(&self) -> MutexGuard<'_, BTreeMap<(Name, Handle), (u64, u32)>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets what a context that has ended opened.
+    pub(crate) fn forget(&self, context: &Context) {
+        self.opened().retain(|(_, handle), _| *handle != context.handle);
+    }
+}
+
+/// Takes memory of another process away.
+pub(crate) fn unmap(driver: &Driver, address: u64) {
+    if let Some((range, _)) = driver.vm.pages_at(address) {
+        let bytes = range.end - range.start;
+        // What the system does not unmap stays reserved.
+        let _gone =
+            driver.vm.unmap(range.start, bytes).and_then(|()| driver.vm.unreserve(range.start, bytes));
+    }
+}
+
+/// Maps a part of pages where no device may access it yet: the address of the part, and the whole range.
+fn map(
+    driver: &Driver,
+    pages: &Arc<Pages>,
+    (offset, bytes): (u64, u64),
+    name: &str,
+) -> Result<(u64, u64, u64), Error> {
+    let (first, skip) = (offset / PAGE * PAGE, offset % PAGE);
+    let length = (skip + bytes).next_multiple_of(PAGE);
+    let start = driver.vm.reserve(length, PAGE, 0)?;
+    let mapped = driver.vm.map((start, length), (pages, first), skip..skip + bytes, name);
+    if let Err(error) = mapped {
+        let _unused = driver.vm.unreserve(start, length);
+        return Err(error);
+    }
+    Ok((start + skip, start, length))
+}
+
+/// An event that several processes know: numbers in a page that they share.
+pub(crate) struct SharedEvent {
+    driver: &'static Driver,
+    /// How often it was recorded; the number of the last record that was reached; the process that recorded last, and when it began.
+    address: u64,
+    open: Open,
+}
+
+/// Which of those numbers.
+const RECORDED: u64 = 0;
+const REACHED: u64 = 8;
+const PROCESS: u64 = 16;
+const BEGAN: u64 = 24;
+
+impl SharedEvent {
+    /// A new one, or that of pages of another process.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_OPERATING_SYSTEM` where the system does not share memory.
+    fn new(driver: &'static Driver, pages: &Arc<Pages>) -> Result<Self, Status> {
+        let (address, _, _) =
+            map(driver, pages, (0, PAGE), "an event").map_err(|_| Status::OperatingSystem)?;
+        let open = Open::of(pages)?;
+        Ok(Self { driver, address, open })
+    }
+
+    /// One that nothing was recorded for.
+    ///
+    /// # Errors
+    /// As [`SharedEvent::new`].
+    pub(crate) fn made(driver: &'static Driver) -> Result<Self, Status> {
+        Self::new(driver, &driver.vm.pages(PAGE).map_err(|_| Status::OperatingSystem)?)
+    }
+
+    fn update(&self, word: u64, f: impl Fn(u64) -> u64) -> u64 {
+        // The page stays mapped as long as this lives.
+        self.driver.vm.update(self.address + word, f).unwrap_or(0)
+    }
+
+    fn get(&self, word: u64) -> u64 {
+        self.update(word, |value| value)
+    }
+
+    /// Counts a record; returns its number.
+    pub(crate) fn record(&self) -> u64 {
+        let process = u64::from(std::process::id());
+        self.update(BEGAN, |_| began(process).unwrap_or(0));
+        self.update(PROCESS, |_| process);
+        self.update(RECORDED, |count| count + 1) + 1
+    }
+
+    /// A record was reached.
+    pub(crate) fn reach(&self, number: u64) {
+        self.update(REACHED, |reached| reached.max(number));
+    }
+
+    /// The number of the last record.
+    pub(crate) fn recorded(&self) -> u64 {
+        self.get(RECORDED)
+    }
+
+    /// Whether a record was reached.
+    pub(crate) fn is_reached(&self, number: u64) -> bool {
+        self.get(REACHED) >= number
+    }
+
+    /// Whether the process that recorded last has ended.
+    fn is_orphaned(&self) -> bool {
+        began(self.get(PROCESS)) != Some(self.get(BEGAN))
+    }
+
+    /// Waits until a record is reached, its process has ended, or nothing is to wait for any more.
+    pub(crate) fn wait(&self, number: u64, mut go_on: impl FnMut() -> bool) {
+        let mut looks = 0u32;
+        while !self.is_reached(number) && go_on() {
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(LOOKS) && self.is_orphaned() {
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for SharedEvent {
+    fn drop(&mut self) {
+        unmap(self.driver, self.address);
+    }
+}
+
+fn open_memory(out: Out<u64>, given: Given, flags: c_uint) -> Answer {
+    let (driver, context) = current()?;
+    out.check()?;
+    if flags != LAZY {
+        return Err(Status::InvalidValue);
+    }
+    let name = Name::unpack(given.0, MEMORY)?;
+    if name.is_own() {
+        return Err(Status::InvalidContext);
+    }
+    let mut opened = driver.imports.opened();
+    if let Some((address, count)) = opened.get_mut(&(name, context.handle)) {
+        *count = count.checked_add(1).ok_or(Status::InvalidValue)?;
+        return out.set(*address);
+    }
+    let pages = name.open()?;
+    let failed = |_: Error| Status::MapFailed;
+    let part = (name.offset, name.bytes);
+    let (address, start, length) = map(driver, &pages, part, "memory of another process").map_err(failed)?;
+    // Kernels of the context's device, and of the one that the memory belongs to.
+    for device in [context.vm(driver).number(), pages.device()] {
+        driver.vm.set_access(start, length, device, Access::ReadWrite).map_err(failed)?;
+    }
+    driver.blocks.add(address, name.bytes, Kind::Imported, &context);
+    opened.insert((name, context.handle), (address, 1));
+    out.set(address)
+}
+
+entries! { ENTRIES;
+    /// A handle by which another process opens an allocation.
+    fn cuIpcGetMemHandle(handle: Out<Bytes>, address: u64) {
+        let (driver, _) = current()?;
+        handle.check()?;
+        let (start, block) = driver.blocks.at(address).ok_or(Status::InvalidValue)?;
+        if block.kind != Kind::Device {
+            return Err(Status::InvalidValue);
+        }
+        let exported = driver.vm.export(start).map_err(|_| Status::OperatingSystem)?;
+        let open = match driver.imports.exported.get() {
+            Some(open) => open,
+            None => {
+                let open = Open::of(&exported.pages)?;
+                driver.imports.exported.get_or_init(|| open)
+            }
+        };
+        handle.set(open.name(MEMORY, exported.offset, exported.bytes)?.pack())
+    }
+
+    /// Opens memory of another process.
+    fn cuIpcOpenMemHandle(address: Out<u64>, handle: Given, flags: c_uint) {
+        open_memory(address, handle, flags)
+    }
+
+    /// Opens memory of another process.
+    fn cuIpcOpenMemHandle_v2(address: Out<u64>, handle: Given, flags: c_uint) {
+        open_memory(address, handle, flags)
+    }
+
+    /// Closes memory of another process, when all work that may use it is done.
+    fn cuIpcCloseMemHandle(address: u64) {
+        let (driver, context) = current()?;
+        let (start, block) = driver.blocks.at(address).ok_or(Status::InvalidValue)?;
+        if start != address || block.kind != Kind::Imported {
+            return Err(Status::InvalidValue);
+        }
+        {
+            let mut opened = driver.imports.opened();
+            let found = opened.iter_mut().find(|(_, (at, _))| *at == address).map(|(key, value)| (*key, value));
+            let (key, (_, count)) = found.ok_or(Status::InvalidValue)?;
+            *count = count.saturating_sub(1);
+            if *count > 0 {
+                return context.check();
+            }
+            opened.remove(&key);
+        }
+        driver.blocks.take(address, |kind| kind == Kind::Imported)?;
+        driver.vm.synchronize();
+        unmap(driver, address);
+        context.check()
+    }
+
+    /// A handle by which another process opens an event.
+    fn cuIpcGetEventHandle(handle: Out<Bytes>, event: Handle) {
+        let (driver, _) = current()?;
+        handle.check()?;
+        let event = driver.events.get(event)?;
+        let shared = event.shared().ok_or(Status::InvalidHandle)?;
+        handle.set(shared.open.name(EVENT, 0, PAGE)?.pack())
+    }
+
+    /// Opens an event of another process.
+    fn cuIpcOpenEventHandle(event: Out<Handle>, handle: Given) {
+        let (driver, context) = current()?;
+        event.check()?;
+        let name = Name::unpack(handle.0, EVENT)?;
+        if name.is_own() {
+            return Err(Status::InvalidContext);
+        }
+        let pages = name.open()?;
+        if pages.bytes() != PAGE {
+            return Err(Status::InvalidHandle);
+        }
+        let shared = SharedEvent::new(driver, &pages)?;
+        event.set(driver.events.insert(Event::shared_with(context, shared)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MEMORY, Name, began};
+
+    #[test]
+    fn names_are_what_was_packed() {
+        let name = Name { kind: MEMORY, process: 1, began: 2, file: 3, inode: 4, offset: 5, bytes: 6 };
+        assert_eq!(Name::unpack(name.pack(), MEMORY), Ok(name));
+        assert!(Name::unpack([0; 64], MEMORY).is_err());
+        let own = u64::from(std::process::id());
+        assert!(began(own).is_some() && began(own) == began(own) && began(u64::MAX).is_none());
+    }
+}

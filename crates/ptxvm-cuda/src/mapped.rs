@@ -1,0 +1,326 @@
+//! Virtual memory management: addresses that a program reserves, memory that it makes, and memory that it maps at addresses.
+//!
+//! A handle of memory lives as long as it is counted or mapped; a device accesses mapped memory as far as `cuMemSetAccess` says.
+//!
+//! Invariant: what devices may not access is refused to copies, and traps in kernels. What it does not do: memory of the host, compression,
+//! sparse arrays, multicast.
+
+use crate::context::current;
+use crate::driver::{Driver, driver, status_of};
+use crate::entry::entries;
+use crate::ffi::{Descriptor, In, Out, Pointer};
+use crate::graph::Access as Grant;
+use crate::handles::Handle;
+use crate::init::check_device;
+use crate::log;
+use crate::pool::Location;
+use crate::status::{Answer, Status};
+use ptxvm::{Access, DeviceId, Error, ErrorKind, Pages};
+use std::ffi::{c_int, c_uint};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Sizes and addresses are multiples of this, as on such devices.
+const GRANULARITY: u64 = 2 << 20;
+/// `CU_MEM_ALLOCATION_TYPE_PINNED`
+const PINNED: c_int = 1;
+/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`
+const DESCRIPTOR: c_int = 1;
+/// Devices and places that one call gives rights. Chosen: more than there are.
+pub(crate) const GRANTS_MAX: usize = 1024;
+
+/// `CUmemAllocationProp`
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Properties {
+    kind: c_int,
+    handles: c_int,
+    location: Location,
+    meta: Pointer,
+    compression: u8,
+    rdma: u8,
+    usage: u16,
+    rest: u32,
+}
+
+impl Properties {
+    fn of_device(device: DeviceId, handles: c_int) -> Self {
+        let location = Location::of_device(device);
+        Self {
+            kind: PINNED,
+            handles,
+            location,
+            meta: Pointer::NULL,
+            compression: 0,
+            rdma: 0,
+            usage: 0,
+            rest: 0,
+        }
+    }
+
+    /// The device whose memory is asked for.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_INVALID_DEVICE`; `CUDA_ERROR_NOT_SUPPORTED` for memory of the host, and handles that are no descriptors.
+    fn device(&self) -> Result<DeviceId, Status> {
+        if self.kind != PINNED || self.handles < 0 {
+            return Err(Status::InvalidValue);
+        }
+        let device = self.location.device()?;
+        let Some(device) = device else {
+            log::refused("memory of the host in cuMemCreate");
+            return Err(Status::NotSupported);
+        };
+        if self.handles & !DESCRIPTOR != 0 {
+            log::refused("shareable memory that is no file descriptor, in cuMemCreate,");
+            return Err(Status::NotSupported);
+        }
+        Ok(device)
+    }
+}
+
+/// `CUmemGenericAllocationHandle`: memory of a device.
+pub(crate) struct Allocation {
+    pages: Arc<Pages>,
+    properties: Properties,
+    /// How often it was made, imported and retained, less how often it was released.
+    count: Mutex<u32>,
+}
+
+impl Allocation {
+    fn new(pages: Arc<Pages>, properties: Properties) -> Self {
+        Self { pages, properties, count: Mutex::new(1) }
+    }
+
+    fn count(&self) -> MutexGuard<'_, u32> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nobody counts it, and nothing maps its pages.
+    fn is_unused(&self) -> bool {
+        *self.count() == 0 && Arc::strong_count(&self.pages) == 1
+    }
+}
+
+/// The memory of a handle that is counted.
+fn find(driver: &Driver, handle: u64) -> Result<Arc<Allocation>, Status> {
+    let found = driver.allocations.find(Handle(handle as usize)).ok_or(Status::InvalidValue)?;
+    if *found.count() == 0 { Err(Status::InvalidValue) } else { Ok(found) }
+}
+
+/// What the machine refused.
+fn refused(error: &Error) -> Status {
+    match error.kind() {
+        ErrorKind::Machine(_) => Status::OutOfMemory,
+        _ => status_of(error),
+    }
+}
+
+/// Fails unless both are multiples of the granularity, and there are bytes.
+fn check_range(address: u64, bytes: usize) -> Answer {
+    let whole = address.is_multiple_of(GRANULARITY) && (bytes as u64).is_multiple_of(GRANULARITY);
+    if whole && bytes > 0 { Ok(()) } else { Err(Status::InvalidValue) }
+}
+
+/// `CUmemAccess_flags`
+pub(crate) fn access_of(flags: c_int) -> Result<Access, Status> {
+    match flags {
+        0 => Ok(Access::None),
+        1 => Ok(Access::Read),
+        3 => Ok(Access::ReadWrite),
+        _ => Err(Status::InvalidValue),
+    }
+}
+
+/// The number of rights in this API.
+pub(crate) fn flags_of(access: Access) -> u64 {
+    match access {
+        Access::None => 0,
+        Access::Read => 1,
+        Access::ReadWrite => 3,
+    }
+}
+
+/// `CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES` of what is mapped at an address.
+pub(crate) fn handle_types(driver: &Driver, address: u64) -> u64 {
+    let Some((_, pages)) = driver.vm.pages_at(address) else { return 0 };
+    let found = driver.allocations.all().into_iter().find(|made| Arc::ptr_eq(&made.pages, &pages));
+    found.map_or(0, |made| made.properties.handles as u64)
+}
+
+entries! { ENTRIES;
+    /// Of what sizes and addresses are multiples.
+    fn cuMemGetAllocationGranularity(granularity: Out<usize>, properties: In<Properties>, option: c_int) {
+        driver()?;
+        granularity.check()?;
+        properties.get()?.device()?;
+        // The least that is possible and what is best are the same.
+        if matches!(option, 0 | 1) { granularity.set(GRANULARITY as usize) } else { Err(Status::InvalidValue) }
+    }
+
+    /// Reserves addresses.
+    fn cuMemAddressReserve(address: Out<u64>, bytes: usize, align: usize, wanted: u64, flags: u64) {
+        let driver = driver()?;
+        address.check()?;
+        check_range(0, bytes)?;
+        if flags != 0 || align != 0 && !align.is_power_of_two() {
+            return Err(Status::InvalidValue);
+        }
+        let align = (align as u64).max(GRANULARITY);
+        address.set(driver.vm.reserve(bytes as u64, align, wanted).map_err(|error| refused(&error))?)
+    }
+
+    /// Gives reserved addresses back.
+    fn cuMemAddressFree(address: u64, bytes: usize) {
+        let driver = driver()?;
+        check_range(address, bytes)?;
+        driver.vm.unreserve(address, bytes as u64).map_err(|_| Status::InvalidValue)
+    }
+
+    /// Makes memory of a device that can be mapped.
+    fn cuMemCreate(handle: Out<u64>, bytes: usize, properties: In<Properties>, flags: u64) {
+        let driver = driver()?;
+        handle.check()?;
+        let properties = properties.get()?;
+        let device = properties.device()?;
+        check_range(0, bytes)?;
+        if flags != 0 {
+            return Err(Status::InvalidValue);
+        }
+        let vm = driver.vm_of(device)?;
+        if bytes as u64 > driver.memory_total.saturating_sub(vm.memory_usage().0) {
+            return Err(Status::OutOfMemory);
+        }
+        let pages = vm.pages(bytes as u64).map_err(|error| refused(&error))?;
+        handle.set(driver.allocations.insert(Allocation::new(pages, properties)).0 as u64)
+    }
+
+    /// Gives memory up. It goes when nothing maps it.
+    fn cuMemRelease(handle: u64) {
+        let driver = driver()?;
+        let found = find(driver, handle)?;
+        {
+            let mut count = found.count();
+            *count = count.checked_sub(1).ok_or(Status::InvalidValue)?;
+        }
+        drop(found);
+        driver.allocations.remove_if(Allocation::is_unused);
+        Ok(())
+    }
+
+    /// Maps memory at reserved addresses. No device may access it yet.
+    fn cuMemMap(address: u64, bytes: usize, offset: usize, handle: u64, flags: u64) {
+        let driver = driver()?;
+        check_range(address, bytes)?;
+        if offset != 0 || flags != 0 {
+            return Err(Status::InvalidValue);
+        }
+        let found = find(driver, handle)?;
+        let size = bytes as u64;
+        driver
+            .vm
+            .map((address, size), (&found.pages, 0), 0..size, "memory from `cuMemCreate`")
+            .map_err(|error| match error.kind() {
+                ErrorKind::Machine(_) => Status::MapFailed,
+                _ => Status::InvalidValue,
+            })
+    }
+
+    /// Takes mapped memory away, when all work that may use it is done.
+    fn cuMemUnmap(address: u64, bytes: usize) {
+        let driver = driver()?;
+        check_range(address, bytes)?;
+        driver.vm.synchronize();
+        let done = driver.vm.unmap(address, bytes as u64);
+        driver.allocations.remove_if(Allocation::is_unused);
+        done.map_err(|error| match error.kind() {
+            ErrorKind::Machine(_) => Status::UnmapFailed,
+            _ => Status::InvalidValue,
+        })
+    }
+
+    /// Says what devices may do with mapped memory.
+    fn cuMemSetAccess(address: u64, bytes: usize, grants: In<Grant>, count: usize) {
+        let driver = driver()?;
+        check_range(address, bytes)?;
+        if count == 0 || count > GRANTS_MAX {
+            return Err(Status::InvalidValue);
+        }
+        let mut devices = Vec::new();
+        for [kind, number, flags] in grants.all(count)? {
+            let access = access_of(flags)?;
+            // The host reaches all memory that a device reaches.
+            devices.extend(Location { kind, number }.device()?.map(|device| (device, access)));
+        }
+        driver.vm.pages_at(address).ok_or(Status::InvalidValue)?;
+        for (device, access) in devices {
+            driver.vm.set_access(address, bytes as u64, device, access).map_err(|_| Status::InvalidValue)?;
+        }
+        Ok(())
+    }
+
+    /// What a device may do with mapped memory.
+    fn cuMemGetAccess(flags: Out<u64>, location: In<Location>, address: u64) {
+        let driver = driver()?;
+        flags.check()?;
+        let device = location.get()?.device()?;
+        let (_, pages) = driver.vm.pages_at(address).ok_or(Status::InvalidValue)?;
+        // What the host may do is what the device of the memory may.
+        let device = device.unwrap_or(pages.device());
+        flags.set(flags_of(driver.vm.access_at(address, device).ok_or(Status::InvalidValue)?))
+    }
+
+    /// What memory was made with.
+    fn cuMemGetAllocationPropertiesFromHandle(properties: Out<Properties>, handle: u64) {
+        properties.set(find(driver()?, handle)?.properties)
+    }
+
+    /// The memory that is mapped at an address, counted once more.
+    fn cuMemRetainAllocationHandle(handle: Out<u64>, address: Pointer) {
+        let driver = driver()?;
+        handle.check()?;
+        let (_, pages) = driver.vm.pages_at(address.address()).ok_or(Status::InvalidValue)?;
+        let of_pages = |made: &Allocation| Arc::ptr_eq(&made.pages, &pages);
+        let (number, found) = driver.allocations.find_by(of_pages).ok_or(Status::InvalidValue)?;
+        {
+            let mut count = found.count();
+            *count = count.checked_add(1).ok_or(Status::InvalidValue)?;
+        }
+        handle.set(number.0 as u64)
+    }
+
+    /// A file descriptor of memory, for another process.
+    fn cuMemExportToShareableHandle(shared: Pointer, handle: u64, kind: c_int, flags: u64) {
+        let driver = driver()?;
+        let place = shared.place::<c_int>();
+        place.check()?;
+        let found = find(driver, handle)?;
+        if flags != 0 || kind <= 0 || kind & found.properties.handles != kind {
+            return Err(Status::InvalidValue);
+        }
+        let descriptor = found.pages.descriptor().map_err(|_| Status::OperatingSystem)?;
+        place.set(Descriptor::given(descriptor))
+    }
+
+    /// The memory of a file descriptor.
+    fn cuMemImportFromShareableHandle(handle: Out<u64>, shared: Pointer, kind: c_int) {
+        let driver = driver()?;
+        handle.check()?;
+        if kind != DESCRIPTOR {
+            return Err(if kind <= 0 { Status::InvalidValue } else { Status::NotSupported });
+        }
+        let number = c_int::try_from(shared.address()).map_err(|_| Status::InvalidValue)?;
+        let descriptor = Descriptor::of(number).ok_or(Status::InvalidValue)?;
+        let pages = Pages::import(descriptor.borrow()).map_err(|_| Status::InvalidValue)?;
+        check_device(pages.device().index() as c_int)?;
+        check_range(0, pages.bytes() as usize)?;
+        let properties = Properties::of_device(pages.device(), DESCRIPTOR);
+        handle.set(driver.allocations.insert(Allocation::new(pages, properties)).0 as u64)
+    }
+}
+
+/// Rights of the current context's device, as `CU_POINTER_ATTRIBUTE_ACCESS_FLAGS` has them.
+pub(crate) fn rights_at(driver: &Driver, address: u64) -> c_uint {
+    let device = current().ok().and_then(|(_, context)| DeviceId::new(context.device as usize));
+    let access = driver.vm.access_at(address, device.unwrap_or_default());
+    access.map_or(3, |access| flags_of(access) as c_uint)
+}
