@@ -41,7 +41,7 @@ def plain(page):
                 page.ok(ids, access(op, f"{space}.{cop}.u32", space, address, "%u32_0"), access(op, f".weak{space}.{cop}.v2.f32", space, address, "{%f32_0, %f32_1}"))
             page.ok(row(op, space), access(op, f".weak{space}.s16", space, address, "%s16_0"))
         for ty in ("b64", "u64", "s64", "f64"):
-            page.bad("P0213", row(op, ""), access(op, f".global.v4.{ty}", ".global", "gvar", "{" + regs(ty, 4) + "}"))
+            page.bad("P0501", row(op, ""), access(op, f".global.v4.{ty}", ".global", "gvar", "{" + regs(ty, 4) + "}"))
         page.begin(f"{op}: what does not exist")
         page.types("P0202", row(op, ".global"), MEM, lambda ty: access(op, f".global.{ty}", ".global", "gvar", r(ty)))
         for cop in {"ld": ["wb", "wt"], "st": ["ca", "lu", "cv"]}[op]:
@@ -111,7 +111,7 @@ def others(page):
         page.bad("P0202", "ins.ldu", f"ldu.{space}.u32 %u32_0, [%b64_9];")
     page.bad("P0202", "ins.ldu", "ldu.global.ca.u32 %u32_0, [gvar];", "ldu.volatile.global.u32 %u32_0, [gvar];")
     for op, ids in (("ld.global.nc", "ins.ld.global.nc"), ("ldu.global", "ins.ldu")):
-        page.bad("P0213", ids, *[f"{op}.v4.{ty} {{{regs(ty, 4)}}}, [gvar];" for ty in ("b64", "u64", "s64", "f64")])
+        page.bad("P0213" if op == "ldu.global" else "P0501", ids, *[f"{op}.v4.{ty} {{{regs(ty, 4)}}}, [gvar];" for ty in ("b64", "u64", "s64", "f64")])
         page.bad("P0205", ids, f"{op}.u32 %u16_0, [gvar];", f"{op}.f32 %u32_0, [gvar];", f"{op}.f32 %f64_0, [gvar];", f"{op}.u32 %f32_0, [gvar];")
         page.bad("P0207", ids, f"{op}.u32 %u32_0, [svar];", f"{op}.u32 %u32_0, [cvar];")
         page.bad("P0204", ids, f"{op}.u32 %u32_0, %b64_9;")

@@ -10,7 +10,7 @@ from pathlib import Path
 import form
 import samples
 
-MODULES = "integer logic floating comparing converting approximate bfloat newer matrices tiny video memory warps legacy machine constant spelling operand declaration".split()
+MODULES = "integer logic floating comparing converting approximate bfloat newer matrices tiny wide video memory warps legacy machine constant spelling operand declaration".split()
 
 
 def main():

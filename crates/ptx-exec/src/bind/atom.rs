@@ -2,9 +2,9 @@
 //!
 //! Invariant: lanes act one after another in ascending order; what a lane writes is a meaning of its old value and operands.
 
-use super::Missing;
 use super::memory::{sem_of, space_of};
 use super::operands::{Bound, Operands};
+use super::{Missing, wide};
 use crate::bound::Exec;
 use crate::lift::{Address, Inputs, Operand, Slot as RegSlot, Target, Value};
 use crate::mem::Cell;
@@ -39,6 +39,9 @@ pub(super) fn sem_op(op: AtomOp) -> sem::AtomOp {
 }
 
 fn bind(o: &Operands<'_>) -> Bound {
+    if o.ty()? == Ty::B128 {
+        return wide::atom(o);
+    }
     let access = Access { space: space_of(o, 0), sem: sem_of(o) };
     let words = |w| {
         use Word::{Add, And, Cas, Dec, Exch, Inc, Max, Min, Or, Xor};

@@ -5,8 +5,8 @@
 //!
 //! Cache operators do not change results. A scope is not narrowed: orderings hold for all threads of the machine.
 
-use super::Missing;
 use super::operands::{Bound, Operands};
+use super::{Missing, wide};
 use crate::bound::{Exec, StepFn};
 use crate::lanes::{LANES, Lane, Registers};
 use crate::lift::{Address, Inputs, Operand, Slot as RegSlot, Target, Value};
@@ -78,7 +78,7 @@ pub(super) fn sem_of(o: &Operands<'_>) -> Sem {
 
 fn access(o: &Operands<'_>) -> Result<(Access, Ty, usize), Missing> {
     let access = Access { space: space_of(o, 0), sem: sem_of(o) };
-    o.look(|slot, _| matches!(slot, Slot::Cop | Slot::Evict | Slot::Fetch));
+    o.look(|slot, _| matches!(slot, Slot::Cop | Slot::Evict | Slot::Evict2 | Slot::Fetch));
     o.ignore_word(Word::L2CacheHint);
     o.look(|_, word| matches!(word, Word::V2 | Word::V4 | Word::V8));
     Ok((access, o.ty()?, usize::from(o.mods().vec())))
@@ -94,6 +94,7 @@ pub(super) fn ld(o: &Operands<'_>) -> Bound {
         B32 | U32 | F32 => load_any::<u32>(o, access, count),
         S32 => load_any::<i32>(o, access, count),
         B64 | U64 | S64 | F64 => load_any::<u64>(o, access, count),
+        B128 => load_pair(o, access),
     }
 }
 
@@ -108,11 +109,17 @@ pub(super) fn ldu(o: &Operands<'_>) -> Bound {
     ld(o)
 }
 
+/// 128 bits: two words, which nothing else sees apart where the access is ordered.
+fn load_pair(o: &Operands<'_>, access: Access) -> Bound {
+    if access.sem == Sem::Weak { load::<u64, 2>(o, access) } else { wide::load(o, access.space, access.sem) }
+}
+
 fn load_any<V: Stored>(o: &Operands<'_>, access: Access, count: usize) -> Bound {
     match count {
         1 => load::<V, 1>(o, access),
         2 => load::<V, 2>(o, access),
         4 => load::<V, 4>(o, access),
+        8 => load::<V, 8>(o, access),
         _ => Err(Missing),
     }
 }
@@ -196,6 +203,10 @@ pub(super) fn st(o: &Operands<'_>) -> Bound {
         (32, 4) => store::<u32, 4>(o, access),
         (64, 1) => store::<u64, 1>(o, access),
         (64, 2) => store::<u64, 2>(o, access),
+        (32, 8) => wide::store_chosen::<u32, 8>(o, access.space, access.sem),
+        (64, 4) => wide::store_chosen::<u64, 4>(o, access.space, access.sem),
+        (128, 1) if access.sem == Sem::Weak => store::<u64, 2>(o, access),
+        (128, 1) => wide::store(o, access.space, access.sem),
         _ => Err(Missing),
     }
 }
@@ -218,7 +229,7 @@ fn store<V: Stored, const N: usize>(o: &Operands<'_>, access: Access) -> Bound {
 }
 
 #[inline(always)]
-fn read_cells<V: Stored>(value: &Operand<V::Slot>, inputs: Inputs<'_>, cells: &mut Lane<V::Cell>) {
+pub(super) fn read_cells<V: Stored>(value: &Operand<V::Slot>, inputs: Inputs<'_>, cells: &mut Lane<V::Cell>) {
     let mut scratch = None;
     let value = value.read(inputs, &mut scratch);
     for lane in 0..LANES {
@@ -227,13 +238,15 @@ fn read_cells<V: Stored>(value: &Operand<V::Slot>, inputs: Inputs<'_>, cells: &m
 }
 
 /// `N` operands, made one after another.
-fn elements<T, const N: usize>(make: impl Fn(usize) -> Result<T, Missing>) -> Result<[T; N], Missing> {
+pub(super) fn elements<T, const N: usize>(
+    make: impl Fn(usize) -> Result<T, Missing>,
+) -> Result<[T; N], Missing> {
     let all = (0..N).map(make).collect::<Result<Vec<T>, Missing>>()?;
     all.try_into().map_err(|_| Missing)
 }
 
 /// Looks at the cache policy behind the other operands, which changes nothing.
-fn policy(o: &Operands<'_>, at: usize) -> Result<(), Missing> {
+pub(super) fn policy(o: &Operands<'_>, at: usize) -> Result<(), Missing> {
     if o.mods().has(Word::L2CacheHint) {
         o.src_at(at)?;
     }

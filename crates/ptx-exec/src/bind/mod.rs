@@ -35,6 +35,7 @@ mod tests;
 mod texture;
 mod video;
 mod warp;
+mod wide;
 
 use crate::bound::{self, Code, Step, StepFn, Term, Value32};
 use crate::layout::Layout;

@@ -32,6 +32,7 @@ pub(super) fn mov(o: &Operands<'_>) -> Bound {
         16 => o.lift1(|a: u16| a),
         32 => o.lift1(|a: u32| a),
         64 => o.lift1(|a: u64| a),
+        128 => copies(o, 2, 64),
         _ => Err(Missing),
     }
 }
@@ -48,8 +49,12 @@ fn wide_target(d: Dst) -> Result<Target<u64>, Missing> {
 pub(super) fn mov_vec(o: &Operands<'_>) -> Bound {
     let ty = o.ty()?;
     o.look(|_, word| matches!(word, Word::V2 | Word::V4));
-    let count = usize::from(o.mods().vec());
-    let from = (0..count).map(|i| element(o, i, ty.bits())).collect::<Result<Vec<_>, _>>()?;
+    copies(o, usize::from(o.mods().vec()), ty.bits())
+}
+
+/// Copies that many registers; all are read before any is written.
+fn copies(o: &Operands<'_>, count: usize, bits: u32) -> Bound {
+    let from = (0..count).map(|i| element(o, i, bits)).collect::<Result<Vec<_>, _>>()?;
     let to = (0..count).map(|i| wide_target(o.dst_at(i))).collect::<Result<Vec<_>, _>>()?;
     Ok(Box::new(move |exec: &mut Exec<'_>| {
         let values: Vec<Lane<u64>> = from.iter().map(|a| a.get(Inputs::of(exec))).collect();
@@ -74,6 +79,7 @@ pub(super) fn mov_pack(o: &Operands<'_>) -> Bound {
     match (ty.bits(), count) {
         (64, 2) => return o.lift2(|a: u32, b: u32| u64::from(b) << 32 | u64::from(a)),
         (32, 2) => return o.lift2(|a: u16, b: u16| u32::from(b) << 16 | u32::from(a)),
+        (128, 2) => return copies(o, 2, 64),
         _ => {}
     }
     let bits = ty.bits().checked_div(count as u32).ok_or(Missing)?;
@@ -97,6 +103,9 @@ pub(super) fn mov_pack(o: &Operands<'_>) -> Bound {
 pub(super) fn mov_unpack(o: &Operands<'_>) -> Bound {
     let ty = o.ty()?;
     let count = o.inst.dsts.len();
+    if ty == Ty::B128 && count == 2 {
+        return copies(o, 2, 64);
+    }
     let bits = ty.bits().checked_div(count as u32).ok_or(Missing)?;
     if !matches!(bits, 8 | 16 | 32) {
         return Err(Missing);

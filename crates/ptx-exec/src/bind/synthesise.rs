@@ -189,6 +189,9 @@ fn classes(form: &Form, operand: &OperandForm, mods: &Mods) -> Result<Vec<RegCla
         Kind::Value(Value { ty: TypeOf::Pointer, .. }) => Ok(vec![RegClass::R64]),
         Kind::Value(_) | Kind::MovSource | Kind::Fragment(_) => {
             let ty = operand.ty(mods).ok_or(Missing)?;
+            if ty == Ty::B128 {
+                return Ok(vec![RegClass::R64; 2 * usize::from(operand.lanes(mods))]);
+            }
             let class = if ty == Ty::Pred { RegClass::Pred } else { class(ty.bits())? };
             Ok(vec![class; usize::from(operand.lanes(mods))])
         }

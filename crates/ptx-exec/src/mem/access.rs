@@ -16,7 +16,7 @@ use std::sync::atomic::{Ordering, fence};
 /// Bytes of a string that the machine reads at most (formats of `vprintf`, messages of `__assertfail`).
 const STRING_LIMIT: u64 = 1 << 20;
 
-fn before(sem: Sem) {
+pub(super) fn before(sem: Sem) {
     match sem {
         Sem::Weak | Sem::Volatile | Sem::Relaxed | Sem::Acquire => {}
         Sem::Release | Sem::AcqRel => fence(Ordering::Release),
@@ -24,7 +24,7 @@ fn before(sem: Sem) {
     }
 }
 
-fn after(sem: Sem) {
+pub(super) fn after(sem: Sem) {
     match sem {
         Sem::Weak | Sem::Volatile | Sem::Relaxed | Sem::Release => {}
         Sem::Acquire | Sem::AcqRel => fence(Ordering::Acquire),

@@ -86,6 +86,12 @@ impl<T: Cell> Place<T> {
         unsafe { &*at }
     }
 
+    /// Its address in the process.
+    #[inline(always)]
+    pub(super) fn number(self) -> u64 {
+        self.address as u64
+    }
+
     /// Relaxed load.
     #[inline(always)]
     pub(super) fn load(self) -> T {

@@ -40,6 +40,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod view;
+mod whole;
 
 pub use allocator::{EndingAllocator, attempt};
 pub use cell::Cell;
@@ -172,6 +173,8 @@ struct Store {
     time: AtomicU64,
     /// Counts frees: a [`View`] forgets what it looked up when this changes.
     frees: AtomicU64,
+    /// For accesses of 128 bits that others see whole.
+    locks: whole::Locks,
     /// Whether every address outside the range is memory of the host that guests may access.
     host: AtomicBool,
     /// By device, bytes of [`Pages`].
@@ -292,6 +295,7 @@ impl Memory {
             launches,
             time,
             frees,
+            locks: whole::Locks::default(),
             host: AtomicBool::new(false),
             held: Default::default(),
             exports: Mutex::default(),

@@ -108,6 +108,16 @@ impl Target<'_> {
         }
     }
 
+    /// Calls `f` with the two words of each lane's 16 bytes, lowest lane first.
+    pub(super) fn pairs(&self, mut f: impl FnMut(usize, [Place<u64>; 2])) {
+        self.each(0, |lane, low: Place<u64>| {
+            assert!(self.bytes == 16);
+            // SAFETY: `resolve` checked 16 bytes from a multiple of 16 on, of which `each` gives the first eight.
+            let high = unsafe { Place::new(low.number() + 8) };
+            f(lane, [low, high]);
+        });
+    }
+
     /// The one cell, if all lanes have the same.
     #[inline(always)]
     pub(super) fn same<T: Cell>(&self, element: u64) -> Option<Place<T>> {

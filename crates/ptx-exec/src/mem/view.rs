@@ -235,7 +235,8 @@ impl View {
             },
             Space::Param | Space::Reg | Space::Sreg => (0, 0, 0, false),
         };
-        if length >= bytes {
+        // What starts between multiples of an access of 32 bytes (memory of the host's) is looked at lane by lane.
+        if length >= bytes && start.is_multiple_of(bytes) {
             let local = space == Space::Local;
             let base = first.wrapping_add(delta);
             let cells = match shape(lanes, mask, offset, Bounds { start, limit: length - bytes, bytes }) {

@@ -12,7 +12,7 @@ use crate::llvm::{Block, IntPred, Likely, Ordering, Value};
 use crate::lower::Operand;
 use crate::plan::{Class, Kind, Name, Op, Pattern, Site};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
-use ptx::isa::{Sem, Space, TyKind};
+use ptx::isa::{Sem, Space, Ty, TyKind};
 use std::mem::{offset_of, size_of};
 
 /// What a load or store does, beside its address.
@@ -79,7 +79,12 @@ impl Emit<'_> {
     /// What an instruction reads or writes, however it is ordered.
     pub(super) fn access_of(&self, inst: &Inst, write: bool) -> Option<Access> {
         let ty = inst.mods.ty();
-        if ty.kind() == TyKind::Opaque || ty.bits() < 8 || ty.bits() > 64 {
+        // Weak accesses of 128 bits are those of two words; the others are seen whole.
+        let (bits, count) = match ty {
+            Ty::B128 if inst.mods.sem() == Sem::Weak => (64, 2),
+            _ => (ty.bits(), u32::from(inst.mods.vec())),
+        };
+        if ty.kind() == TyKind::Opaque || !(8..=64).contains(&bits) {
             return None;
         }
         let said = inst.mods.space();
@@ -91,9 +96,7 @@ impl Emit<'_> {
             }
             _ => said,
         };
-        let count = u32::from(inst.mods.vec());
-        let signed = ty.is_signed();
-        Some(Access { space, bits: ty.bits(), count, signed, write, sum: false })
+        Some(Access { space, bits, count, signed: ty.is_signed(), write, sum: false })
     }
 
     /// The addresses of the first source; `next` counts registers. A generic access becomes one of the space that its address was made
@@ -343,7 +346,8 @@ impl Emit<'_> {
     /// The values behind the address, of a chunk; not the cache policy that may follow them.
     pub(super) fn values(&mut self, inst: &Inst, op: &Op, chunk: u32, mut next: usize) -> Option<Vec<Value>> {
         let mut values = Vec::new();
-        for src in inst.srcs.get(1..=usize::from(inst.mods.vec()))? {
+        let pairs = if inst.mods.ty() == Ty::B128 { 2 } else { 1 };
+        for src in inst.srcs.get(1..=pairs * usize::from(inst.mods.vec()))? {
             let ty = self.b.vec(self.int(64), self.width);
             values.push(match self.operand(src, op, &mut next, Lanes::Chunk(chunk), inst)? {
                 Operand::Value(value) => value,

@@ -1,7 +1,7 @@
-//! Vectors of memory (`.v2`, `.v4`), each lane's at an address of its own.
+//! Vectors of memory (`.v2`, `.v4`, `.v8`), each lane's at an address of its own.
 //!
 //! A gather costs as much as a load for each of its lanes, however small the elements. So what one lane reads is gathered as one element as
-//! long as that is no wider than 64 bits, and is a load of its own for each lane where it has 128; then the elements are sorted out in
+//! long as that is no wider than 64 bits, and is a load of its own for each lane where it has more; then the elements are sorted out in
 //! registers. The same for what lanes write.
 //!
 //! Invariants: what lanes that don't run would access is never touched; of lanes that write to one place, the last stays.
@@ -24,7 +24,7 @@ impl Emit<'_> {
             let ty = self.b.vec(self.int(bits), self.width);
             self.masked_gather(pointers, align, lanes, self.b.zero(ty))
         } else {
-            let ty = self.b.vec(self.int(64), 2);
+            let ty = self.b.vec(self.int(64), bits / 64);
             let pointers = if whole { pointers } else { self.or_spare(pointers, lanes) };
             let load = |lane| self.b.load(ty, self.b.extract(pointers, lane), align);
             self.joined((0..self.width).map(load).collect())

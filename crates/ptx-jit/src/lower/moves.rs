@@ -8,6 +8,9 @@ use super::query::Query;
 use super::{Lower, Lowering, Operand};
 
 pub(super) fn mov(q: &Query<'_>) -> Option<Lowering> {
+    if q.ty()? == Ty::B128 {
+        return copies(q, 2, Ty::B64);
+    }
     let ty = untyped(q.ty()?)?;
     if let Src::Sreg(register, _) = q.src(0)?
         && register.is_clock()
@@ -26,6 +29,9 @@ fn element(ty: Ty, count: usize) -> Option<u32> {
 }
 
 pub(super) fn pack(q: &Query<'_>) -> Option<Lowering> {
+    if q.ty()? == Ty::B128 {
+        return copies(q, 2, Ty::B64);
+    }
     let ty = untyped(q.ty()?)?;
     let count = q.inst.srcs.len();
     let bits = element(ty, count)?;
@@ -53,6 +59,9 @@ pub(super) fn pack(q: &Query<'_>) -> Option<Lowering> {
 }
 
 pub(super) fn unpack(q: &Query<'_>) -> Option<Lowering> {
+    if q.ty()? == Ty::B128 {
+        return copies(q, 2, Ty::B64);
+    }
     let ty = untyped(q.ty()?)?;
     let count = q.inst.dsts.len();
     let bits = element(ty, count)?;
@@ -73,7 +82,11 @@ pub(super) fn unpack(q: &Query<'_>) -> Option<Lowering> {
 pub(super) fn vector(q: &Query<'_>) -> Option<Lowering> {
     let ty = untyped(q.ty()?).filter(|ty| *ty != Ty::Pred)?;
     q.look(|_, word| matches!(word, Word::V2 | Word::V4));
-    let count = usize::from(q.inst.mods.vec());
+    copies(q, usize::from(q.inst.mods.vec()), ty)
+}
+
+/// Copies that many registers.
+fn copies(q: &Query<'_>, count: usize, ty: Ty) -> Option<Lowering> {
     if q.inst.dsts.len() != count || q.inst.srcs.len() != count {
         return None;
     }

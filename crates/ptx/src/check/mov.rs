@@ -312,7 +312,7 @@ impl BodyChecker<'_, '_> {
         match (ty.bits().checked_div(count as u32), count) {
             (Some(8), 2 | 4) => Some(Ty::B8),
             (Some(16), 2 | 4) => Some(Ty::B16),
-            (Some(32), 2 | 4) => Some(Ty::B32),
+            (Some(32), 2) => Some(Ty::B32),
             (Some(64), 2) => Some(Ty::B64),
             _ => {
                 self.checker.report.push(
@@ -321,7 +321,11 @@ impl BodyChecker<'_, '_> {
                         span,
                         format!("`.{}` does not consist of {count} parts", ty.name()),
                     )
-                    .with_help("2 or 4 parts of 8, 16 or 32 bits")
+                    .with_help(if ty == Ty::B128 {
+                        "2 parts of 64 bits"
+                    } else {
+                        "2 or 4 parts of 8, 16 or 32 bits"
+                    })
                     .with_section("9.7.8.3"),
                 );
                 None

@@ -95,6 +95,13 @@ impl BodyChecker<'_, '_> {
             {
                 return self.special_vector(reference, sreg, ty, lanes);
             }
+            let wide = u32::from(lanes) * ty.bits() > 128;
+            if wide && !self.holds_something(written) {
+                return None;
+            }
+            if wide && site.found.row.row().op == Op::St {
+                return self.sunk_vector(ty, width, lanes, written);
+            }
             return self.vector(form.dir, ty, width, lanes, written);
         }
         if form.selector.is_some() || form.may_minus {
@@ -202,6 +209,18 @@ impl BodyChecker<'_, '_> {
 
     /// The bits of a constant.
     pub(super) fn immediate(&mut self, ty: Ty, value: Const, span: Span) -> Option<Operand> {
+        if ty == Ty::B128 {
+            self.checker.report.push(
+                Diagnostic::new(
+                    Code::WrongOperandKind,
+                    span,
+                    "constants have at most 64 bits; a register of type `.b128` must stand here",
+                )
+                .with_help("`mov.b128 r, {low, high};` makes 128 bits of two registers")
+                .with_section("4.5"),
+            );
+            return None;
+        }
         immediate::convert(self.checker, ty, value, span).map(Operand::Imm)
     }
 
@@ -421,6 +440,38 @@ impl BodyChecker<'_, '_> {
         }
     }
 
+    /// A vector of which not every element is `_`; says so.
+    fn holds_something(&mut self, written: &Written<'_>) -> bool {
+        let WrittenKind::Vector(list) = &written.kind else { return true };
+        let empty = !list.is_empty() && list.iter().all(|e| matches!(e.kind, WrittenKind::Sink));
+        if empty {
+            self.checker.report.push(
+                Diagnostic::new(Code::BadVector, written.span, "at least one element must be a register")
+                    .with_section("9.7.9.8"),
+            );
+        }
+        !empty
+    }
+
+    /// The vector that a store of 256 bits writes: elements that are `_` leave memory as it is.
+    fn sunk_vector(&mut self, ty: Ty, width: Width, lanes: u8, written: &Written<'_>) -> Option<Operand> {
+        let is_sink = |element: &Written<'_>| matches!(element.kind, WrittenKind::Sink);
+        let WrittenKind::Vector(list) = &written.kind else {
+            return self.vector(Dir::In, ty, width, lanes, written);
+        };
+        if list.len() != usize::from(lanes) {
+            return self.vector(Dir::In, ty, width, lanes, written);
+        }
+        let mut elements = Vec::with_capacity(list.len());
+        for element in list {
+            elements.push(match is_sink(element) {
+                true => Some(Operand::Sink),
+                false => self.source(element, ty, width),
+            });
+        }
+        elements.into_iter().collect::<Option<Vec<_>>>().map(Operand::Vector)
+    }
+
     fn vector_register(&mut self, reference: &Reference, ty: Ty, width: Width, lanes: u8) -> Option<Operand> {
         let span = reference.span;
         if self.special(reference).is_some() {
@@ -586,6 +637,9 @@ impl BodyChecker<'_, '_> {
             let bits = wanted.bits();
             diagnostic =
                 diagnostic.with_help(format!("`mov.b{bits}` copies the bits, `cvt` converts the value"));
+        } else if counts(have) && counts(wanted) && (wanted == Ty::B128 || have == Ty::B128) {
+            diagnostic = diagnostic
+                .with_help("`mov.b128 r, {low, high};` packs two registers of 64 bits, `mov.b128 {low, high}, r;` unpacks them");
         } else if counts(have) && counts(wanted) {
             diagnostic = diagnostic.with_help("`cvt` changes the width");
         }

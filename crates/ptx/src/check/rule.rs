@@ -24,6 +24,8 @@ pub(super) fn operands<'a>(
             | Rule::SatNarrows
             | Rule::FtzNeedsF32
             | Rule::Vec128
+            | Rule::Vec256
+            | Rule::Only256
             | Rule::SameAb
             | Rule::CtypeNeedsDtype
             | Rule::Shared64

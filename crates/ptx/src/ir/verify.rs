@@ -13,7 +13,7 @@ use super::{
 };
 use crate::check::module::FunctionKind;
 use crate::isa::form::{self, Dir, Kind, OperandForm, Value};
-use crate::isa::{Mods, Space, Ty};
+use crate::isa::{Mods, Op, Space, Ty};
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -340,6 +340,8 @@ impl Check<'_> {
         for _ in 0..count.unwrap_or(rest.srcs.len()) {
             match rest.src() {
                 None => self.require(false, 5, || format!("`{name}` lacks source `{}`", operand.name)),
+                // An element of a vector that is not stored.
+                Some(Src::Absent) if inst.op == Op::St && operand.lanes(&inst.mods) > 2 => {}
                 Some(Src::Absent) => {
                     let optional = operand.optional;
                     self.require(optional, 5, || format!("source `{}` of `{name}` is absent", operand.name));
@@ -410,12 +412,10 @@ fn elements(operand: &OperandForm, mods: &Mods) -> Option<usize> {
         Kind::Coords => mods.geom().map(|geom| usize::from(form::coords(geom, Ty::U32).used)),
         Kind::Offset | Kind::Grad => mods.geom().map(|geom| usize::from(form::companion_lanes(geom))),
         Kind::Fragment(matrix) => form::fragment(matrix, mods).map(|f| usize::from(f.registers)),
-        Kind::Imm { .. }
-        | Kind::Address(_)
-        | Kind::MovSource
-        | Kind::Variable
-        | Kind::Opaque(_)
-        | Kind::LevelOfDetail => Some(1),
+        Kind::Imm { .. } | Kind::Address(_) | Kind::Variable | Kind::Opaque(_) | Kind::LevelOfDetail => {
+            Some(1)
+        }
+        Kind::MovSource => Some(RegClass::of(operand.ty(mods).unwrap_or(Ty::B32)).1),
         Kind::Elems => None,
         // In the terminator.
         Kind::Label

@@ -125,6 +125,11 @@ pub enum Rule {
     FtzNeedsF32,
     /// The vector may not exceed 128 bits. §9.7.8.7.
     Vec128,
+    /// The vector may have 256 bits in global memory, of words of 32 or 64 bits, else 128; `.b128` has no vectors. `ld`, `st` of
+    /// the current manual.
+    Vec256,
+    /// The vector has 256 bits. `ld`, `st` of the current manual.
+    Only256,
     /// A and B have the same type. §9.7.13.8.
     SameAb,
     /// `.ctype` `.f32` needs `.dtype` `.f32`. §9.7.13.9, A154.

@@ -15,6 +15,8 @@ pub fn mods_error(rule: Rule, mods: &Mods) -> Option<String> {
         Rule::SatNarrows => sat_narrows(mods),
         Rule::FtzNeedsF32 => ftz_needs_f32(mods),
         Rule::Vec128 => vec_128(mods),
+        Rule::Vec256 => vec_256(mods),
+        Rule::Only256 => only_256(mods),
         Rule::SameAb => same_ab(mods),
         Rule::CtypeNeedsDtype => ctype_needs_dtype(mods),
         Rule::TexGeometry => tex_geometry(mods),
@@ -77,16 +79,21 @@ pub(super) fn portability(rule: Rule, mods: &Mods, shapes: &[OperandShape]) -> O
 
 /// What the rule needs of version and target beyond the gates of the columns.
 pub fn gate(rule: Rule, mods: &Mods) -> Option<(&'static str, Gate)> {
-    const SM_20: Gate = Gate {
-        ptx: Some(Version::new(2, 0)),
-        sm: Some(Sm::new(20)),
-        or_map_f64: false,
-        below: None,
-        until: None,
-    };
-    let wide = mods.ty_in(Slot::Type).is_some_and(|ty| ty.bits() == 64);
-    let shared64 = rule == Rule::Shared64 && wide && mods.space() == Space::Shared;
-    shared64.then_some(("a 64-bit atomic in `.shared`", SM_20))
+    const fn since(major: u8, minor: u8, sm: u16) -> Gate {
+        let (ptx, sm) = (Some(Version::new(major, minor)), Some(Sm::new(sm)));
+        Gate { ptx, sm, or_map_f64: false, below: None, until: None }
+    }
+    let ty = mods.ty_in(Slot::Type)?;
+    match rule {
+        Rule::Shared64 if ty.bits() == 64 && mods.space() == Space::Shared => {
+            Some(("a 64-bit atomic in `.shared`", since(2, 0, 20)))
+        }
+        Rule::Vec256 if wide_vector(mods) => Some(("a vector wider than `.v4.b32`", since(8, 8, 100))),
+        Rule::Vec256 | Rule::Shared64 if ty == Ty::B128 && mods.get(Slot::Scope) == Some(Word::Sys) => {
+            Some(("an access of 128 bits at scope `.sys`", since(8, 4, 70)))
+        }
+        _ => None,
+    }
 }
 
 /// §9.3.1: bits know only `.eq` and `.ne`; signed integers the ordered six; unsigned ones those and `.lo .ls .hi .hs`;
@@ -139,6 +146,35 @@ fn vec_128(mods: &Mods) -> Option<String> {
     (bits > 128).then(|| format!("`.v{}.{}` is wider than 128 bits", mods.vec(), ty.name()))
 }
 
+/// `ld`, `st`: 256 bits are for global memory, and for words of 32 or 64 bits.
+fn vec_256(mods: &Mods) -> Option<String> {
+    let (ty, vec) = (mods.ty_in(Slot::Type)?, mods.vec());
+    let name = ty.name();
+    let wide = wide_vector(mods);
+    if ty == Ty::B128 && vec > 1 {
+        Some("`.b128` has no vectors".into())
+    } else if vec == 8 && ty.bits() != 32 {
+        Some(format!("`.v8` is for elements of 32 bits, not for `.{name}`"))
+    } else if wide && !matches!(mods.space(), Space::Global | Space::Generic) {
+        let space = mods.space().name();
+        Some(format!("`.v{vec}.{name}` is wider than 128 bits, and 256 bits are not for `.{space}`"))
+    } else {
+        None
+    }
+}
+
+/// Eviction priorities of the second cache are for accesses of 256 bits.
+fn only_256(mods: &Mods) -> Option<String> {
+    let (ty, vec) = (mods.ty_in(Slot::Type)?, mods.vec());
+    let bits = ty.bits() * u32::from(vec);
+    (bits != 256).then(|| format!("`.v{vec}.{}` has {bits} bits, and the priority needs 256", ty.name()))
+}
+
+/// Whether an access is of more than 128 bits.
+fn wide_vector(mods: &Mods) -> bool {
+    mods.ty_in(Slot::Type).is_some_and(|ty| ty.bits() * u32::from(mods.vec()) > 128)
+}
+
 /// §9.7.13.8: A and B have the same type.
 fn same_ab(mods: &Mods) -> Option<String> {
     let (a, b) = (mods.ty_in(Slot::Atype), mods.ty_in(Slot::Btype));
@@ -176,6 +212,8 @@ pub(super) fn operands_error(
         | Rule::SatNarrows
         | Rule::FtzNeedsF32
         | Rule::Vec128
+        | Rule::Vec256
+        | Rule::Only256
         | Rule::SameAb
         | Rule::CtypeNeedsDtype
         | Rule::Dot

@@ -177,6 +177,7 @@ slots! {
     Level "level": "Cache level.";
     Num "num": "How many matrices `ldmatrix` loads.";
     Evict "evict": "How soon a cache line may be evicted.";
+    Evict2 "evict2": "How soon a line of the second cache may be evicted.";
     Second "secondary": "How soon the lines may be evicted that a cache policy does not select.";
     Fetch "fetch": "How much is fetched ahead into the cache.";
 }

@@ -182,14 +182,15 @@ impl Layout {
         if let Some(Storage::Register(register)) = param.storage {
             for reg in self.registers(register) {
                 let place = ParamPlace::Reg(*reg);
-                slots.push(ParamSlot { place, bytes: param.ty.bytes().max(1), align: param.align });
+                let bytes = param.ty.bytes().clamp(1, 8);
+                slots.push(ParamSlot { place, bytes, align: param.align });
             }
             return;
         }
         if param.space == Space::Reg {
             // A declaration alone: the callee's registers are unknown, but its slots are as many.
             for _ in 0..usize::from(param.vector.max(1)) * RegClass::of(param.ty).1 {
-                let bytes = param.ty.bytes().max(1);
+                let bytes = param.ty.bytes().clamp(1, 8);
                 let place = ParamPlace::Frame(clamp(frame.place(u64::from(bytes), bytes)));
                 slots.push(ParamSlot { place, bytes, align: bytes });
             }

@@ -1,6 +1,7 @@
 //! Operands: from what the text says to destinations and sources in the row's order.
 //!
 //! Invariant: the number of [`Dst`]s and [`Src`]s follows from the row, the modifiers and which optional operands are there:
+//! * a value of 128 bits is two registers, the low half first, and so are its `Dst`s and `Src`s;
 //! * a destination is one `Dst` for each element, and one more for the second half of a pair, `Sink` where left out;
 //! * a source is one `Src` for each element; one `Absent` where it is left out, whatever its length;
 //! * the coordinates and offsets of a texture or surface access are as many as its geometry uses, padding dropped;
@@ -10,7 +11,7 @@
 use super::Context;
 use super::layout::Layout;
 use crate::check::module::{self, AddressBase, FunctionKind, Guard as TextGuard, Loc, Operand};
-use crate::ir::{Addr, Base, Dst, Guard, Inst, Src, VideoSrc};
+use crate::ir::{Addr, Base, Dst, Guard, Inst, RegClass, Src, VideoSrc};
 use crate::isa::form::{self, Dir, Kind, Need, OperandForm, Selector, SpaceOf};
 use crate::isa::{Mods, Op, Slot, Space, Ty, Version, Word};
 
@@ -42,7 +43,7 @@ impl Lowering<'_> {
         for (i, operand_form) in form.operands.iter().enumerate() {
             let operand = inst.operands.get(i).unwrap_or(&Operand::Absent);
             match operand_form.dir {
-                Dir::Out => self.destination(operand_form, operand, &mut dsts),
+                Dir::Out => self.destination(operand_form, &inst.mods, operand, &mut dsts),
                 Dir::In => self.source(operand_form, &inst.mods, operand, &mut sources),
             }
         }
@@ -86,19 +87,19 @@ impl Lowering<'_> {
         mods
     }
 
-    fn destination(&self, form: &OperandForm, operand: &Operand, dsts: &mut Vec<Dst>) {
+    fn destination(&self, form: &OperandForm, mods: &Mods, operand: &Operand, dsts: &mut Vec<Dst>) {
         let (first, second) = if let Operand::Pair(first, second) = operand {
             (&**first, &**second)
         } else {
             (operand, &Operand::Absent)
         };
-        self.written(form, first, dsts);
+        self.written(form, mods, first, dsts);
         if let Some((second_form, _)) = &form.second {
-            self.written(second_form, second, dsts);
+            self.written(second_form, mods, second, dsts);
         }
     }
 
-    fn written(&self, form: &OperandForm, operand: &Operand, dsts: &mut Vec<Dst>) {
+    fn written(&self, form: &OperandForm, mods: &Mods, operand: &Operand, dsts: &mut Vec<Dst>) {
         match operand {
             Operand::Register(register) => {
                 let regs = self.layout.registers(*register).iter();
@@ -110,10 +111,10 @@ impl Lowering<'_> {
             Operand::Element(register, element) => {
                 dsts.push(Dst::Reg(self.layout.register(*register, *element)));
             }
-            Operand::Vector(elements) => elements.iter().for_each(|e| self.written(form, e, dsts)),
+            Operand::Vector(elements) => elements.iter().for_each(|e| self.written(form, mods, e, dsts)),
             Operand::Video { value, selector, .. } => {
                 let start = dsts.len();
-                self.written(form, value, dsts);
+                self.written(form, mods, value, dsts);
                 if !selector.is_empty() {
                     for dst in &mut dsts[start..] {
                         if let Some(reg) = dst.reg() {
@@ -138,7 +139,10 @@ impl Lowering<'_> {
             | Operand::CallTargets(_)
             | Operand::Prototype(_)
             | Operand::Args(_)
-            | Operand::ParamVar(_) => dsts.push(Dst::Sink),
+            | Operand::ParamVar(_) => {
+                let registers = form.ty(mods).map_or(1, |ty| RegClass::of(ty).1);
+                dsts.extend(std::iter::repeat_n(Dst::Sink, registers));
+            }
         }
     }
 

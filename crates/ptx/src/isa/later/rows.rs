@@ -35,12 +35,12 @@ const EIGHT: &str = "rn satfinite e5m2x4 e4m3x4 e3m2x4 e2m3x4 e2m1x4 e2m1p4x4 ue
 const CMP: &str = "eq ne lt le gt ge lo ls hi hs";
 const MIXED: &str = "rn rz relu satfinite f16 f16x2 bf16 bf16x2 tf32 f32 e4m3x2 e5m2x2 e2m3x2 e3m2x2 e2m1x2 scaled::n1::ue8m0";
 const TYPES: &str = "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64 f16 bf16 f16x2 bf16x2 v2 v4 v8";
-const ACCESS: &str = "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64 v2 v4 weak relaxed acquire release volatile \
+const ACCESS: &str = "b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64 v2 v4 v8 weak relaxed acquire release volatile \
     cta cluster gpu sys const global local shared shared::cta shared::cluster param param::entry ca cg cs lu cv nc wb wt \
     L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate L2::64B L2::128B L2::256B \
     L2::cache_hint L2::evict_normal L2::evict_first L2::evict_last";
 const ATOMIC: &str = "relaxed acquire release acq_rel cta cluster gpu sys global shared shared::cta shared::cluster and or xor \
-    exch cas add inc dec min max noftz L2::cache_hint b16 b32 b64 u32 s32 u64 s64 f16 f16x2 bf16 bf16x2 f32 f64";
+    exch cas add inc dec min max noftz L2::cache_hint b16 b32 b64 b128 u32 s32 u64 s64 f16 f16x2 bf16 bf16x2 f32 f64";
 const MBARRIER: &str =
     "parity acquire release relaxed cta cluster shared shared::cta shared::cluster b64 noComplete";
 
@@ -84,11 +84,6 @@ pub const LATER: &[Later] = &[
     later("cvt.ue5m3x2.f32|f16x2|bf16x2",                   "rn rz rp satfinite scaled::n1::ue8m0 scaled::n2::ue8m0", between(2, 4), gate!("9.4" rubin), "conversion of scales"),
     later("cvt.pack.sat.u4|s4|u2|s2.s32.b32",               "",                      n(4),  "6.5 sm_75",              "clamps values to four or two bits and packs them"),
     // memory
-    later("ld|st.v8.b32|u32|s32|f32",                       ACCESS,                  between(2, 3),  "8.8 sm_100",             "accesses of 256 bits"),
-    later("ld|st.v4.b64|u64|s64|f64",                       ACCESS,                  between(2, 3),  "8.8 sm_100",             "accesses of 256 bits"),
-    later("ld|st.sys.b128",                                 ACCESS,                  between(2, 3),  "8.4 sm_70",              "accesses of 128 bits"),
-    later("ld|st|ldu.b128",                                 ACCESS,                  between(2, 3),  "8.3 sm_70",              "accesses of 128 bits"),
-    later("mov.b128",                                       "",                      n(2),  "8.3 sm_70",              "moves of 128 bits"),
     later("ld.mmio.acquire",                                ACCESS,                  n(2),  "9.3 sm_75",              "accesses to devices"),
     later("st.mmio.release",                                ACCESS,                  n(2),  "9.3 sm_75",              "accesses to devices"),
     later("ld|st.mmio.relaxed.sys",                         "global b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64", n(2), "8.2 sm_70", "accesses to devices"),
@@ -149,7 +144,6 @@ pub const LATER: &[Later] = &[
     // atomics
     later("atom|red.add.noftz.f32",                         "relaxed acquire release acq_rel cta cluster gpu sys global shared shared::cta L2::cache_hint v2 v4", between(2, 4), "9.4 sm_90", "sums that keep subnormal numbers"),
     later("atom|red.v2|v4|v8",                              ATOMIC,                  between(2, 4),  "8.1 sm_90",              "atomics on vectors"),
-    later("atom.b128",                                      ATOMIC,                  between(3, 5),  "8.3 sm_90",              "atomics of 128 bits"),
     later("atom|red.cluster",                               ATOMIC,                  between(2, 5),  "7.8 sm_90",              "atomics ordered within a cluster"),
     later("atom|red.shared::cluster",                       ATOMIC,                  between(2, 5),  "7.8 sm_90",              "atomics on the shared memory of a cluster"),
     later("atom|red.L2::cache_hint",                        ATOMIC,                  between(3, 5),  "7.4 sm_80",              "atomics with a cache policy"),

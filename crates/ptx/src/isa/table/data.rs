@@ -3,7 +3,7 @@
 //! Invariant: see [`super`]. `cvt` is printed on two lines in the manual and governed by prose; here each kind of conversion is a
 //! row of its own, so that a rounding that is required or forbidden is a matter of syntax.
 
-use super::common::{ANY, MEM};
+use super::common::{ANY, MEM, VEC, WIDE};
 use crate::isa::op::Op;
 use crate::isa::row::Class::{Lane, Memory, Warp};
 use crate::isa::row::{Row, Rule, g, row, s};
@@ -24,19 +24,20 @@ const CVT_INT: &str = "u8 u16 u32 u64 s8 s16 s32 s64";
 const CVT_FLOAT: &str = "f16 f32 f64@sm_13|map_f64_to_f32";
 const FRND: &str = "rn rz rm rp";
 const IRND: &str = "rni rzi rmi rpi";
-const MEMORY: &[Rule] = &[Rule::Vec128, Rule::ParamAccess];
+const MEMORY: &[Rule] = &[Rule::Vec256, Rule::ParamAccess];
+const UNIFORM: &[Rule] = &[Rule::Vec128, Rule::ParamAccess];
 const BANKED: &[Rule] = &[Rule::Vec128, Rule::ParamAccess, Rule::Deprecated];
 const CVT: &[Rule] = &[Rule::FtzNeedsF32];
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    row(Op::Mov,       "mov.type d, a",      &[s("type", "pred b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64@sm_13|map_f64_to_f32")],
+    row(Op::Mov,       "mov.type d, a",      &[s("type", "pred b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64@sm_13|map_f64_to_f32 b128@8.3,sm_70")],
                                                                                      "a:movsrc",            "1.0",                      Lane,   "9.7.8.2",
-        &["ins.mov.reg", "ins.mov.sreg", "ins.mov.var", "ins.mov.func", "ins.mov.kernel"],
+        &["ins.mov.reg", "ins.mov.sreg", "ins.mov.var", "ins.mov.func", "ins.mov.kernel", "new.mov.b128"],
         "copies a value, a special register, or the address of a variable or function"),
-    row(Op::MovPack,   "mov.type d, a",      &[s("type", "b16 b32 b64")],            "a:elems",             "1.0",                      Lane,   "9.7.8.3",
+    row(Op::MovPack,   "mov.type d, a",      &[s("type", "b16 b32 b64 b128@8.3,sm_70")], "a:elems",             "1.0",                      Lane,   "9.7.8.3",
         &["ins.mov.pack"],   "packs the elements of a vector, the first into the low bits").rules(&[Rule::PackSizes]),
-    row(Op::MovUnpack, "mov.type d, a",      &[s("type", "b16 b32 b64")],            "d:=elems",            "1.0",                      Lane,   "9.7.8.3",
+    row(Op::MovUnpack, "mov.type d, a",      &[s("type", "b16 b32 b64 b128@8.3,sm_70")], "d:=elems",            "1.0",                      Lane,   "9.7.8.3",
         &["ins.mov.unpack"], "unpacks a value into the elements of a vector, the low bits into the first").rules(&[Rule::PackSizes]),
     row(Op::MovVec,    "mov.vec.type d, a",  &[s("vec", "v2 v4"), s("type", ANY)],   "d:=type*vec a:type*vec", "1.0",                   Lane,   "6.4.3",
         &["opnd.vec.mov_v"], "copies a vector").rules(&[Rule::Vec128]),
@@ -51,34 +52,34 @@ pub(super) const ROWS: &[Row] = &[
         &["ins.prmt", "ins.prmt.f4e", "ins.prmt.b4e", "ins.prmt.rc8", "ins.prmt.ecl", "ins.prmt.ecr", "ins.prmt.rc16"],
         "picks four bytes of a register pair"),
 
-    row(Op::Ld,        "ld<{.weak}{.ss}{.cop}>{.vec}.type d, [a]",  &[s("ss", LD_SS), s("cop", LD_COP), s("vec", "v2 v4"), s("type", MEM), g("weak", WEAK)],
+    row(Op::Ld,        "ld<{.weak}{.ss}{.cop}>{.vec}.type d, [a]",  &[s("ss", LD_SS), s("cop", LD_COP), s("vec", VEC), s("type", WIDE), g("weak", WEAK)],
                                                                                      "d:=>type*vec a:addr(ss)", "1.0",                  Memory, "9.7.8.7",
         &["ins.ld.generic", "ins.ld.const", "ins.ld.global", "ins.ld.local", "ins.ld.param", "ins.ld.shared", "ins.ld.widen", "ins.ld.f64_target",
-          "ld.cache.ca", "ld.cache.cg", "ld.cache.cs", "ld.cache.lu", "ld.cache.cv"],
+          "ld.cache.ca", "ld.cache.cg", "ld.cache.cs", "ld.cache.lu", "ld.cache.cv", "new.ld.256", "new.ld.b128"],
         "loads from memory").rules(MEMORY),
-    row(Op::Ld,        "ld<.volatile{.ss}>{.vec}.type d, [a]",      &[s("ss", STRONG_SS), s("vec", "v2 v4"), s("type", MEM)],
+    row(Op::Ld,        "ld<.volatile{.ss}>{.vec}.type d, [a]",      &[s("ss", STRONG_SS), s("vec", VEC), s("type", WIDE)],
                                                                                      "d:=>type*vec a:addr(ss)", "1.1",                  Memory, "9.7.8.7",
         &["ins.ld.volatile"], "loads, never elided, ordered with other volatile accesses to the location").rules(MEMORY),
-    row(Op::Ld,        "ld<.sem.scope{.ss}>{.vec}.type d, [a]",     &[s("sem", "relaxed acquire"), s("scope", SCOPE), s("ss", STRONG_SS), s("vec", "v2 v4"), s("type", MEM)],
+    row(Op::Ld,        "ld<.sem.scope{.ss}>{.vec}.type d, [a]",     &[s("sem", "relaxed acquire"), s("scope", SCOPE), s("ss", STRONG_SS), s("vec", VEC), s("type", WIDE)],
                                                                                      "d:=>type*vec a:addr(ss)", "6.0 sm_70",            Memory, "9.7.8.7",
         &["ins.ld.relaxed", "ins.ld.acquire"], "loads as a strong operation of that scope").rules(MEMORY),
     row(Op::Ld,        "ld.ss{.vec}.type d, [a]",                   &[s("ss", BANKS), s("vec", "v2 v4"), s("type", MEM)],
                                                                                      "d:=>type*vec a:addr(ss)", "1.0",                  Memory, "5.1.3.1",
         &["ins.ld.const_bank"], "loads from a constant bank").rules(BANKED),
-    row(Op::LdNc,      "ld<.global{.cop}.nc>{.vec}.type d, [a]",    &[s("cop", NC_COP), s("vec", "v2 v4"), s("type", MEM)],
+    row(Op::LdNc,      "ld<.global{.cop}.nc>{.vec}.type d, [a]",    &[s("cop", NC_COP), s("vec", VEC), s("type", WIDE)],
                                                                                      "d:=>type*vec a:addr(global)", "3.1 sm_32",        Memory, "9.7.8.8",
         &["ins.ld.global.nc"], "loads data that nothing writes while the kernel runs").rules(MEMORY),
-    row(Op::Ldu,       "ldu{.ss}{.vec}.type d, [a]",                &[s("ss", "global"), s("vec", "v2 v4"), s("type", MEM)],
+    row(Op::Ldu,       "ldu{.ss}{.vec}.type d, [a]",                &[s("ss", "global"), s("vec", "v2 v4"), s("type", WIDE)],
                                                                                      "d:=>type*vec a:addr(ss)", "2.0 sm_20",            Memory, "9.7.8.9",
-        &["ins.ldu"], "loads read-only data from an address that is the same in the whole warp").rules(MEMORY),
-    row(Op::St,        "st<{.weak}{.ss}{.cop}>{.vec}.type [a], b",  &[s("ss", ST_SS), s("cop", ST_COP), s("vec", "v2 v4"), s("type", MEM), g("weak", WEAK)],
+        &["ins.ldu"], "loads read-only data from an address that is the same in the whole warp").rules(UNIFORM),
+    row(Op::St,        "st<{.weak}{.ss}{.cop}>{.vec}.type [a], b",  &[s("ss", ST_SS), s("cop", ST_COP), s("vec", VEC), s("type", WIDE), g("weak", WEAK)],
                                                                                      "a:addr(ss) b:>type*vec", "1.0",                   Memory, "9.7.8.10",
-        &["ins.st.generic", "ins.st.global", "ins.st.local", "ins.st.param", "ins.st.shared", "st.cache.wb", "st.cache.wt"],
+        &["ins.st.generic", "ins.st.global", "ins.st.local", "ins.st.param", "ins.st.shared", "st.cache.wb", "st.cache.wt", "new.st.256", "new.st.b128"],
         "stores to memory").rules(MEMORY),
-    row(Op::St,        "st<.volatile{.ss}>{.vec}.type [a], b",      &[s("ss", STRONG_SS), s("vec", "v2 v4"), s("type", MEM)],
+    row(Op::St,        "st<.volatile{.ss}>{.vec}.type [a], b",      &[s("ss", STRONG_SS), s("vec", VEC), s("type", WIDE)],
                                                                                      "a:addr(ss) b:>type*vec", "1.1",                   Memory, "9.7.8.10",
         &["ins.st.volatile"], "stores, never elided, ordered with other volatile accesses to the location").rules(MEMORY),
-    row(Op::St,        "st<.sem.scope{.ss}>{.vec}.type [a], b",     &[s("sem", "relaxed release"), s("scope", SCOPE), s("ss", STRONG_SS), s("vec", "v2 v4"), s("type", MEM)],
+    row(Op::St,        "st<.sem.scope{.ss}>{.vec}.type [a], b",     &[s("sem", "relaxed release"), s("scope", SCOPE), s("ss", STRONG_SS), s("vec", VEC), s("type", WIDE)],
                                                                                      "a:addr(ss) b:>type*vec", "6.0 sm_70",             Memory, "9.7.8.10",
         &["ins.st.relaxed", "ins.st.release"], "stores as a strong operation of that scope").rules(MEMORY),
     row(Op::Prefetch,  "prefetch{.space}.level [a]",                &[s("space", "global local"), s("level", "L1 L2")],

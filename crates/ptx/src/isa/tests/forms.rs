@@ -154,7 +154,7 @@ fn comparisons() {
 fn logic_and_moves() {
     yes("and.pred p, q, r; not.b16 d, a; lop3.b32 d, a, b, c, 0x80; shf.l.wrap.b32 d, a, b, 7; \
          shr.s16 d, a, 3; mov.u32 d, %tid.x; mov.pred p, q; mov.u64 d, x+4; mov.b32 d, {a, b}; \
-         mov.b32 {a, b, c, e}, d; mov.b64 {_, b}, d; mov.u32 d, x[3]; mov.v4.f32 {a, b, c, d}, V; \
+         mov.b32 {a, b, c, e}, d; mov.b64 {_, b}, d; mov.b128 q, {a, b}; mov.b128 {a, b}, q; mov.b128 q, r; mov.u32 d, x[3]; mov.v4.f32 {a, b, c, d}, V; \
          shfl.sync.idx.b32 d|p, a, 1, 0x1f, -1; shfl.sync.up.b32 d, a, b, 0, m; prmt.b32 d, a, b, 0x3210; \
          prmt.b32.rc16 d, a, b, c");
     no("and.u32 d, a, b; xor.f32 d, a, b; cnot.pred d, a; shl.u32 d, a, b; shf.l.b32 d, a, b, c; \
@@ -171,19 +171,27 @@ fn memory_forms() {
          ld.global.volatile.s16 d, [a]; ld.relaxed.gpu.u32 d, [a]; ld.global.acquire.sys.u32 d, [a]; \
          ld.acquire.global.cta.v2.u32 {a, b}, [x]; ld.global.nc.u32 d, [a]; ld.global.ca.nc.u32 d, [a]; \
          ld.global.nc.ca.u32 d, [a]; ld.param.b64 d, [p]; ld.const[3].f32 d, [a]; ld.global.u32 d, x[q]; \
+         ld.v4.u64 {a, b, c, d}, [x]; ld.global.v4.f64 {a, b, c, d}, [x]; ld.global.nc.v8.f32 {a, b, c, d, e, f, g, h}, [x]; \
+         ld.global.L1::evict_last.L2::evict_first.v8.b32 {a, b, c, d, e, f, g, h}, [x]; st.v8.b32 [x], {a, b, c, d, e, f, g, h}; \
+         ld.b128 d, [a]; st.relaxed.gpu.shared.b128 [a], b; ldu.global.b128 d, [a]; ld.global.nc.b128 d, [a]; \
          ld.global.u32 _, [a]; ldu.global.v4.u8 {a, b, c, d}, [x]; ldu.u32 d, [a]; st.global.u32 [a], 5; \
          st.shared.release.cta.u32 [a], b; st.wt.v2.f32 [a], {b, c}; st.volatile.u32 [a], b; \
          st.local.b8 [a], b; prefetch.global.L2 [a]; prefetch.L1 [a]; prefetchu.L1 [a]; isspacep.const p, a; \
          cvta.shared.u64 p, x; cvta.global.u32 p, x+4; cvta.to.local.u64 p, a");
-    no("ld.f16 d, [a]; ld.global d, [a]; ld.pred d, [a]; ld.v3.u32 {a, b, c}, [x]; \
-         ld.v4.u64 {a, b, c, d}, [x]; ld.v4.f64 {a, b, c, d}, [x]; ld.volatile.ca.u32 d, [a]; \
+    no(
+        "ld.v2.b128 {a, b}, [x]; ld.v8.b16 {a, b, c, d, e, f, g, h}, [x]; ld.v8.u64 {a, b, c, d, e, f, g, h}, [x]; \
+         st.local.v8.b32 [x], {a, b, c, d, e, f, g, h}; ld.global.L2::evict_first.v4.b32 {a, b, c, d}, [x]; \
+         ldu.global.v4.b64 {a, b, c, d}, [x]; mov.v4.b64 {a, b, c, d}, V; \
+         ld.f16 d, [a]; ld.global d, [a]; ld.pred d, [a]; ld.v3.u32 {a, b, c}, [x]; \
+         ld.shared.v4.u64 {a, b, c, d}, [x]; ld.volatile.ca.u32 d, [a]; \
          ld.relaxed.u32 d, [a]; ld.relaxed.gpu.const.u32 d, [a]; ld.relaxed.gpu.ca.u32 d, [a]; \
          ld.volatile.local.u32 d, [a]; ld.release.gpu.u32 d, [a]; ld.shared.nc.u32 d, [a]; ld.nc.u32 d, [a]; \
          ld.global.cv.nc.u32 d, [a]; ld.global.nc.volatile.u32 d, [a]; ld.u32 d, a; ld.u32 [a], d; \
          ld.u32 {a, b}, [x]; ld.v2.u32 d, a; ld.wb.u32 d, [a]; ldu.shared.u32 d, [a]; st.const.u32 [a], b; \
          st.acquire.gpu.u32 [a], b; st.global.ca.u32 [a], b; st.u32 b, [a]; prefetch.shared.L1 [a]; \
          prefetch.global [a]; prefetchu.L2 [a]; prefetchu.global.L1 [a]; cvta.u64 p, a; \
-         cvta.global.b64 p, a; cvta.to.global.u64 p, 5; cvta.global.u64 p, 5");
+         cvta.global.b64 p, a; cvta.to.global.u64 p, 5; cvta.global.u64 p, 5",
+    );
 }
 
 #[test]
