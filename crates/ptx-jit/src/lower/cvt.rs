@@ -7,7 +7,7 @@ use ptx::isa::{Rnd, Slot, Ty, Word};
 
 use super::query::{Ftz, Query};
 use super::round::Round;
-use super::{Lower, Lowering, is_signed};
+use super::{Lower, Lowering, is_signed, tiny};
 use crate::llvm::{Builder, FloatPred, Type, Value};
 
 pub(super) fn cvt(q: &Query<'_>) -> Option<Lowering> {
@@ -134,6 +134,9 @@ fn float_to_int(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
 }
 
 fn float_to_float(q: &Query<'_>, d: Ty, a: Ty) -> Option<Lowering> {
+    if let Some(lowering) = tiny::cvt(q, d, a) {
+        return Some(lowering);
+    }
     if q.has(Word::Satfinite) {
         return None;
     }

@@ -53,6 +53,9 @@ fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -
         })?;
         return Some(Lowering { rare_nan: true, ..lowering });
     }
+    if ty == Ty::F32x2 {
+        return pairs(q, operands, op, round);
+    }
     if ty != Ty::F32 {
         return None;
     }
@@ -66,6 +69,26 @@ fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -
         if sat { l.saturated(result) } else { result }
     })?;
     Some(Lowering { number_srcs: (1 << operands) - 1, loose_nan: !sat, ..lowering })
+}
+
+/// An instruction on two numbers of single precision in a register of 64 bits.
+fn pairs(q: &Query<'_>, operands: usize, op: &'static Arithmetic, round: Round) -> Option<Lowering> {
+    let ftz = q.ftz()?;
+    q.map(&vec![Ty::F32x2; operands], Ty::F32x2, move |l, v| {
+        let b = l.b;
+        let [low, high] = [0, 32].map(|at| {
+            let half = |word: &Value| {
+                let bits = b.trunc(b.lshr(*word, l.constant(*word, at)), l.int(32));
+                ftz.apply(l, b.bitcast(bits, l.f32()))
+            };
+            let operands: Vec<Value> = v.iter().map(half).collect();
+            let result = op.emit(l, round, &operands);
+            let constant = ftz == Ftz::ByMachine && operands.iter().any(|x| x.is_constant());
+            let result = if constant { l.flushed(result) } else { ftz.apply(l, result) };
+            b.zext(b.bitcast(l.canonical_f32(result), l.int(32)), l.int(64))
+        });
+        b.or(b.shl(high, l.constant(high, 32)), low)
+    })
 }
 
 pub(super) fn add(q: &Query<'_>, ty: Ty) -> Option<Lowering> {

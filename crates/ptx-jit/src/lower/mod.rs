@@ -27,6 +27,7 @@ mod query;
 mod round;
 #[cfg(test)]
 mod tests;
+mod tiny;
 mod video;
 
 use ptx::ir::{Dst, Inst, RegClass, Src};
