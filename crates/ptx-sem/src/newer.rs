@@ -154,3 +154,47 @@ pub fn cvt_pack_sat_s8_s32(a: i32, b: i32, c: u32) -> u32 {
     let clamped = |x: i32| x.clamp(-0x80, 0x7f).cast_unsigned() & 0xff;
     c << 16 | clamped(a) << 8 | clamped(b)
 }
+
+/// `cvt.pack.sat.u4.s32.b32`: both clamped to 4 bits, under the low bits of c.
+///
+/// # Source
+/// PTX ISA 6.5, `cvt.pack`.
+#[inline]
+#[must_use]
+pub fn cvt_pack_sat_u4_s32(a: i32, b: i32, c: u32) -> u32 {
+    let clamped = |x: i32| x.clamp(0, 0xf).cast_unsigned();
+    c << 8 | clamped(a) << 4 | clamped(b)
+}
+
+/// `cvt.pack.sat.s4.s32.b32`: both clamped to 4 bits, under the low bits of c.
+///
+/// # Source
+/// PTX ISA 6.5, `cvt.pack`.
+#[inline]
+#[must_use]
+pub fn cvt_pack_sat_s4_s32(a: i32, b: i32, c: u32) -> u32 {
+    let clamped = |x: i32| x.clamp(-8, 7).cast_unsigned() & 0xf;
+    c << 8 | clamped(a) << 4 | clamped(b)
+}
+
+/// `cvt.pack.sat.u2.s32.b32`: both clamped to 2 bits, under the low bits of c.
+///
+/// # Source
+/// PTX ISA 6.5, `cvt.pack`.
+#[inline]
+#[must_use]
+pub fn cvt_pack_sat_u2_s32(a: i32, b: i32, c: u32) -> u32 {
+    let clamped = |x: i32| x.clamp(0, 3).cast_unsigned();
+    c << 4 | clamped(a) << 2 | clamped(b)
+}
+
+/// `cvt.pack.sat.s2.s32.b32`: both clamped to 2 bits, under the low bits of c.
+///
+/// # Source
+/// PTX ISA 6.5, `cvt.pack`.
+#[inline]
+#[must_use]
+pub fn cvt_pack_sat_s2_s32(a: i32, b: i32, c: u32) -> u32 {
+    let clamped = |x: i32| x.clamp(-2, 1).cast_unsigned() & 0x3;
+    c << 4 | clamped(a) << 2 | clamped(b)
+}

@@ -57,7 +57,7 @@ def plain(page):
         other = "release" if op == "ld" else "acquire"
         for space in spaces:
             if space not in STRONG:
-                page.bad("P0202", row(op, space) + f" ins.{op}.volatile", access(op, f".volatile{space}.u32", space, spaces[space], "%u32_0"))
+                page.bad("P0501" if space == ".local" else "P0202", row(op, space) + f" ins.{op}.volatile", access(op, f".volatile{space}.u32", space, spaces[space], "%u32_0"))
                 for sem in strong:
                     page.bad("P0202", f"{row(op, space)} ins.{op}.{sem}", access(op, f".{sem}.gpu{space}.u32", space, spaces[space], "%u32_0"))
         for cop in cops:

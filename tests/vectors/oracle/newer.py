@@ -62,10 +62,10 @@ def integers():
         f = s.form(op + ".relu.s32", "d:s32", "a:s32 b:s32", **SM_90)
         for a, b in pairs32(rng(f.name), 20):
             f.vec((a, b), max(meaning(signed(a, 32), signed(b, 32)), 0))
-    options = {"version": "6.5", "target": "sm_72"}
-    for kind, low, high in ("u16", 0, 0xFFFF), ("s16", -0x8000, 0x7FFF), ("u8", 0, 0xFF), ("s8", -0x80, 0x7F):
+    for kind, low, high in ("u16", 0, 0xFFFF), ("s16", -0x8000, 0x7FFF), ("u8", 0, 0xFF), ("s8", -0x80, 0x7F), ("u4", 0, 15), ("s4", -8, 7), ("u2", 0, 3), ("s2", -2, 1):
         bits = int(kind[1:])
-        three = bits == 8
+        three = bits < 16
+        options = {"version": "6.5", "target": "sm_75" if bits < 8 else "sm_72"}
         f = s.form("cvt.pack.sat.%s.s32%s" % (kind, ".b32" if three else ""), "d:b32", "a:s32 b:s32" + (" c:b32" if three else ""), **options)
         r = rng(f.name)
         near = [low, low - 1, low + 1, high, high + 1, high - 1, 0, -1, 1]
@@ -74,7 +74,7 @@ def integers():
             ta, tb = (wrap(clamp(signed(x, 32), low, high), bits) for x in (a, b))
             c = r.getrandbits(32)
             d = ta << bits | tb
-            f.vec((a, b, c) if three else (a, b), wrap(c << 16 | d, 32) if three else d)
+            f.vec((a, b, c) if three else (a, b), wrap(c << 2 * bits | d, 32) if three else d)
     return s
 
 
@@ -193,4 +193,94 @@ def memory():
     return s
 
 
-SUITES = [integers, warps, memory]
+def table(lut, a, b, c):
+    """What `lop3` computes: bit i of the result is the bit of the table that the bits i of a, b and c choose."""
+    d = 0
+    for i in range(32):
+        d |= (lut >> ((a >> i & 1) << 2 | (b >> i & 1) << 1 | c >> i & 1) & 1) << i
+    return d
+
+
+def forms():
+    s = Suite("newer_forms", "lop3 with a predicate (PTX 8.2), cp.async that a predicate turns into zeros (7.5), atom and red with cache policies (7.4),",
+              "scopes of clusters (7.8), fences one way (8.6), .mmio (8.2), volatile local memory (9.1).")
+    for op in "or", "and":
+        for lut in 0x80, 0x96, 0xE8, 0x00:
+            for sink in "d", "p", "":
+                name = "lop3.%s.b32 %#04x%s" % (op, lut, " without " + sink if sink else "")
+                names = "%s|%s" % ("_" if sink == "d" else "%d", "_" if sink == "p" else "%p")
+                f = s.form(name, "d:b32 p:pred", "a:b32 b:b32 c:b32 q:pred", "mov.b32 %%d, 9; setp.ne.u32 %%p, %%d, 9; lop3.%s.b32 %s, %%a, %%b, %%c, %d, %%q;" % (op, names, lut), version="8.2", target="sm_70")
+                r = rng(name)
+                for i in range(24):
+                    a, b, c = (r.choice((0, any_int(r, 32), 1 << r.randrange(32))) for _ in range(3))
+                    q = i % 2
+                    d = table(lut, a, b, c)
+                    p = int(d != 0) | q if op == "or" else int(d != 0) & q
+                    f.vec((a, b, c, q), (9 if sink == "d" else d, 0 if sink == "p" else p))
+    options = {"version": "7.5", "target": "sm_80"}
+    for words in "ca.shared.global", "cg.shared.global", "ca.shared.global.L2::cache_hint", "cg.shared.global.L2::cache_hint.L2::128B":
+        for size in (4, 8, 16) if words.startswith("ca") else (16,):
+            hint = "cache_hint" in words
+            body = PLACE + "st.shared.b64 [%at], 0x1122334455667788; st.shared.b64 [%at+8], 0x1122334455667788; " + \
+                (".reg .b64 %pol; createpolicy.fractional.L2::evict_first.b64 %pol; " if hint else "") + \
+                "cp.async.%s [%%at], [%%in], %d, %%q%s; cp.async.wait_all; ld.shared.b64 %%d, [%%at]; ld.shared.b64 %%e, [%%at+8];" % (words, size, ", %pol" if hint else "")
+            f = s.form("cp.async.%s, %d, unless" % (words, size), "d:b64 e:b64", "a:b64 b:b64 q:pred o:u32", body, ROOM, lanes=32, **options)
+            r = rng(f.name)
+            for _ in range(64):
+                a, b, q = r.getrandbits(64), r.getrandbits(64), r.getrandbits(1)
+                old = 0x1122334455667788 << 64 | 0x1122334455667788
+                new = (0 if q else (a | b << 64) & mask(8 * size)) | old & ~mask(8 * size)
+                f.vec((a, b, q, 0), (new & mask(64), new >> 64))
+    meanings = {
+        "and": lambda m, b: m & b, "or": lambda m, b: m | b, "xor": lambda m, b: m ^ b, "exch": lambda m, b: b, "add": lambda m, b: m + b,
+        "min": min, "max": max, "inc": lambda m, b: 0 if m >= b else m + 1, "dec": lambda m, b: b if m == 0 or m > b else m - 1,
+    }
+    kinds = {"and": ("b32", "b64"), "or": ("b32",), "xor": ("b64",), "exch": ("b32", "b64"), "add": ("u32", "s32", "u64"), "min": ("u32", "s32", "u64", "s64"), "max": ("s32", "u64"), "inc": ("u32",), "dec": ("u32",)}
+    setup = "st.global.%s [%%out], %%m; .reg .b64 %%pol; createpolicy.fractional.L2::evict_last.b64 %%pol; "
+    for op, meaning in meanings.items():
+        for kind in kinds[op]:
+            bits = int(kind[1:])
+            read = (lambda x, bits=bits: signed(x, bits)) if kind[0] == "s" else lambda x: x
+            for way, options in ((".global", HINTS), ("", HINTS), (".relaxed.cluster.global", SM_90), (".acq_rel.cluster", SM_90)):
+                for atom in ("atom", "red") if op != "exch" and "acq" not in way else ("atom",):
+                    hint = ".L2::cache_hint" if "cluster" not in way else ""
+                    name = "%s%s.%s%s.%s" % (atom, way, op, hint, kind)
+                    body = setup % ("b%d" % bits) + "%s %s[%%out], %%b%s; ld.global.b%d %%n, [%%out];" % (name, "%o, " if atom == "atom" else "", ", %pol" if hint else "", bits)
+                    if atom == "red":
+                        body = "mov.b%d %%o, 0; " % bits + body
+                    f = s.form(name, "o:b%d n:b%d" % (bits, bits), "m:b%d b:b%d" % (bits, bits), body, **options)
+                    r = rng(name)
+                    for _ in range(8):
+                        m, b = any_int(r, bits), any_int(r, bits)
+                        f.vec((m, b), (m if atom == "atom" else 0, wrap(meaning(read(m), read(b)), bits)))
+    f = s.form("atom.cluster.cas.b32", "o:b32 n:b32", "m:b32 b:b32 c:b32", "st.global.b32 [%out], %m; atom.relaxed.cluster.global.cas.b32 %o, [%out], %b, %c; ld.relaxed.cluster.global.b32 %n, [%out];", **SM_90)
+    r = rng(f.name)
+    for i in range(16):
+        m, b, c = (r.getrandbits(32) for _ in range(3))
+        b = m if i % 2 else b
+        f.vec((m, b, c), (m, c if b == m else m))
+    f = s.form("strong in a cluster", "d:b32 e:b64", "a:b32 b:b64", "st.release.cluster.global.b32 [%out], %a; fence.acq_rel.cluster; ld.acquire.cluster.global.b32 %d, [%out]; fence.cluster; fence.sc.cluster; "
+               "st.relaxed.cluster.b64 [%out+8], %b; ld.relaxed.cluster.b64 %e, [%out+8];", **SM_90)
+    one_way = "st.shared.b32 [room], 0; bar.sync 0; .reg .u32 %o; atom.shared.add.u32 %o, [room], %a; " + " ".join(
+        ["fence.%s.%s;" % (sem, scope) for sem in ("acquire", "release") for scope in ("cta", "cluster", "gpu", "sys")] +
+        ["fence.acquire.sync_restrict::shared::cluster.cluster;", "fence.release.sync_restrict::shared::cta.cluster;",
+         "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;", "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
+         "fence.proxy.async.shared::cluster;", "membar.proxy.alias;", "membar.proxy.async;", "membar.proxy.async.global;", "membar.proxy.async.shared::cta;", "membar.proxy.async.shared::cluster;"]) + \
+        " bar.sync 0; ld.shared.b32 %d, [room];"
+    g = s.form("fences one way", "d:b32", "a:b32", one_way, ROOM, lanes=32, version="8.6", target="sm_90")
+    h = s.form("mmio", "d:b32 e:b64 w:b16", "a:b32 b:b64 c:b16", "st.mmio.relaxed.sys.global.b32 [%out], %a; ld.mmio.relaxed.sys.global.u32 %d, [%out]; st.mmio.relaxed.sys.b64 [%out+8], %b; ld.mmio.relaxed.sys.b64 %e, [%out+8]; "
+               "st.mmio.relaxed.sys.global.u16 [%out+16], %c; ld.mmio.relaxed.sys.global.b16 %w, [%out+16];", version="8.2", target="sm_70")
+    v = s.form("volatile local", "d:b32 e:b64", "a:b32 b:b64", ".local .align 16 .b8 own[16]; st.volatile.local.b32 [own], %a; st.volatile.local.v2.b64 [own], {%b, %b}; ld.volatile.local.b64 %e, [own+8]; "
+               "st.volatile.local.u32 [own+4], %a; ld.volatile.local.u32 %d, [own+4];", version="9.1", target="sm_75")
+    r = rng("forms")
+    values = [r.getrandbits(32) for _ in range(32)]
+    for a in values:
+        b, c = r.getrandbits(64), r.getrandbits(16)
+        f.vec((a, b), (a, b))
+        g.vec(a, wrap(sum(values), 32))
+        h.vec((a, b, c), (a, b, c))
+        v.vec((a, b), (a, b))
+    return s
+
+
+SUITES = [integers, warps, memory, forms]

@@ -401,6 +401,7 @@ impl Generator<'_> {
             for operand in &spelled.row.form().operands {
                 operands.push(match (operand.dir, operand.name) {
                     (_, "a") if matches!(operand.kind, ptx::isa::Kind::Address(_)) => format!("[{address}]"),
+                    (_, "policy") => register(&mut self.random, 64),
                     (Dir::In, _) if counts => {
                         let (value, odd) = self.addend(bits);
                         before.push_str(&odd);

@@ -447,5 +447,9 @@ pub(super) fn cvt_pack(o: &Operands<'_>) -> Bound {
         S16 => o.lift2(sem::cvt_pack_sat_s16_s32),
         U8 => o.lift3(sem::cvt_pack_sat_u8_s32),
         S8 => o.lift3(sem::cvt_pack_sat_s8_s32),
+        U4 => o.lift3(sem::cvt_pack_sat_u4_s32),
+        S4 => o.lift3(sem::cvt_pack_sat_s4_s32),
+        U2 => o.lift3(sem::cvt_pack_sat_u2_s32),
+        S2 => o.lift3(sem::cvt_pack_sat_s2_s32),
     }
 }

@@ -10,9 +10,9 @@ use super::memory::space_of;
 use super::operands::{Bound, Operands};
 use crate::bound::{Exec, StepFn};
 use crate::lanes::{Lane, LaneMask, lanes_of};
-use crate::lift::{Address, Inputs, Operand};
+use crate::lift::{Address, Inputs, Operand, PredOperand};
 use crate::mem::Addresses;
-use ptx::ir::Src;
+use ptx::ir::{RegClass, Src};
 use ptx::isa::{Sem, Slot, Space, Word};
 use ptx_sem as sem;
 
@@ -24,7 +24,12 @@ pub(super) fn copy(o: &Operands<'_>) -> Bound {
     });
     let (to, from) = (o.address(0)?, o.address(1)?);
     let Src::Imm(size) = o.src_at(2)? else { return Err(Missing) };
-    let given = if o.given(3) { o.src::<u32>(3)? } else { Operand::splat(*size as u32) };
+    let size = *size as u32;
+    let given = match o.inst.srcs.get(3) {
+        Some(Src::Reg(reg)) if reg.class == RegClass::Pred => Given::Unless(o.pred(3)?, size),
+        Some(src) if *src != Src::Absent => Given::Bytes(o.src::<u32>(3)?),
+        Some(_) | None => Given::Bytes(Operand::splat(size)),
+    };
     if o.mods().has(Word::L2CacheHint) {
         o.src_at(4)?;
     }
@@ -36,8 +41,28 @@ pub(super) fn copy(o: &Operands<'_>) -> Bound {
     }
 }
 
+/// How much of a copy is read; the rest is zeros.
+enum Given {
+    /// So many bytes.
+    Bytes(Operand<u32>),
+    /// Nothing where the predicate holds, else so many bytes.
+    Unless(PredOperand, u32),
+}
+
+impl Given {
+    fn get(&self, inputs: Inputs<'_>) -> Lane<u32> {
+        match self {
+            Given::Bytes(bytes) => bytes.get(inputs),
+            Given::Unless(ignore, size) => {
+                let ignore = ignore.read(inputs.regs);
+                Lane(std::array::from_fn(|lane| if ignore >> lane & 1 == 0 { *size } else { 0 }))
+            }
+        }
+    }
+}
+
 /// Copies `N` words, or as many bytes as `given` says with zeros behind them.
-fn copy_words<const N: usize>(to: Address, from: Address, given: Operand<u32>) -> StepFn {
+fn copy_words<const N: usize>(to: Address, from: Address, given: Given) -> StepFn {
     let size = 4 * N as u32;
     Box::new(move |exec: &mut Exec<'_>| {
         let Exec { mask, regs, warp, mem, frame, .. } = exec;

@@ -97,7 +97,14 @@ struct Sources<S> {
 
 impl<S: RegSlot> Sources<S> {
     fn of<V: Value<Slot = S>>(o: &Operands<'_>) -> Result<Self, Missing> {
-        let c = if o.given(2) { o.src::<V>(2)? } else { Operand::splat(S::default()) };
+        let policy = o.mods().has(Word::L2CacheHint);
+        o.ignore_word(Word::L2CacheHint);
+        let operands = o.inst.srcs.len() - usize::from(policy);
+        if policy {
+            // It changes nothing.
+            o.src_at(operands)?;
+        }
+        let c = if operands > 2 { o.src::<V>(2)? } else { Operand::splat(S::default()) };
         Ok(Self { address: o.address(0)?, b: o.src::<V>(1)?, c })
     }
 }

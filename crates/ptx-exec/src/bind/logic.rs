@@ -4,9 +4,11 @@
 
 use super::operands::{Bound, Operands};
 use super::{Missing, by_type};
-use crate::lift;
+use crate::bound::Exec;
+use crate::lanes::{LANES, Lane};
+use crate::lift::{self, Inputs};
 use ptx::ir::Src;
-use ptx::isa::{PrmtMode, ShiftMode, Slot, Word};
+use ptx::isa::{BoolOp, PrmtMode, ShiftMode, Slot, Word};
 use ptx_sem as sem;
 
 fn pred2(o: &Operands<'_>, f: fn(u32, u32) -> u32) -> Bound {
@@ -63,7 +65,32 @@ pub(super) fn cnot(o: &Operands<'_>) -> Bound {
 pub(super) fn lop3(o: &Operands<'_>) -> Bound {
     let Src::Imm(lut) = o.src_at(3)? else { return Err(Missing) };
     let lut = *lut as u8;
+    if o.inst.dsts.len() == 2 {
+        return by_type! { o.ty()?; B32 => lop3_bool(o, lut) };
+    }
     by_type! { o.ty()?; B32 => o.lift3(move |a, b, c| sem::lop3_b32(a, b, c, lut)) }
+}
+
+/// `lop3.BoolOp`: whether any bit of the result is set, combined with a predicate.
+fn lop3_bool(o: &Operands<'_>, lut: u8) -> Bound {
+    let combine = o.ask(Slot::BoolOp, |w| matches!(w, Word::Or | Word::And), |mods| mods.bool_op())?;
+    let (a, b, c, q) = (o.src::<u32>(0)?, o.src::<u32>(1)?, o.src::<u32>(2)?, o.pred(4)?);
+    let (d, p) = (o.dst::<u32>(0)?, o.pred_dst(1)?);
+    Ok(Box::new(move |exec: &mut Exec<'_>| {
+        let inputs = Inputs::of(exec);
+        let (a, b, c) = (a.get(inputs), b.get(inputs), c.get(inputs));
+        let q = q.read(exec.regs);
+        let value = Lane(std::array::from_fn(|lane| sem::lop3_b32(a.0[lane], b.0[lane], c.0[lane], lut)));
+        let any = (0..LANES).filter(|lane| value.0[*lane] != 0).fold(0, |mask, lane| mask | 1 << lane);
+        let verdict = match combine {
+            BoolOp::And => any & q,
+            BoolOp::Or => any | q,
+            BoolOp::Xor => any ^ q,
+        };
+        d.write(exec.regs, exec.mask, &value);
+        p.write(exec.regs, exec.mask, verdict);
+        Ok(())
+    }))
 }
 
 pub(super) fn shf(o: &Operands<'_>) -> Bound {

@@ -80,6 +80,9 @@ fn access(o: &Operands<'_>) -> Result<(Access, Ty, usize), Missing> {
     let access = Access { space: space_of(o, 0), sem: sem_of(o) };
     o.look(|slot, _| matches!(slot, Slot::Cop | Slot::Evict | Slot::Evict2 | Slot::Fetch));
     o.ignore_word(Word::L2CacheHint);
+    // Every access is made once.
+    o.ignore_word(Word::Mmio);
+    o.ignore_word(Word::Sys);
     o.look(|_, word| matches!(word, Word::V2 | Word::V4 | Word::V8));
     Ok((access, o.ty()?, usize::from(o.mods().vec())))
 }

@@ -19,7 +19,16 @@ pub(super) fn fence(o: &Operands<'_>) -> Bound {
         slot == Slot::Ss
             || matches!(
                 word,
-                Word::Proxy | Word::Alias | Word::Async | Word::MbarrierInit | Word::Release | Word::Cluster
+                Word::Proxy
+                    | Word::Alias
+                    | Word::Async
+                    | Word::AsyncGeneric
+                    | Word::SyncRestrictCta
+                    | Word::SyncRestrictCluster
+                    | Word::MbarrierInit
+                    | Word::Acquire
+                    | Word::Release
+                    | Word::Cluster
             )
     });
     Ok(Box::new(move |exec: &mut Exec<'_>| {

@@ -83,6 +83,8 @@ pub(super) fn atom(o: &Operands<'_>) -> Bound {
     let op = sem_op(op);
     let address = o.address(0)?;
     let b = elements::<_, 2>(|i| o.src::<u64>(1 + i))?;
+    o.ignore_word(Word::L2CacheHint);
+    policy(o, if op == sem::AtomOp::Cas { 5 } else { 3 })?;
     let c = if op == sem::AtomOp::Cas {
         Some(elements::<_, 2>(|i| o.src::<u64>(3 + i))?)
     } else if op == sem::AtomOp::Exch {

@@ -63,6 +63,7 @@ pub(crate) fn is_native(mods: &ptx::isa::Mods) -> bool {
     let known = ty != Ty::F32 || mods.space() != Space::Generic;
     sized
         && !mods.has(Word::Noftz)
+        && !mods.has(Word::L2CacheHint)
         && mods.vec() == 1
         && (!number || op == AtomOp::Exch || op == AtomOp::Add && known)
 }

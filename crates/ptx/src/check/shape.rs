@@ -110,7 +110,7 @@ impl Checker<'_> {
 
     /// `.f64` needs a target that has it, or one that makes `.f32` of it; instructions say so, too. PTX ISA §11.1.2.
     fn double(&mut self, span: Span) {
-        let gate = Gate { ptx: None, sm: Some(Sm::new(13)), or_map_f64: true, below: None, until: None };
+        let gate = Gate { sm: Some(Sm::new(13)), or_map_f64: true, ..Gate::OPEN };
         if self.unmet(|level| gate.unmet(level)).is_some() {
             let text = "this target has no `.f64`, so nothing can be done with it";
             self.report.push(
@@ -300,6 +300,8 @@ fn is_fundamental(ty: Ty) -> bool {
         | Ty::F64
         | Ty::Pred => true,
         Ty::B1
+        | Ty::U2
+        | Ty::S2
         | Ty::U4
         | Ty::S4
         | Ty::Bf16

@@ -544,14 +544,16 @@ fn accepts_value(value: Value, mods: &Mods, body: Body, destination: bool) -> bo
         LanesOf::Is(n) => n > 1,
         LanesOf::Vec => mods.vec() > 1,
     };
+    let predicate = value.ty == TypeOf::Is(Ty::Pred);
     match body {
-        Body::Name => true,
+        // Where only a register may stand, its being a predicate is part of its shape.
+        Body::Name => !(predicate && value.register),
         Body::Imm => !destination && !value.register && !vector,
         Body::Sink => destination && !vector,
         // Compilers write `{a}` where an optional vector is left out.
         Body::Vector(1) => vector || value.lanes == LanesOf::Vec,
         Body::Vector(_) => vector,
-        Body::Predicate => value.ty == TypeOf::Is(Ty::Pred),
+        Body::Predicate => predicate,
         Body::Address | Body::Indexed | Body::Brackets(_) | Body::Pair | Body::List(_) => false,
     }
 }

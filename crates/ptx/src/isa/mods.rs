@@ -610,6 +610,7 @@ fn sem_from_word(word: Word) -> Option<Sem> {
 fn scope_from_word(word: Word) -> Option<Scope> {
     match word {
         Word::Cta => Some(Scope::Cta),
+        Word::Cluster => Some(Scope::Cluster),
         Word::Gpu | Word::Gl => Some(Scope::Gpu),
         Word::Sys => Some(Scope::Sys),
         _ => None,

@@ -7,6 +7,8 @@
 #[allow(missing_docs, reason = "the variants are the manual's type names")]
 pub enum Ty {
     B1,
+    U2,
+    S2,
     U4,
     S4,
     B8,
@@ -61,8 +63,10 @@ pub enum TyKind {
 
 impl Ty {
     /// All types, in the order of the enum.
-    pub const ALL: [Ty; 34] = [
+    pub const ALL: [Ty; 36] = [
         Ty::B1,
+        Ty::U2,
+        Ty::S2,
         Ty::U4,
         Ty::S4,
         Ty::B8,
@@ -102,6 +106,8 @@ impl Ty {
     pub const fn name(self) -> &'static str {
         match self {
             Ty::B1 => "b1",
+            Ty::U2 => "u2",
+            Ty::S2 => "s2",
             Ty::U4 => "u4",
             Ty::S4 => "s4",
             Ty::B8 => "b8",
@@ -147,6 +153,7 @@ impl Ty {
     pub const fn bits(self) -> u32 {
         match self {
             Ty::B1 | Ty::Pred => 1,
+            Ty::U2 | Ty::S2 => 2,
             Ty::U4 | Ty::S4 => 4,
             Ty::B8 | Ty::U8 | Ty::S8 | Ty::E4m3 | Ty::E5m2 => 8,
             Ty::B16 | Ty::U16 | Ty::S16 | Ty::F16 | Ty::Bf16 | Ty::E4m3x2 | Ty::E5m2x2 => 16,
@@ -175,8 +182,8 @@ impl Ty {
     pub const fn kind(self) -> TyKind {
         match self {
             Ty::B1 | Ty::B8 | Ty::B16 | Ty::B32 | Ty::B64 | Ty::B128 => TyKind::Bits,
-            Ty::U4 | Ty::U8 | Ty::U16 | Ty::U32 | Ty::U64 | Ty::U16x2 => TyKind::Unsigned,
-            Ty::S4 | Ty::S8 | Ty::S16 | Ty::S32 | Ty::S64 | Ty::S16x2 => TyKind::Signed,
+            Ty::U2 | Ty::U4 | Ty::U8 | Ty::U16 | Ty::U32 | Ty::U64 | Ty::U16x2 => TyKind::Unsigned,
+            Ty::S2 | Ty::S4 | Ty::S8 | Ty::S16 | Ty::S32 | Ty::S64 | Ty::S16x2 => TyKind::Signed,
             Ty::F16
             | Ty::F16x2
             | Ty::F32
@@ -247,6 +254,7 @@ impl Space {
 #[allow(missing_docs, reason = "the variants are the manual's names")]
 pub enum Scope {
     Cta,
+    Cluster,
     Gpu,
     Sys,
 }

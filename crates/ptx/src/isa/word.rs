@@ -63,6 +63,8 @@ words! {
     // memory model, §8.4, §8.5
     Weak "weak" Volatile "volatile" Relaxed "relaxed" Acquire "acquire" Release "release" AcqRel "acq_rel" Sc "sc"
     Mmio "mmio" Cta "cta" Cluster "cluster" Gpu "gpu" Sys "sys" Gl "gl" Proxy "proxy" Async "async" Alias "alias"
+    AsyncGeneric "async::generic" SyncRestrictCta "sync_restrict::shared::cta"
+    SyncRestrictCluster "sync_restrict::shared::cluster"
     // synchronisation and control
     Sync "sync" Arrive "arrive" Red "red" Aligned "aligned" Warp "warp" Wait "wait"
     All "all" Any "any" Uni "uni" Ballot "ballot" Mask "mask"

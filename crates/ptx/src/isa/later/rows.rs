@@ -34,7 +34,6 @@ const RND_SAT: &str = "rn rz rm rp sat";
 const EIGHT: &str = "rn satfinite e5m2x4 e4m3x4 e3m2x4 e2m3x4 e2m1x4 e2m1p4x4 ue8m0x4";
 const CMP: &str = "eq ne lt le gt ge lo ls hi hs";
 const MIXED: &str = "rn rz relu satfinite f16 f16x2 bf16 bf16x2 tf32 f32 e4m3x2 e5m2x2 e2m3x2 e3m2x2 e2m1x2 scaled::n1::ue8m0";
-const TYPES: &str = "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64 f16 bf16 f16x2 bf16x2 v2 v4 v8";
 const ACCESS: &str = "b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64 v2 v4 v8 weak relaxed acquire release volatile \
     cta cluster gpu sys const global local shared shared::cta shared::cluster param param::entry ca cg cs lu cv nc wb wt \
     L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate L2::64B L2::128B L2::256B \
@@ -59,7 +58,6 @@ pub const LATER: &[Later] = &[
     later("fma.e5m2x4|e4m3x4",                              EIGHT,                   n(4),  "9.4 sm_100a sm_103a",    "arithmetic on four numbers of eight bits"),
     later("sin|cos.approx.2pi.ftz.f32",                     "",                      n(2),  "9.5 sm_75",              "sine and cosine of an angle in turns"),
     later("set.u8x4|s8x4|u16x2|s16x2",                      CMP,                     n(3),  gate!("9.4" rubin),       "comparison of packed integers"),
-    later("lop3.or|and.b32",                                "",                      n(6),  "8.2 sm_70",              "logic on three operands, with a predicate"),
     later("add|sub.u8x4|s8x4",                              "sat",                   n(3),  "9.2 sm_120f sm_107f",    "arithmetic on four bytes"),
     later("add.sat.u16x2|s16x2|u32",                        "",                      n(3),  "9.2 sm_120f sm_107f",    "sums that are clamped"),
     later("min|max.u8x4|s8x4",                              "relu",                  n(3),  "9.2 sm_107f sm_120f",    "the smaller or larger of four bytes each"),
@@ -82,14 +80,10 @@ pub const LATER: &[Later] = &[
     later("cvt.rz.satfinite.e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2.f32|f16x2|bf16x2", "relu scaled::n1::ue8m0", between(2, 4), gate!("9.4" rubin), "conversion to numbers of eight bits and fewer, towards zero"),
     later("cvt.satfinite.scaled::n1::ue8m0.e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2.f32", "rn relu", n(4), gate!("9.4" rubin), "conversion with a scale"),
     later("cvt.ue5m3x2.f32|f16x2|bf16x2",                   "rn rz rp satfinite scaled::n1::ue8m0 scaled::n2::ue8m0", between(2, 4), gate!("9.4" rubin), "conversion of scales"),
-    later("cvt.pack.sat.u4|s4|u2|s2.s32.b32",               "",                      n(4),  "6.5 sm_75",              "clamps values to four or two bits and packs them"),
     // memory
     later("ld.mmio.acquire",                                ACCESS,                  n(2),  "9.3 sm_75",              "accesses to devices"),
     later("st.mmio.release",                                ACCESS,                  n(2),  "9.3 sm_75",              "accesses to devices"),
-    later("ld|st.mmio.relaxed.sys",                         "global b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64", n(2), "8.2 sm_70", "accesses to devices"),
-    later("ld|st.volatile.local",                           TYPES,                   n(2),  "9.1",                    "volatile accesses to local memory"),
     later("ld.proxy::readonly",                             ACCESS,                  between(2, 3),  "9.4 sm_90",              "loads of what nothing writes"),
-    later("ld|st.cluster.relaxed|acquire|release",          ACCESS,                  between(2, 3),  "7.8 sm_90",              "accesses ordered within a cluster"),
     later("ld|st.shared::cluster",                          ACCESS,                  between(2, 3),  "7.8 sm_90",              "accesses to the shared memory of a cluster"),
     later("prefetch.tensormap",                             "const param",           n(1),  "8.0 sm_90",              "fetches a tensor map ahead"),
     later("prefetch.L1::32B.valid_addr",                    "global",                n(1),  "9.4 sm_90",              "fetches a line ahead"),
@@ -105,7 +99,6 @@ pub const LATER: &[Later] = &[
     later("st|red.async.mmio",                              ANY,                     SOME,    "8.7 sm_100",             "asynchronous stores"),
     later("st|red.async.release",                           ANY,                     SOME,    "8.7 sm_100",             "asynchronous stores"),
     later("st|red.async",                                   ANY,                     SOME,    "8.1 sm_90",              "asynchronous stores"),
-    later("cp.async.ca|cg.shared|shared::cta.global",       "L2::64B L2::128B L2::256B L2::cache_hint", Operands::with(4, 5, Body::Predicate), "7.5 sm_80", "asynchronous copies that a predicate leaves out"),
     later("st.bulk",                                        "weak shared::cta",      n(3),  "8.6 sm_100",             "fills shared memory"),
     later("cp.reduce.async.bulk.noftz.f32",                 ANY,                     SOME,    "9.4 sm_90",              "bulk copies that combine"),
     later("cp.reduce.async.bulk.relaxed",                   ANY,                     SOME,    "9.3 sm_90",              "bulk copies that combine"),
@@ -144,9 +137,7 @@ pub const LATER: &[Later] = &[
     // atomics
     later("atom|red.add.noftz.f32",                         "relaxed acquire release acq_rel cta cluster gpu sys global shared shared::cta L2::cache_hint v2 v4", between(2, 4), "9.4 sm_90", "sums that keep subnormal numbers"),
     later("atom|red.v2|v4|v8",                              ATOMIC,                  between(2, 4),  "8.1 sm_90",              "atomics on vectors"),
-    later("atom|red.cluster",                               ATOMIC,                  between(2, 5),  "7.8 sm_90",              "atomics ordered within a cluster"),
     later("atom|red.shared::cluster",                       ATOMIC,                  between(2, 5),  "7.8 sm_90",              "atomics on the shared memory of a cluster"),
-    later("atom|red.L2::cache_hint",                        ATOMIC,                  between(3, 5),  "7.4 sm_80",              "atomics with a cache policy"),
     // synchronisation
     later("barrier.cluster.arrive.release|relaxed",         "aligned",               n(0),  "8.0 sm_90",              "the barrier of a cluster"),
     later("barrier.cluster.wait.acquire",                   "aligned",               n(0),  "8.0 sm_90",              "the barrier of a cluster"),
@@ -165,14 +156,6 @@ pub const LATER: &[Later] = &[
     later("fence.proxy.generic::fabric|fabric::generic|fabric::fabric.alias.acquire|release.sys", "", n(0), "9.3 sm_100", "orders accesses over the network"),
     later("fence.proxy.tensormap::generic.acquire.cta|cluster|gpu|sys", "",          n(2),  "8.3 sm_90",              "orders uses of tensor maps"),
     later("fence.proxy.tensormap::generic.release.cta|cluster|gpu|sys", "",          n(0),  "8.3 sm_90",              "orders uses of tensor maps"),
-    later("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", "", n(0), "8.6 sm_90",          "orders asynchronous copies"),
-    later("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster", "", n(0), "8.6 sm_90",             "orders asynchronous copies"),
-    later("fence.acquire.sync_restrict::shared::cluster.cluster", "",                n(0),  "8.6 sm_90",              "orders accesses within a cluster"),
-    later("fence.release.sync_restrict::shared::cta.cluster", "",                    n(0),  "8.6 sm_90",              "orders accesses within a cluster"),
-    later("fence.acquire|release.cta|cluster|gpu|sys",      "",                      n(0),  "8.6 sm_90",              "orders accesses one way"),
-    later("fence.cluster",                                  "sc acq_rel",            n(0),  "7.8 sm_90",              "orders accesses within a cluster"),
-    later("membar.proxy.alias",                             "",                      n(0),  "7.5 sm_60",              "orders accesses through different addresses"),
-    later("membar.proxy.async",                             "global shared::cta shared::cluster", n(0), "8.0 sm_90",   "orders asynchronous copies"),
     later("redux.sync.min|max.f32",                         "abs NaN",               n(3),  "8.6 sm_100a sm_100f",    "combines numbers of all lanes of the mask"),
     later("clusterlaunchcontrol.multicast::cluster::all",   ANY,                     SOME,    gate!("8.6" black),       "cancels the launch of another cluster"),
     later("clusterlaunchcontrol",                           ANY,                     SOME,    "8.6 sm_100",             "cancels the launch of another cluster"),

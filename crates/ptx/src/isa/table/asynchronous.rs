@@ -12,6 +12,11 @@ const COPY: &str = "d:addr(shared) a:addr(global) size:imm(4..16) src:u32";
 const COPY_L2: &str = "d:addr(shared) a:addr(global) size:imm(16..16) src:u32";
 const COPY_POLICY: &str = "d:addr(shared) a:addr(global) size:imm(4..16) src:u32 policy:b64";
 const COPY_L2_POLICY: &str = "d:addr(shared) a:addr(global) size:imm(16..16) src:u32 policy:b64";
+const COPY_IGNORE: &str = "d:addr(shared) a:addr(global) size:imm(4..16) ignore:reg(pred)";
+const COPY_L2_IGNORE: &str = "d:addr(shared) a:addr(global) size:imm(16..16) ignore:reg(pred)";
+const COPY_IGNORE_POLICY: &str = "d:addr(shared) a:addr(global) size:imm(4..16) ignore:reg(pred) policy:b64";
+const COPY_L2_IGNORE_POLICY: &str =
+    "d:addr(shared) a:addr(global) size:imm(16..16) ignore:reg(pred) policy:b64";
 const SIZE: &[Rule] = &[Rule::CopySize];
 const SM_80: &str = "7.0 sm_80";
 const HINT: &str = "7.4 sm_80";
@@ -26,6 +31,14 @@ pub(super) const ROWS: &[Row] = &[
         "copies from global to shared memory without waiting, with a cache policy").rules(SIZE),
     row(Op::CpAsync, "cp.async.cg.ss.global.L2::cache_hint{.fetch} [d], [a], size{, src}, policy", &[s("ss", "shared shared::cta"), s("fetch", FETCH)], COPY_L2_POLICY, HINT, Memory, "9.7.9.25", &["new.cp.async"],
         "copies from global to shared memory without waiting, cached in L2 only, with a cache policy").rules(SIZE),
+    row(Op::CpAsync, "cp.async.ca.ss.global{.fetch} [d], [a], size, ignore", &[s("ss", "shared shared::cta@7.8,sm_30"), s("fetch", FETCH)], COPY_IGNORE, "7.5 sm_80", Memory, "9.7.9.25", &["new.cp.async.ignore"],
+        "copies from global to shared memory without waiting, or writes zeros where the predicate holds").rules(SIZE),
+    row(Op::CpAsync, "cp.async.ca.ss.global.L2::cache_hint{.fetch} [d], [a], size, ignore, policy", &[s("ss", "shared shared::cta"), s("fetch", FETCH)], COPY_IGNORE_POLICY, "7.5 sm_80", Memory, "9.7.9.25", &["new.cp.async.ignore"],
+        "as without a cache policy").rules(SIZE),
+    row(Op::CpAsync, "cp.async.cg.ss.global{.fetch} [d], [a], size, ignore", &[s("ss", "shared shared::cta@7.8,sm_30"), s("fetch", FETCH)], COPY_L2_IGNORE, "7.5 sm_80", Memory, "9.7.9.25", &["new.cp.async.ignore"],
+        "copies from global to shared memory without waiting, or writes zeros where the predicate holds").rules(SIZE),
+    row(Op::CpAsync, "cp.async.cg.ss.global.L2::cache_hint{.fetch} [d], [a], size, ignore, policy", &[s("ss", "shared shared::cta"), s("fetch", FETCH)], COPY_L2_IGNORE_POLICY, "7.5 sm_80", Memory, "9.7.9.25", &["new.cp.async.ignore"],
+        "as without a cache policy").rules(SIZE),
     row(Op::CpAsyncCommitGroup, "cp.async.commit_group", &[], "",                    SM_80, Memory, "9.7.9.25", &["new.cp.async.group"], "closes a group of asynchronous copies"),
     row(Op::CpAsyncWaitGroup, "cp.async.wait_group n",   &[], "n:imm(0..2147483647)", SM_80, Sync,  "9.7.9.25", &["new.cp.async.group"], "waits until at most n groups of copies are pending"),
     row(Op::CpAsyncWaitAll, "cp.async.wait_all",         &[], "",                    SM_80, Sync,   "9.7.9.25", &["new.cp.async.group"], "waits for all asynchronous copies"),

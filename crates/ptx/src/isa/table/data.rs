@@ -11,6 +11,7 @@ use crate::isa::row::{Row, Rule, g, row, s};
 const LD_SS: &str =
     "-@2.0,sm_20 const global local param param::entry@8.3 param::func@8.3 shared shared::cta@7.8,sm_30";
 const ST_SS: &str = "-@2.0,sm_20 global local param@2.0,sm_20 param::func@8.3 shared shared::cta@7.8,sm_30";
+const VOLATILE_SS: &str = "-@2.0,sm_20 global local@9.1 shared shared::cta@7.8,sm_30";
 const STRONG_SS: &str = "-@2.0,sm_20 global shared shared::cta@7.8,sm_30";
 const LD_COP: &str = "ca@2.0,sm_20 cg@2.0,sm_20 cs@2.0,sm_20 lu@2.0,sm_20 cv@2.0,sm_20";
 const NC_COP: &str = "ca cg cs";
@@ -18,7 +19,7 @@ const ST_COP: &str = "wb@2.0,sm_20 cg@2.0,sm_20 cs@2.0,sm_20 wt@2.0,sm_20";
 const BANKS: &str =
     "const[0] const[1] const[2] const[3] const[4] const[5] const[6] const[7] const[8] const[9] const[10]";
 const WEAK: &str = "6.0 sm_70";
-const SCOPE: &str = "cta gpu sys";
+const SCOPE: &str = "cta cluster@7.8,sm_90 gpu sys";
 const SHFL: &str = "up down bfly idx";
 const CVT_INT: &str = "u8 u16 u32 u64 s8 s16 s32 s64";
 const CVT_FLOAT: &str = "f16 f32 f64@sm_13|map_f64_to_f32";
@@ -57,12 +58,15 @@ pub(super) const ROWS: &[Row] = &[
         &["ins.ld.generic", "ins.ld.const", "ins.ld.global", "ins.ld.local", "ins.ld.param", "ins.ld.shared", "ins.ld.widen", "ins.ld.f64_target",
           "ld.cache.ca", "ld.cache.cg", "ld.cache.cs", "ld.cache.lu", "ld.cache.cv", "new.ld.256", "new.ld.b128"],
         "loads from memory").rules(MEMORY),
-    row(Op::Ld,        "ld<.volatile{.ss}>{.vec}.type d, [a]",      &[s("ss", STRONG_SS), s("vec", VEC), s("type", WIDE)],
+    row(Op::Ld,        "ld<.volatile{.ss}>{.vec}.type d, [a]",      &[s("ss", VOLATILE_SS), s("vec", VEC), s("type", WIDE)],
                                                                                      "d:=>type*vec a:addr(ss)", "1.1",                  Memory, "9.7.8.7",
         &["ins.ld.volatile"], "loads, never elided, ordered with other volatile accesses to the location").rules(MEMORY),
     row(Op::Ld,        "ld<.sem.scope{.ss}>{.vec}.type d, [a]",     &[s("sem", "relaxed acquire"), s("scope", SCOPE), s("ss", STRONG_SS), s("vec", VEC), s("type", WIDE)],
                                                                                      "d:=>type*vec a:addr(ss)", "6.0 sm_70",            Memory, "9.7.8.7",
         &["ins.ld.relaxed", "ins.ld.acquire"], "loads as a strong operation of that scope").rules(MEMORY),
+    row(Op::Ld,        "ld.mmio.relaxed.sys{.ss}.type d, [a]",      &[s("ss", "global"), s("type", MEM)],
+                                                                                     "d:=>type a:addr(ss)", "8.2 sm_70",                Memory, "9.7.9.8",
+        &["new.ld.mmio"], "loads from a device's register: once, and as it stands").rules(MEMORY),
     row(Op::Ld,        "ld.ss{.vec}.type d, [a]",                   &[s("ss", BANKS), s("vec", "v2 v4"), s("type", MEM)],
                                                                                      "d:=>type*vec a:addr(ss)", "1.0",                  Memory, "5.1.3.1",
         &["ins.ld.const_bank"], "loads from a constant bank").rules(BANKED),
@@ -76,12 +80,15 @@ pub(super) const ROWS: &[Row] = &[
                                                                                      "a:addr(ss) b:>type*vec", "1.0",                   Memory, "9.7.8.10",
         &["ins.st.generic", "ins.st.global", "ins.st.local", "ins.st.param", "ins.st.shared", "st.cache.wb", "st.cache.wt", "new.st.256", "new.st.b128"],
         "stores to memory").rules(MEMORY),
-    row(Op::St,        "st<.volatile{.ss}>{.vec}.type [a], b",      &[s("ss", STRONG_SS), s("vec", VEC), s("type", WIDE)],
+    row(Op::St,        "st<.volatile{.ss}>{.vec}.type [a], b",      &[s("ss", VOLATILE_SS), s("vec", VEC), s("type", WIDE)],
                                                                                      "a:addr(ss) b:>type*vec", "1.1",                   Memory, "9.7.8.10",
         &["ins.st.volatile"], "stores, never elided, ordered with other volatile accesses to the location").rules(MEMORY),
     row(Op::St,        "st<.sem.scope{.ss}>{.vec}.type [a], b",     &[s("sem", "relaxed release"), s("scope", SCOPE), s("ss", STRONG_SS), s("vec", VEC), s("type", WIDE)],
                                                                                      "a:addr(ss) b:>type*vec", "6.0 sm_70",             Memory, "9.7.8.10",
         &["ins.st.relaxed", "ins.st.release"], "stores as a strong operation of that scope").rules(MEMORY),
+    row(Op::St,        "st.mmio.relaxed.sys{.ss}.type [a], b",      &[s("ss", "global"), s("type", MEM)],
+                                                                                     "a:addr(ss) b:>type",  "8.2 sm_70",                Memory, "9.7.9.11",
+        &["new.st.mmio"], "stores to a device's register: once, and as it stands").rules(MEMORY),
     row(Op::Prefetch,  "prefetch{.space}.level [a]",                &[s("space", "global local"), s("level", "L1 L2")],
                                                                                      "a:addr(space)",       "2.0 sm_20",                Memory, "9.7.8.11",
         &["ins.prefetch"], "asks for a cache line"),

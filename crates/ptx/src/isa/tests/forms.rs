@@ -185,7 +185,7 @@ fn memory_forms() {
          ld.f16 d, [a]; ld.global d, [a]; ld.pred d, [a]; ld.v3.u32 {a, b, c}, [x]; \
          ld.shared.v4.u64 {a, b, c, d}, [x]; ld.volatile.ca.u32 d, [a]; \
          ld.relaxed.u32 d, [a]; ld.relaxed.gpu.const.u32 d, [a]; ld.relaxed.gpu.ca.u32 d, [a]; \
-         ld.volatile.local.u32 d, [a]; ld.release.gpu.u32 d, [a]; ld.shared.nc.u32 d, [a]; ld.nc.u32 d, [a]; \
+         ld.mmio.u32 d, [a]; ld.relaxed.gpu.local.u32 d, [a]; ld.release.gpu.u32 d, [a]; ld.shared.nc.u32 d, [a]; ld.nc.u32 d, [a]; \
          ld.global.cv.nc.u32 d, [a]; ld.global.nc.volatile.u32 d, [a]; ld.u32 d, a; ld.u32 [a], d; \
          ld.u32 {a, b}, [x]; ld.v2.u32 d, a; ld.wb.u32 d, [a]; ldu.shared.u32 d, [a]; st.const.u32 [a], b; \
          st.acquire.gpu.u32 [a], b; st.global.ca.u32 [a], b; st.u32 b, [a]; prefetch.shared.L1 [a]; \
@@ -276,12 +276,12 @@ fn control_and_synchronisation() {
          nanosleep.u32 t; bar.sync 0; bar.sync a, 64; bar.arrive 1, 64; bar.red.popc.u32 d, 1, p; \
          bar.red.popc.u32 d, 1, 64, !p; bar.red.and.pred p, 1, q; barrier.sync.aligned 0; \
          barrier.sync 0, 32; barrier.red.or.aligned.pred p, 0, !q; barrier.arrive 0, 64; bar.warp.sync -1; \
-         membar.gl; fence.sys; fence.sc.gpu; fence.acq_rel.cta",
+         membar.gl; fence.sys; fence.sc.gpu; fence.acq_rel.cta; fence.acquire.gpu; fence.cluster",
     );
     no("bra; bra.uni; bra L, M; bra [r]; brx r, L; brx.idx r; call (r), f; exit.uni; trap.uni; pmevent; \
          nanosleep.u64 t; bar.sync; bar.arrive 1; barrier.arrive 0; bar.red.xor.pred p, 1, q; \
          bar.red.popc.pred p, 1, q; bar.sync.aligned 0; barrier 0; bar.warp.sync; membar; membar.gpu; fence; \
-         fence.sc; fence.acquire.gpu; fence.gl");
+         fence.sc; fence.acquire; fence.gl");
 }
 
 #[test]
@@ -583,7 +583,11 @@ fn explanations() {
         "`cvt` has no form `.f32.s32`",
         "a modifier is missing before `.f32`: `.rn` `.rz` `.rm` `.rp`",
     );
-    explained("fence.sc", "`fence` has no form `.sc`", "a modifier is missing: `.cta` `.gpu` `.sys`");
+    explained(
+        "fence.sc",
+        "`fence` has no form `.sc`",
+        "a modifier is missing: `.cta` `.cluster` `.gpu` `.sys`",
+    );
     explained("add.warp.u32 d, a, b", "`add` has no form `.warp.u32`", "`.warp` is no modifier of `add`");
     explained("add.u32 d, a", "`add.u32` takes 3 operands here, not 2", "");
     explained("bra", "`bra` takes 1 operand here, not 0", "");
