@@ -7,6 +7,9 @@
 //! A row of A has K / W chunks of W neighbours of which S are stored; a nibble of metadata for each chunk says which. W and S are 4
 //! and 2 for elements of 16 and 8 bits, 2 and 1 for `.tf32`, 8 and 4 (in pairs) for elements of 4 bits. The nibbles of a row are in
 //! the words of the four lanes that hold the row; the selector says in whose, where not all have some.
+//!
+//! Of 8-bit elements with k = 32 and 4-bit ones with k = 64, both with eight nibbles in a row, the manual does not say whether a lane holds
+//! one row or half of two. Chosen: one row in each lane, as where k is twice that; no device was asked.
 
 use crate::lanes::Lane;
 use crate::lift::Operand;

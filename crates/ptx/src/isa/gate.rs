@@ -2,7 +2,7 @@
 //!
 //! Notation, in the table: `"2.0"`, `"2.0 sm_20"`, `"1.0 sm_13|map_f64_to_f32"` (one of them), `"1.0 below sm_20"`
 //! (only older targets), `"3.0 sm_30 until 6.4@sm_70"` (removed from PTX 6.4 on, for `sm_70` and newer), `"1.0
-//! until 1.4"` (removed for all). For a single value of a set the same with commas: `u64@4.3,sm_20`.
+//! until 1.4"` (removed for all), `"7.8 sm_89 late 8.1@sm_90"` (on targets before `sm_90` only from PTX 8.1 on). For a single value of a set the same with commas: `u64@4.3,sm_20`.
 //!
 //! Invariant: a gate with every part absent is always met; parsing happens once and every gate of the table parses
 //! (a test reads all).
@@ -22,6 +22,8 @@ pub struct Gate {
     pub below: Option<Sm>,
     /// Removed from this version on, for this target and newer.
     pub until: Option<(Version, Sm)>,
+    /// On targets before this one, only from this version on.
+    pub late: Option<(Version, Sm)>,
 }
 
 /// What a module's `.version` and `.target` say.
@@ -52,7 +54,8 @@ pub enum Unmet {
 
 impl Gate {
     /// A gate that is always open.
-    pub const OPEN: Gate = Gate { ptx: None, sm: None, or_map_f64: false, below: None, until: None };
+    pub const OPEN: Gate =
+        Gate { ptx: None, sm: None, or_map_f64: false, below: None, until: None, late: None };
 
     /// Reads the notation. `None` where it is malformed.
     pub fn parse(text: &str) -> Option<Gate> {
@@ -65,6 +68,9 @@ impl Gate {
                 let until = words.next()?;
                 let (version, sm) = until.split_once('@').unwrap_or((until, "sm_10"));
                 gate.until = Some((version_from(version)?, Sm::from_name(sm)?));
+            } else if word == "late" {
+                let (version, sm) = words.next()?.split_once('@')?;
+                gate.late = Some((version_from(version)?, Sm::from_name(sm)?));
             } else if word.starts_with("sm_") {
                 let (sm, map) = word.split_once('|').map_or((word, false), |(sm, _)| (sm, true));
                 gate.sm = Some(Sm::from_name(sm)?);
@@ -89,7 +95,8 @@ impl Gate {
         {
             return Some(Unmet::Below(sm));
         }
-        let ptx = self.ptx.filter(|v| level.ptx < *v);
+        let late = self.late.filter(|(_, sm)| level.sm.number < sm.number).map(|(version, _)| version);
+        let ptx = late.or(self.ptx).filter(|v| level.ptx < *v);
         let mapped = self.or_map_f64 && level.map_f64;
         let sm = self.sm.filter(|sm| !mapped && !has_features_of(level.sm, *sm));
         match (ptx, sm) {
@@ -115,6 +122,9 @@ impl std::fmt::Display for Gate {
         }
         if let Some((ptx, sm)) = self.until {
             parts.push(format!("until PTX {ptx} on {sm} and newer"));
+        }
+        if let Some((ptx, sm)) = self.late {
+            parts.push(format!("PTX {ptx} on targets before {sm}"));
         }
         f.write_str(&parts.join(", "))
     }

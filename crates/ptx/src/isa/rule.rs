@@ -81,7 +81,7 @@ pub(super) fn portability(rule: Rule, mods: &Mods, shapes: &[OperandShape]) -> O
 pub fn gate(rule: Rule, mods: &Mods) -> Option<(&'static str, Gate)> {
     const fn since(major: u8, minor: u8, sm: u16) -> Gate {
         let (ptx, sm) = (Some(Version::new(major, minor)), Some(Sm::new(sm)));
-        Gate { ptx, sm, or_map_f64: false, below: None, until: None }
+        Gate { ptx, sm, or_map_f64: false, below: None, until: None, late: None }
     }
     let ty = mods.ty_in(Slot::Type)?;
     match rule {

@@ -32,6 +32,8 @@ const SM_80: &str = "7.0 sm_80";
 const SM_90: &str = "7.8 sm_90";
 /// Since when, and from which target on, results of conversions can be kept finite.
 const FINITE: &str = "8.1 sm_80";
+/// Conversions of numbers of eight bits; on `sm_89` they came later.
+const FP8: &str = "7.8 sm_89 late 8.1@sm_90";
 const COMPARES: &[Rule] = &[Rule::CmpForType];
 
 #[rustfmt::skip]
@@ -110,10 +112,10 @@ pub(super) const ROWS: &[Row] = &[
         "integer to bfloat16, rounded"),
     row(Op::Cvt,  "cvt.irnd{.sat}.dtype.atype d, a",                  &[s("irnd", IRND), s("dtype", INT), s("atype", "bf16")], CVT, SM_90, Lane, "9.7.9.21", &["new.cvt.int.bf16"],
         "bfloat16 to integer, rounded, clamped to the destination's range"),
-    row(Op::Cvt,  "cvt.rn.satfinite{.relu}.dtype.atype d, a, b",      &[s("dtype", "e4m3x2 e5m2x2"), s("atype", "f32")], "d:=b16 a:f32 b:f32", "7.8 sm_89", Lane, "9.7.9.21", &["new.cvt.fp8"],
+    row(Op::Cvt,  "cvt.rn.satfinite{.relu}.dtype.atype d, a, b",      &[s("dtype", "e4m3x2 e5m2x2"), s("atype", "f32")], "d:=b16 a:f32 b:f32", FP8, Lane, "9.7.9.21", &["new.cvt.fp8"],
         "two numbers of single precision to two of eight bits, a to the high byte, rounded, finite"),
-    row(Op::Cvt,  "cvt.rn.satfinite{.relu}.dtype.atype d, a",         &[s("dtype", "e4m3x2 e5m2x2"), s("atype", "f16x2")], "d:=b16 a:reg(b32)", "7.8 sm_89", Lane, "9.7.9.21", &["new.cvt.fp8"],
+    row(Op::Cvt,  "cvt.rn.satfinite{.relu}.dtype.atype d, a",         &[s("dtype", "e4m3x2 e5m2x2"), s("atype", "f16x2")], "d:=b16 a:reg(b32)", FP8, Lane, "9.7.9.21", &["new.cvt.fp8"],
         "two numbers of half precision to two of eight bits, rounded, finite"),
-    row(Op::Cvt,  "cvt.rn{.relu}.dtype.atype d, a",                   &[s("dtype", "f16x2"), s("atype", "e4m3x2 e5m2x2")], "d:=b32 a:reg(b16)", "7.8 sm_89", Lane, "9.7.9.21", &["new.cvt.fp8"],
+    row(Op::Cvt,  "cvt.rn{.relu}.dtype.atype d, a",                   &[s("dtype", "f16x2"), s("atype", "e4m3x2 e5m2x2")], "d:=b32 a:reg(b16)", FP8, Lane, "9.7.9.21", &["new.cvt.fp8"],
         "two numbers of eight bits to two of half precision, exactly"),
 ];
