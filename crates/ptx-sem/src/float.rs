@@ -526,6 +526,31 @@ pub fn ftz_f32(a: f32) -> f32 {
     if bits & 0x7f80_0000 == 0 { f32::from_bits(bits & 0x8000_0000) } else { a }
 }
 
+/// `div.ftz.f32` after its operands were flushed: a quotient that is subnormal before it is rounded is a zero of its sign, also one that
+/// rounds up to the least normal number.
+///
+/// # Source
+/// PTX ISA §9.7.3.8, which does not say whether a result is flushed before or after rounding; devices flush before.
+#[inline]
+#[must_use]
+pub fn div_ftz_f32(a: f32, b: f32, rnd: Rnd) -> f32 {
+    let quotient = ftz_f32(div_f32(a, b, rnd));
+    let least = quotient.abs() == f32::MIN_POSITIVE;
+    // Exact: a product with a power of two, in double precision.
+    let below = f64::from(a.abs()) < f64::from(b.abs()) * f64::from(f32::MIN_POSITIVE);
+    if least && below { 0.0_f32.copysign(quotient) } else { quotient }
+}
+
+/// `rcp.ftz.f32` after its operand was flushed: as [`div_ftz_f32`].
+///
+/// # Source
+/// PTX ISA §9.7.3.12.
+#[inline]
+#[must_use]
+pub fn rcp_ftz_f32(a: f32, rnd: Rnd) -> f32 {
+    div_ftz_f32(1.0, a, rnd)
+}
+
 /// The flush of `rcp.approx.ftz.f64` and its sibling: a subnormal becomes the zero of its sign; all else stays.
 ///
 /// # Source

@@ -90,6 +90,13 @@ def arithmetic(name, f):
             r = rng(name)
             for a, b in pairs(r, k, 6, 36) + list(quotient_pairs(r, f, 30)):
                 form.vec((a, b), fp.div(a, b, f, rnd, ftz))
+            if ftz:
+                # Exact quotients about the least normal number: below it nothing is rounded up to it.
+                for i in range(16):
+                    b = f.one + r.getrandbits(f.fraction_bits)
+                    a = fp.round_to(fp.value(b, f) * fp.value(f.min_normal, f), f, "rz") - i % 2
+                    for left, right in ((a, b), (a | f.sign, b), (a, b | f.sign)):
+                        form.vec((left, right), fp.div(left, right, f, rnd, ftz))
             for op in "rcp", "sqrt":
                 name = op + suffix(rnd, ftz) + "." + k
                 form = s.form(name, "d:" + k, "a:" + k)
@@ -98,8 +105,20 @@ def arithmetic(name, f):
                 squares = [fp.mul(x, x, f) for x in positive[:8]]
                 # around 1 / largest and where 1/a becomes subnormal
                 small = [fp.div(f.one, f.min_normal + i - 2, f) for i in range(5)] + [f.largest - f.min_normal, f.largest - 1]
+                if ftz and op == "rcp":
+                    small += [0x7E800001, 0x7E800001 | f.sign, 0x7E800000, 0x7E800002]
                 for a in float_edges(f) + positive + squares + small + [any_float(r, f) for _ in range(6)]:
                     form.vec(a, fp.div(f.one, a, f, rnd, ftz) if op == "rcp" else fp.sqrt(a, f, rnd, ftz))
+    if f == F32:
+        # A finite divisor beyond 2^126: 0, or NaN where the dividend is infinite (reading A79).
+        for ftz in False, True:
+            name = "div.approx" + suffix("", ftz) + ".f32"
+            form = s.form(name, "d:f32", "a:f32 b:f32")
+            r = rng(name)
+            for a in [0, f.sign, f.one, f.largest, f.largest | f.sign, f.inf, f.inf | f.sign, f.inf | 1, f.min_normal] + [any_float(r, f) for _ in range(20)]:
+                for b in 0x7E800001, 0x7F7FFFFF, 0xFE800001, 0xFF000000, 0x7E800001 + r.getrandbits(23):
+                    bad = fp.is_nan(a, f) or fp.is_inf(a, f)
+                    form.vec((a, b), NAN if bad else (a ^ b) & f.sign)
     for ftz, _ in modifiers(f, sat=False):
         for op in "abs", "neg":
             name = op + suffix("", ftz) + "." + k

@@ -238,7 +238,10 @@ def _mul(a, b, f, mode):
 
 def div(a, b, f, mode="rn", ftz=False):
     a, b = inputs(ftz, f, a, b)
-    return finish(_div(a, b, f, mode), f, ftz)
+    bits = _div(a, b, f, mode)
+    if ftz and bits != NAN and bits & ~f.sign == f.min_normal and abs(value(a, f) / value(b, f)) < value(f.min_normal, f):
+        return bits & f.sign  # flushed before rounding (reading A178)
+    return finish(bits, f, ftz)
 
 
 def _div(a, b, f, mode):

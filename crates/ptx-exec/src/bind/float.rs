@@ -218,6 +218,9 @@ pub(super) fn div_f32(o: &Operands<'_>) -> Bound {
         flushed2_f32(o, sem::div_approx_f32)
     } else if o.has(Word::Full) {
         flushed2_f32(o, sem::div_full_f32)
+    } else if o.has(Word::Ftz) {
+        // It flushes before it rounds.
+        rounded2_f32(o, sem::div_ftz_f32)
     } else {
         rounded2_f32(o, sem::div_f32)
     }
@@ -250,7 +253,13 @@ pub(super) fn copysign(o: &Operands<'_>) -> Bound {
 pub(super) fn rcp(o: &Operands<'_>) -> Bound {
     let (ty, approx) = (o.ty()?, o.has(Word::Approx));
     by_type! { ty;
-        F32 => if approx { flushed1_f32(o, sem::rcp_approx_f32) } else { rounded1_f32(o, sem::rcp_f32) },
+        F32 => if approx {
+            flushed1_f32(o, sem::rcp_approx_f32)
+        } else if o.has(Word::Ftz) {
+            rounded1_f32(o, sem::rcp_ftz_f32)
+        } else {
+            rounded1_f32(o, sem::rcp_f32)
+        },
         F64 => if approx { gross_f64(o, sem::rcp_approx_ftz_f64) } else { rounded1_f64(o, sem::rcp_f64) },
     }
 }

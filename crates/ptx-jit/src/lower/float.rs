@@ -23,6 +23,11 @@ const ADD: Arithmetic = Arithmetic { plain: |l, v| l.b.fadd(v[0], v[1]), embedde
 const SUB: Arithmetic = Arithmetic { plain: |l, v| l.b.fsub(v[0], v[1]), embedded: "sub" };
 const MUL: Arithmetic = Arithmetic { plain: |l, v| l.b.fmul(v[0], v[1]), embedded: "mul" };
 const DIV: Arithmetic = Arithmetic { plain: |l, v| l.quotient(v[0], v[1]), embedded: "div" };
+/// `div.full`: what it flushes it has rounded before.
+const DIV_FULL: Arithmetic = Arithmetic { plain: |l, v| l.quotient(v[0], v[1]), embedded: "full div" };
+/// `div.approx`: beyond 2^126 a product with zero.
+const DIV_APPROX: Arithmetic =
+    Arithmetic { plain: |l, v| l.near_quotient(v[0], v[1]), embedded: "approximate div" };
 const FMA: Arithmetic = Arithmetic { plain: |l, v| l.fused(v), embedded: "vfmadd" };
 const SQRT: Arithmetic =
     Arithmetic { plain: |l, v| l.b.intrinsic("llvm.sqrt", &[v[0].ty()], v), embedded: "sqrt" };
@@ -63,6 +68,12 @@ fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -
     let lowering = q.map(&types, ty, move |l, v| {
         let operands: Vec<Value> = v.iter().map(|x| ftz.apply(l, *x)).collect();
         let result = op.emit(l, round, &operands);
+        let result = match (ftz, op.embedded) {
+            (Ftz::None, _) => result,
+            (_, "div") => l.flushed_quotient(result, operands[0], operands[1]),
+            (_, "rcp") => l.flushed_quotient(result, l.one(result), operands[0]),
+            _ => result,
+        };
         // LLVM may leave out an operation with a constant that changes no number, and with it the flush.
         let constant = ftz == Ftz::ByMachine && v.iter().any(|x| x.is_constant());
         let result = if constant { l.flushed(result) } else { ftz.apply(l, result) };
@@ -104,9 +115,15 @@ pub(super) fn mul(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
 }
 
 pub(super) fn div(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
-    // The approximate forms, of `.f32` alone, are correctly rounded here too.
+    // The approximate forms, of `.f32` alone, are correctly rounded here too, save beyond 2^126.
     if ty == Ty::F32 {
         q.look(|slot, word| slot == Slot::Flag && matches!(word, Word::Approx | Word::Full));
+        if q.inst.mods.has(Word::Approx) {
+            return arithmetic(q, ty, 2, &DIV_APPROX);
+        }
+        if q.inst.mods.has(Word::Full) {
+            return arithmetic(q, ty, 2, &DIV_FULL);
+        }
     }
     arithmetic(q, ty, 2, &DIV)
 }
@@ -277,6 +294,30 @@ impl Lower<'_, '_> {
     /// integer, flushed), and then drops tests for NaN; so a fence, which costs nothing, keeps it from looking through.
     fn quotient(&self, a: Value, b: Value) -> Value {
         self.b.opaque(self.b.fdiv(a, b))
+    }
+
+    /// A quotient of single precision; of what is divided by a finite number beyond 2^126 the product with a zero of its sign.
+    fn near_quotient(&self, x: Value, y: Value) -> Value {
+        let b = self.b;
+        let size = self.magnitude(y);
+        let beyond = b.fcmp(FloatPred::Ogt, size, self.constant(size, 0x7e80_0000));
+        let finite = b.fcmp(FloatPred::Olt, size, self.constant(size, 0x7f80_0000));
+        let bits = b.bitcast(y, self.int(32));
+        let zero = b.bitcast(b.and(bits, self.constant(bits, 0x8000_0000)), y.ty());
+        b.select(b.and(beyond, finite), b.fmul(x, zero), self.quotient(x, y))
+    }
+
+    /// A quotient that was rounded, with those that were subnormal before it as zeros of their sign: they can be the least normal number.
+    fn flushed_quotient(&self, quotient: Value, x: Value, y: Value) -> Value {
+        let b = self.b;
+        let least = self.constant(quotient, 0x0080_0000);
+        let is_least = b.fcmp(FloatPred::Oeq, self.magnitude(quotient), least);
+        let [x, y] = [x, y].map(|v| b.fpext(self.magnitude(v), b.like(v.ty(), b.f64())));
+        let scale = b.const_splat(y.ty(), f64::from(f32::MIN_POSITIVE).to_bits());
+        let below = b.fcmp(FloatPred::Olt, x, b.fmul(y, scale));
+        let bits = b.bitcast(quotient, self.int(32));
+        let zero = b.bitcast(b.and(bits, self.constant(bits, 0x8000_0000)), quotient.ty());
+        b.select(b.and(is_least, below), zero, quotient)
     }
 
     /// `.sat`: within 0 and 1; NaN is 0. Zeros are +0.

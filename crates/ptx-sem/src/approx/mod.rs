@@ -27,15 +27,19 @@ use crate::soft::{self, Rnd};
 
 /// `div.approx.f32`: a / b, here correctly rounded.
 ///
-/// The manual bounds the error by 2 units in the last place for |b| in 2^-126..2^126, and says nothing beyond. A
-/// number divided by +0 is infinity with the sign of a, as it says; by -0 the signs multiply, as its formula a *
-/// (1/b) and the table of `rcp` have it.
+/// The manual bounds the error by 2 units in the last place for |b| in 2^-126..2^126, and says nothing beyond. For finite b above that
+/// the result is a times a zero of b's sign: 0, or NaN where a is infinite, as on devices, whose 1/b is flushed. A number divided by +0
+/// is infinity with the sign of a, as it says; by -0 the signs multiply, as its formula a * (1/b) and the table of `rcp` have it.
 ///
 /// # Source
 /// PTX ISA §9.7.3.8.
 #[inline]
 #[must_use]
 pub fn div_approx_f32(a: f32, b: f32) -> f32 {
+    const FAR: f32 = 8.507_059e37; // 2^126
+    if b.abs() > FAR && b.is_finite() {
+        return mul_f32(a, 0.0_f32.copysign(b), Rnd::Rn);
+    }
     div_f32(a, b, Rnd::Rn)
 }
 
