@@ -369,6 +369,9 @@ pub(crate) struct LibraryOptions {
     /// Name on standard error each kernel that ran: its time and instructions
     #[arg(long)]
     stats: bool,
+    /// After a trap, answer with its error once and go on: the next test of a suite in the same process runs
+    #[arg(long)]
+    recover: bool,
     /// Kernels may access all memory of the process: clients that hand host pointers to kernels (tensors on the CPU) need it
     #[arg(long)]
     host_pointers: bool,
@@ -397,6 +400,7 @@ impl LibraryOptions {
             ("PTXVM_THREADS", self.threads.map(|threads| threads.to_string())),
             ("PTXVM_TIMEOUT", self.timeout.map(|seconds| seconds.to_string())),
             ("PTXVM_STATS", flag(self.stats)),
+            ("PTXVM_RECOVER", flag(self.recover)),
             ("PTXVM_HOST_POINTERS", flag(self.host_pointers)),
             ("PTXVM_LOG", self.log.clone()),
         ]

@@ -20,7 +20,7 @@ impl Libraries {
     fn exec(&self, options: &[&str], command: &[&str]) -> Output {
         let mut program = Command::new(env!("CARGO_BIN_EXE_ptxvm"));
         program.arg("exec").arg("--library-path").arg(&self.0).args(options).arg("--").args(command);
-        for name in ["DEV", "TRITON_CACHE_DIR", "PTXVM_SM", "PTXVM_STATS"] {
+        for name in ["DEV", "TRITON_CACHE_DIR", "PTXVM_SM", "PTXVM_STATS", "PTXVM_RECOVER"] {
             program.env_remove(name);
         }
         program.env("NUMBA_CACHE_DIR", "mine").env("LD_LIBRARY_PATH", "/theirs");
@@ -128,14 +128,14 @@ fn libraries_stand_under_the_names_that_programs_ask_for() {
 fn variables_are_set_unless_the_user_has() {
     let libraries = Libraries::new("variables");
     let found = out(&libraries.exec(
-        &["--sm", "75", "--stats", "--engine", "interp"],
+        &["--sm", "75", "--stats", "--recover", "--engine", "interp"],
         &[
             "sh",
             "-c",
-            "echo $DEV $NUMBA_CACHE_DIR $PTXVM_SM $PTXVM_STATS $PTXVM_ENGINE ${LD_LIBRARY_PATH#*:}",
+            "echo $DEV $NUMBA_CACHE_DIR $PTXVM_SM $PTXVM_STATS $PTXVM_RECOVER $PTXVM_ENGINE ${LD_LIBRARY_PATH#*:}",
         ],
     ));
-    assert_eq!(found, "CUDA:PTX mine 75 1 interp /theirs\n");
+    assert_eq!(found, "CUDA:PTX mine 75 1 1 interp /theirs\n");
 }
 
 /// Programs that are linked with NVIDIA's runtime want its symbols in a version, which the loader misses aloud.

@@ -1,11 +1,13 @@
 //! Contexts: which one is current in a thread, the primary one, and errors that stay.
 //!
-//! Invariant: a context that a trap has struck answers every call that needs it with the same error until it is destroyed.
+//! Invariant: a context that a trap has struck answers every call that needs it with the same error until it is destroyed, or has
+//! recovered ([`crate::health`]).
 
 use crate::driver::{Driver, driver};
 use crate::entry::entries;
 use crate::ffi::{In, Out, Pointer};
 use crate::handles::Handle;
+use crate::health::{self, Health};
 use crate::init::device;
 use crate::status::{Answer, Status};
 use ptxvm::{Stream, StreamGroup, StreamKind, Vm};
@@ -35,10 +37,10 @@ pub(crate) struct Context {
     pub(crate) streams: StreamGroup,
     /// The default stream.
     pub(crate) legacy: Arc<Stream>,
-    /// Destroyed, or about to be: its launches stop.
-    pub(crate) gone: Arc<AtomicBool>,
-    /// The error that a trap left.
-    struck: Mutex<Option<Status>>,
+    /// Destroyed, or about to be.
+    gone: AtomicBool,
+    /// What a trap left.
+    pub(crate) health: Health,
     flags: AtomicU32,
     limits: Mutex<[usize; LIMITS]>,
     /// Contexts whose devices' memory its kernels access.
@@ -59,8 +61,8 @@ impl Context {
             primary,
             streams,
             legacy,
-            gone: Arc::default(),
-            struck: Mutex::new(None),
+            gone: AtomicBool::new(false),
+            health: Health::default(),
             flags: AtomicU32::new(flags),
             limits: Mutex::new(limits),
             peers: Mutex::default(),
@@ -78,19 +80,27 @@ impl Context {
     ///
     /// # Errors
     /// What the trap is called.
-    pub(crate) fn check(&self) -> Answer {
-        if self.gone.load(Ordering::Relaxed) {
+    pub(crate) fn check(self: &Arc<Self>) -> Answer {
+        if self.is_gone() {
             return Err(Status::ContextIsDestroyed);
         }
-        match *self.struck.lock().unwrap_or_else(PoisonError::into_inner) {
-            None => Ok(()),
-            Some(status) => Err(status),
-        }
+        health::check(self)
     }
 
-    /// Notes a trap; the first one stays.
-    pub(crate) fn strike(&self, status: Status) {
-        self.struck.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(status);
+    /// As [`Context::check`], for work of its streams, which answers no call.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn check_within(&self) -> Answer {
+        if self.is_gone() {
+            return Err(Status::ContextIsDestroyed);
+        }
+        self.health.error().map_or(Ok(()), |(status, _)| Err(status))
+    }
+
+    /// Whether it is destroyed, or about to be.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
     }
 
     /// Memory and modules of its device.
@@ -153,6 +163,21 @@ pub(crate) fn current() -> Result<(&'static Driver, Arc<Context>), Status> {
     Ok((driver, context))
 }
 
+/// Fails where a trap has struck the current context; a thread without one, or without a driver, has no such error.
+///
+/// # Errors
+/// What the trap is called.
+pub(crate) fn check_current() -> Answer {
+    struck().map_or(Ok(()), |(context, _)| context.check())
+}
+
+/// The current context, if a trap has struck it; with whether a call has answered with the error.
+pub(crate) fn struck() -> Option<(Arc<Context>, (Status, bool))> {
+    let (_, context) = current_even_struck().ok()?;
+    let error = context.health.error().filter(|_| !context.is_gone())?;
+    Some((context, error))
+}
+
 fn current_even_struck() -> Result<(&'static Driver, Arc<Context>), Status> {
     let driver = driver()?;
     let handle = top().ok_or(Status::InvalidContext)?;
@@ -188,6 +213,7 @@ fn create(out: Out<Handle>, flags: c_uint, number: c_int) -> Answer {
 fn end(driver: &Driver, handle: Handle) -> Answer {
     let context = driver.contexts.remove(handle).map_err(|_| Status::InvalidContext)?;
     context.gone.store(true, Ordering::Relaxed);
+    context.health.end();
     context.streams.synchronize();
     driver.forget(&context);
     Ok(())

@@ -165,6 +165,8 @@ pub(crate) struct Settings {
     timeout: Option<Duration>,
     /// Whether each launch says what it ran. `PTXVM_STATS`.
     pub(crate) stats: bool,
+    /// Whether a context goes on after a trap once a call has answered with its error. `PTXVM_RECOVER`.
+    pub(crate) recover: bool,
 }
 
 impl Settings {
@@ -178,6 +180,7 @@ impl Settings {
             threads: read("PTXVM_THREADS", |text| text.parse().ok().filter(|threads| *threads > 0)),
             timeout: read("PTXVM_TIMEOUT", |text| Duration::try_from_secs_f64(text.parse().ok()?).ok()),
             stats: read("PTXVM_STATS", |text| Some(text != "0")).unwrap_or(false),
+            recover: read("PTXVM_RECOVER", switch).unwrap_or(false),
         }
     }
 

@@ -15,6 +15,8 @@
 //!
 //! Invariant: a panic in a body is caught, reported as a bug of ours, and answered with `CUDA_ERROR_UNKNOWN`.
 
+use crate::context;
+use crate::health;
 use crate::log;
 use crate::status::{Answer, Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,7 +43,13 @@ pub(crate) enum DefaultStream {
 
 /// Runs the body of an entry point.
 pub(crate) fn enter(name: &'static str, body: impl FnOnce() -> Answer) -> Status {
-    let status = match catch_unwind(AssertUnwindSafe(body)) {
+    let checked = || {
+        if health::is_any_struck() && !is_independent(name) {
+            context::check_current()?;
+        }
+        body()
+    };
+    let status = match catch_unwind(AssertUnwindSafe(checked)) {
         Ok(Ok(())) => Status::Success,
         Ok(Err(status)) => status,
         Err(_) => {
@@ -51,8 +59,41 @@ pub(crate) fn enter(name: &'static str, body: impl FnOnce() -> Answer) -> Status
             Status::Unknown
         }
     };
+    health::answered(status);
     log::call(name, status);
     status
+}
+
+/// Whether a function works without the current context, and so does not answer with what a trap has left there: it is about the process, a
+/// device, or which context is current, or it ends a context.
+fn is_independent(name: &str) -> bool {
+    const OTHERS: &[&str] = &[
+        "cuCtxCreate_v2",
+        "cuCtxCreate_v3",
+        "cuCtxCreate_v4",
+        "cuCtxDestroy_v2",
+        "cuCtxDetach",
+        "cuCtxGetCurrent",
+        "cuCtxGetDevice",
+        "cuCtxGetDevice_v2",
+        "cuCtxPopCurrent_v2",
+        "cuCtxPushCurrent_v2",
+        "cuCtxSetCurrent",
+        "cuDriverGetVersion",
+        "cuGetErrorName",
+        "cuGetErrorString",
+        "cuGetExportTable",
+        "cuGetProcAddress",
+        "cuGetProcAddress_v2",
+        "cuInit",
+        "cuModuleGetLoadingMode",
+        "cuProfilerInitialize",
+        "cuProfilerStart",
+        "cuProfilerStop",
+        "cuThreadExchangeStreamCaptureMode",
+        "ptxvmReach",
+    ];
+    name.starts_with("cuDevice") || OTHERS.contains(&name)
 }
 
 /// Defines entry points: see the head of this file.

@@ -10,6 +10,7 @@ use crate::ffi::{HostBytes, In, Pointer};
 use crate::function::Function;
 use crate::graph::{KernelNode, Work};
 use crate::handles::Handle;
+use crate::health::Epoch;
 use crate::log;
 use crate::occupancy;
 use crate::status::{Answer, Status};
@@ -154,18 +155,14 @@ pub(crate) fn launch(
         return queue.captured(node).unwrap_or(Ok(()));
     }
     let launch = prepare(driver, &queue.context, &function, size, params)?;
-    let context = Arc::clone(&queue.context);
+    let (context, epoch) = (Arc::clone(&queue.context), queue.context.health.epoch());
     // Who hands over memory of the host looks at it without waiting.
     let when = if driver.vm.reaches_host() { When::Now } else { When::InTurn };
     let era = driver.objects.era();
-    let result = queue.perform(when, move || {
+    queue.perform(when, move || {
         let _until_here = &era;
-        run(driver, &context, &function, &launch)
-    });
-    if let Err(status) = result {
-        queue.context.strike(status);
-    }
-    result
+        run(driver, (&context, &epoch), &function, &launch)
+    })
 }
 
 /// A launch of a function, checked.
@@ -191,7 +188,7 @@ pub(crate) fn prepare(
     let mut launch = Launch::new(size.grid, size.block).shared(size.shared);
     launch.params = params;
     launch.cooperative = size.cooperative;
-    launch.cancel = Some(Arc::clone(&context.gone));
+    launch.cancel = Some(context.health.epoch().stops());
     launch.output_limit = launch.output_limit.max(context.printf_bytes());
     driver.settings.apply(&mut launch);
     function.kernel.check(&launch).map_err(|error| {
@@ -208,11 +205,16 @@ pub(crate) fn prepare(
     Ok(launch)
 }
 
-/// Runs a kernel when its turn has come.
+/// Runs a kernel when its turn has come. A trap strikes the context.
 ///
 /// # Errors
 /// What a trap is called.
-pub(crate) fn run(driver: &Driver, context: &Context, function: &Function, launch: &Launch) -> Answer {
+pub(crate) fn run(
+    driver: &Driver,
+    (context, epoch): (&Context, &Epoch),
+    function: &Function,
+    launch: &Launch,
+) -> Answer {
     let result = driver.vm.launch(&function.kernel, launch);
     let report = match &result {
         Ok(report) => Some(report),
@@ -251,14 +253,18 @@ pub(crate) fn run(driver: &Driver, context: &Context, function: &Function, launc
         }
     }
     result.map(|_| ()).map_err(|error| {
-        if !context.gone.load(std::sync::atomic::Ordering::Relaxed) {
+        // Of a kernel that is stopped because another one trapped, or its context ends, nothing is said.
+        let stopped = matches!(error.kind(), ErrorKind::Trap(trap, _) if trap.kind == FaultKind::Cancelled);
+        if !stopped && !context.is_gone() {
             log::say(&error.to_string());
         }
-        match error.kind() {
+        let status = match error.kind() {
             ErrorKind::Machine(_) => Status::LaunchOutOfResources,
             ErrorKind::Caller(_) => Status::LaunchFailed,
             ErrorKind::Trap(..) | ErrorKind::Rejected(_) => status_of(&error),
-        }
+        };
+        context.health.strike(epoch, status);
+        status
     })
 }
 

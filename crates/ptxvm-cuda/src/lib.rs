@@ -24,6 +24,7 @@ mod ffi;
 mod function;
 mod graph;
 mod handles;
+mod health;
 mod image;
 mod init;
 mod ipc;

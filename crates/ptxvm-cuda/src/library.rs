@@ -1,17 +1,18 @@
-//! What our other libraries ask of the driver: work in the order of a stream, and whether a kernel could reach some bytes.
+//! What our other libraries ask of the driver: work in the order of a stream, whether a kernel could reach some bytes, and what a trap has left.
 //!
 //! `libcublas` computes on the host with memory of the device. Host functions of the public interface do not do for it: they cannot fail, and
 //! nothing says when a graph is done with their data. These entry points are not part of the driver API, so no list of it names them.
 //!
 //! Invariant: `release` is called once for each piece of work that was handed over, also where that fails.
 
+use crate::context;
 use crate::driver::driver;
 use crate::entry::{DefaultStream, enter};
 use crate::ffi::{LibraryWork, Out, Pointer, WorkFunction, WorkRelease};
 use crate::handles::Handle;
 use crate::status::Status;
 use crate::stream::{When, queue};
-use std::ffi::c_uint;
+use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
 /// Does work in a stream: in its turn, or with `now` set before the call returns, which a captured stream refuses. In a captured stream the
@@ -56,4 +57,13 @@ extern "C" fn ptxvmReach(address: u64, bytes: u64, allocation: Out<[u64; 2]>) ->
         allocation.set(range.map_or([0; 2], |range| [range.start, range.end - range.start]))?;
         Err(Status::IllegalAddress)
     })
+}
+
+/// The error that a trap has left in the current context, or success; `told`: whether a call has answered with it. This call does not count as
+/// one.
+#[unsafe(no_mangle)]
+extern "C" fn ptxvmStruck(told: Out<c_int>) -> Status {
+    let (status, known) = context::struck().map_or((Status::Success, false), |(_, error)| error);
+    let _not_wanted = told.set_optional(c_int::from(known));
+    status
 }

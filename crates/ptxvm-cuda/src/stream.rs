@@ -1,6 +1,6 @@
 //! Streams: where work goes, and in which order.
 //!
-//! Invariant: an operation in a stream of a context that a trap has struck, or that is destroyed, does nothing.
+//! Invariant: an operation in a stream does nothing where a trap has struck its context since it was submitted, or the context is destroyed.
 
 use crate::capture::Slot;
 use crate::context::{Context, current, named_or_current};
@@ -9,6 +9,7 @@ use crate::entry::{DefaultStream, entries};
 use crate::ffi::{HostFunction, Out, Pointer, StreamCallback};
 use crate::graph::Work;
 use crate::handles::Handle;
+use crate::health;
 use crate::status::{Answer, Status};
 use ptxvm::{Access, Mark, Stream, StreamKind};
 use std::cell::RefCell;
@@ -92,7 +93,7 @@ fn own(context: Arc<Context>) -> Queue {
     let late = Arc::clone(&context);
     let find = |own: &RefCell<Own>| {
         let own = &mut own.borrow_mut().0;
-        own.retain(|queue| queue.context.check() != Err(Status::ContextIsDestroyed));
+        own.retain(|queue| !queue.context.is_gone());
         if let Some(queue) = own.iter().find(|queue| Arc::ptr_eq(&queue.context, &context)) {
             return queue.clone();
         }
@@ -153,11 +154,13 @@ impl Queue {
 
     fn later(&self, work: impl FnOnce() -> Answer + Send + 'static) {
         let context = Arc::clone(&self.context);
+        let epoch = context.health.epoch();
         self.stream.submit(move || {
-            if context.check().is_ok()
-                && let Err(status) = work()
-            {
-                context.strike(status);
+            if epoch.is_over() {
+                return;
+            }
+            if let Err(status) = health::working(work) {
+                context.health.strike(&epoch, status);
             }
         });
     }
@@ -167,7 +170,9 @@ impl Queue {
     /// # Errors
     /// What it returns, and what a trap before it left.
     fn run(&self, work: impl FnOnce() -> Answer) -> Answer {
-        self.stream.run(|| self.context.check().and_then(|()| work()))
+        let result = self.stream.run(|| self.context.check().and_then(|()| work()));
+        // Where the work itself has struck the context, or was stopped because other work has, that is the answer.
+        result.map_err(|status| self.context.check().err().unwrap_or(status))
     }
 
     /// Does something at once where the call is synchronous, else when its turn comes. In a captured stream it becomes a node of a graph, and
@@ -276,7 +281,8 @@ fn wait_value(
     let context = Arc::clone(&queue.context);
     queue.perform_as(MEMORY_OPERATION, When::InTurn, move || {
         // What was to write the number may have been stopped by a trap.
-        while context.check().is_ok() {
+        let epoch = context.health.epoch();
+        while !epoch.is_over() {
             let found = load(driver, address, bytes)?;
             let holds = match (flags & 3, bytes) {
                 (0, 4) => (found as u32).wrapping_sub(value as u32) as i32 >= 0,
@@ -449,8 +455,9 @@ entries! { ENTRIES;
         queue.refuse_capture()?;
         let context = Arc::clone(&queue.context);
         queue.stream.submit(move || {
-            let status = context.check().err().unwrap_or(Status::Success);
-            callback.call(stream, status, data);
+            let status = context.health.error().map_or(Status::Success, |(status, _)| status);
+            let status = if context.is_gone() { Status::ContextIsDestroyed } else { status };
+            health::working(|| callback.call(stream, status, data));
         });
         Ok(())
     }

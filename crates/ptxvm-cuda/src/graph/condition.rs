@@ -93,7 +93,7 @@ impl Condition {
         match (self.kind, value) {
             (WHILE, _) => {
                 while self.word.get()? != 0 {
-                    context.check()?;
+                    context.check_within()?;
                     run(0)?;
                 }
                 Ok(())

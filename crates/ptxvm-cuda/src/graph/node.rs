@@ -285,5 +285,6 @@ pub(super) fn kernel_action(
 ) -> Result<Action, Status> {
     let launch = crate::launch::prepare(driver, context, &node.function, node.size, node.params.clone())?;
     let (context, function) = (Arc::clone(context), Arc::clone(&node.function));
-    Ok(Arc::new(move || crate::launch::run(driver, &context, &function, &launch)))
+    let epoch = context.health.epoch();
+    Ok(Arc::new(move || crate::launch::run(driver, (&context, &epoch), &function, &launch)))
 }
