@@ -4,7 +4,7 @@
 
 use crate::driver::{Driver, driver};
 use crate::entry::runtime;
-use crate::error::{Status, of_driver};
+use crate::error::{self, Status, of_driver};
 use crate::ffi::{Handle, Out};
 use crate::registry;
 use std::cell::Cell;
@@ -105,13 +105,17 @@ runtime! {
     /// Waits for all work of the device.
     fn cudaThreadSynchronize() => cuCtxSynchronize;
 
-    /// Forgets everything on the device.
+    /// Forgets everything on the device, also what a trap has left. The error of a trap that no call has answered with is that of this one.
     fn cudaDeviceReset() {
         let driver = driver()?;
-        of_driver((driver.cuCtxSynchronize)())?;
+        let told = error::left_by_trap().is_some_and(|(_, told)| told);
+        let work = of_driver((driver.cuCtxSynchronize)());
         registry::unload();
         of_driver((driver.cuDevicePrimaryCtxReset_v2)(DEVICE.get()))?;
-        of_driver((driver.cuCtxSetCurrent)(Handle(0)))
+        of_driver((driver.cuCtxSetCurrent)(Handle(0)))?;
+        error::forget_trap();
+        // A thread without a context has nothing to wait for.
+        if told { Ok(()) } else { work.or_else(|status| if status.is_of_trap() { Err(status) } else { Ok(()) }) }
     }
 
     /// Forgets everything on the device.

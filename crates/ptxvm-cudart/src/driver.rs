@@ -215,6 +215,7 @@ driver! {
     cuEventElapsedTime(Handle, Handle, Handle);
     cuEventDestroy_v2(Handle);
     cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(Handle, Handle, c_int, usize, c_uint);
+    ptxvmStruck(*mut c_int);
     cuProfilerStart();
     cuProfilerStop();
     cuGetProcAddress_v2(*const c_char, Handle, c_int, u64, Handle);

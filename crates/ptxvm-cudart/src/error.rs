@@ -54,10 +54,36 @@ pub(crate) fn remember(status: Status) {
     }
 }
 
-/// The last error of the thread, which is then forgotten.
+impl Status {
+    /// Whether it can be what a trap of a kernel is called: all that CUDA says of that the process cannot go on with it.
+    pub(crate) fn is_of_trap(self) -> bool {
+        matches!(self.0, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721 | 911 | 999)
+    }
+}
+
+/// Forgets the last error of the thread where a trap left it: what it struck has ended.
+pub(crate) fn forget_trap() {
+    if LAST.get().is_of_trap() {
+        LAST.set(Status::SUCCESS);
+    }
+}
+
+/// What a trap has left in the current context, and whether a call has answered with it.
+pub(crate) fn left_by_trap() -> Option<(Status, bool)> {
+    let mut told = 0;
+    let status = (crate::driver::driver().ok()?.ptxvmStruck)(&mut told);
+    (status != 0).then_some((Status(status), told != 0))
+}
+
+/// The last error of the thread, which is then forgotten, unless a trap has left it in the current context: then it stays as long as it is there.
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetLastError() -> Status {
-    LAST.replace(Status::SUCCESS)
+    let last = LAST.get();
+    let stays = last.is_of_trap() && left_by_trap().is_some_and(|(status, _)| status == last);
+    if !stays {
+        LAST.set(Status::SUCCESS);
+    }
+    last
 }
 
 /// The last error of the thread.
