@@ -116,6 +116,8 @@ pub(super) struct Generator<'a> {
     /// Whether all threads of the CTA come here.
     pub(super) uniform: bool,
     pub(super) together: Together,
+    /// Whether clocks are read: warps then never run as one.
+    clocks: bool,
     /// Whether threads may exit early.
     pub(super) exits: bool,
     /// In a device function: no barriers, no shared memory.
@@ -160,6 +162,7 @@ pub(crate) fn program(levels: &[Forms], seed: u64, traps: bool) -> Program {
     };
     let mut generator = Generator {
         exits: random.chance(25),
+        clocks: taste != Taste::Team && random.chance(15),
         full_warps: block.iter().product::<u32>().is_multiple_of(32),
         random,
         forms,
@@ -336,6 +339,11 @@ impl Generator<'_> {
 
     pub(super) fn lane(&mut self) {
         let guard = self.guard();
+        if self.clocks && self.random.chance(50) {
+            let (bits, clock) = self.random.pick(&[(32, "%clock"), (32, "%clock_hi"), (64, "%clock64")]);
+            let to = register(&mut self.random, bits);
+            return self.line(format!("{guard}mov.u{bits} {to}, {clock};"));
+        }
         let text = loop {
             let text = self.forms.lane(&mut self.random);
             if self.taste != Taste::Team || super::forms::is_plain(&text) {

@@ -6,6 +6,7 @@
 //! tastes: what several warps can do as one, with shared tiles, stores to one address and many barriers ([`tiles`]), some of it in loops of
 //! so many turns that code gives way; and groups of one warp that wait for each other at different places, with calls and steps of the
 //! interpreter in between ([`apart`]). Native code runs CTAs as a whole, in teams or not, or, for every eighth program, warp by warp.
+//! Some programs read clocks, which show what a warp has executed; `%globaltimer` is left out, as it shows what earlier launches have.
 //! A program that differs is made smaller ([`reduce`]) and written to `target/agree`; what was found so is kept in `tests/agree`, and every
 //! test run compares it again.
 //!
