@@ -165,7 +165,8 @@ pub(crate) fn attribute(number: i32, capability: i32) -> Option<i32> {
         120 => 0, // no clusters
         121 => 0,
         122 | 123 => 1, // memory operations in streams
-        124..=125 => 0,
+        124 => 0,
+        125 => 1, // interprocess events
         126 => 1, // one memory synchronisation domain
         127..=129 => 0,
         130 => 0, // no NUMA

@@ -20,6 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const FLAGS: c_uint = 0xff;
 /// Values of `CUlimit`.
 const LIMITS: usize = 11;
+/// That of lines of L2 that persist.
+const PERSISTING: usize = 6;
 /// That of what `printf` may print.
 const PRINTF: usize = 1;
 /// The most that a launch may print, whatever is asked for, in bytes.
@@ -37,6 +39,8 @@ pub(crate) struct Context {
     pub(crate) streams: StreamGroup,
     /// The default stream.
     pub(crate) legacy: Arc<Stream>,
+    /// What a program has set for the default stream.
+    pub(crate) attributes: Arc<crate::stream_attributes::Attributes>,
     /// Destroyed, or about to be.
     gone: AtomicBool,
     /// What a trap left.
@@ -61,6 +65,7 @@ impl Context {
             primary,
             streams,
             legacy,
+            attributes: Arc::default(),
             gone: AtomicBool::new(false),
             health: Health::default(),
             flags: AtomicU32::new(flags),
@@ -378,6 +383,10 @@ entries! { ENTRIES;
     fn cuCtxSetLimit(limit: c_int, value: usize) {
         let (_, context) = current()?;
         let index = usize::try_from(limit).map_err(|_| Status::InvalidValue)?;
+        // There are no lines of L2 that persist.
+        if index == PERSISTING && value != 0 {
+            return Err(Status::UnsupportedLimit);
+        }
         match context.limits().get_mut(index) {
             Some(slot) => {
                 *slot = value;

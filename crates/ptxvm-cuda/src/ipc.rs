@@ -297,9 +297,13 @@ fn open_memory(out: Out<u64>, given: Given, flags: c_uint) -> Answer {
     for device in [context.vm(driver).number(), pages.device()] {
         driver.vm.set_access(start, length, device, Access::ReadWrite).map_err(failed)?;
     }
+    if let Err(status) = out.set(address) {
+        unmap(driver, address);
+        return Err(status);
+    }
     driver.blocks.add(address, name.bytes, Kind::Imported, &context);
     opened.insert((name, context.handle), (address, 1));
-    out.set(address)
+    Ok(())
 }
 
 entries! { ENTRIES;

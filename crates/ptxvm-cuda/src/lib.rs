@@ -44,6 +44,8 @@ mod ptx_run;
 mod refused;
 mod status;
 mod stream;
+mod stream_attributes;
+mod stream_batch;
 mod symbols;
 mod texref;
 mod texture;

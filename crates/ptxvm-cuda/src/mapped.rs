@@ -17,6 +17,7 @@ use crate::pool::Location;
 use crate::status::{Answer, Status};
 use ptxvm::{Access, DeviceId, Error, ErrorKind, Pages};
 use std::ffi::{c_int, c_uint};
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sizes and addresses are multiples of this, as on such devices.
@@ -107,6 +108,12 @@ fn find(driver: &Driver, handle: u64) -> Result<Arc<Allocation>, Status> {
     if *found.count() == 0 { Err(Status::InvalidValue) } else { Ok(found) }
 }
 
+/// Gives memory a handle, unless it cannot be written.
+fn give(driver: &Driver, out: Out<u64>, made: Allocation) -> Answer {
+    let handle = driver.allocations.insert(made);
+    out.set(handle.0 as u64).inspect_err(|_| drop(driver.allocations.remove(handle)))
+}
+
 /// What the machine refused.
 fn refused(error: &Error) -> Status {
     match error.kind() {
@@ -166,7 +173,8 @@ entries! { ENTRIES;
             return Err(Status::InvalidValue);
         }
         let align = (align as u64).max(GRANULARITY);
-        address.set(driver.vm.reserve(bytes as u64, align, wanted).map_err(|error| refused(&error))?)
+        let start = driver.vm.reserve(bytes as u64, align, wanted).map_err(|error| refused(&error))?;
+        address.set(start).inspect_err(|_| drop(driver.vm.unreserve(start, bytes as u64)))
     }
 
     /// Gives reserved addresses back.
@@ -191,7 +199,7 @@ entries! { ENTRIES;
             return Err(Status::OutOfMemory);
         }
         let pages = vm.pages(bytes as u64).map_err(|error| refused(&error))?;
-        handle.set(driver.allocations.insert(Allocation::new(pages, properties)).0 as u64)
+        give(driver, handle, Allocation::new(pages, properties))
     }
 
     /// Gives memory up. It goes when nothing maps it.
@@ -281,11 +289,11 @@ entries! { ENTRIES;
         let (_, pages) = driver.vm.pages_at(address.address()).ok_or(Status::InvalidValue)?;
         let of_pages = |made: &Allocation| Arc::ptr_eq(&made.pages, &pages);
         let (number, found) = driver.allocations.find_by(of_pages).ok_or(Status::InvalidValue)?;
-        {
-            let mut count = found.count();
-            *count = count.checked_add(1).ok_or(Status::InvalidValue)?;
-        }
-        handle.set(number.0 as u64)
+        let mut count = found.count();
+        let more = count.checked_add(1).ok_or(Status::InvalidValue)?;
+        handle.set(number.0 as u64)?;
+        *count = more;
+        Ok(())
     }
 
     /// A file descriptor of memory, for another process.
@@ -298,7 +306,10 @@ entries! { ENTRIES;
             return Err(Status::InvalidValue);
         }
         let descriptor = found.pages.descriptor().map_err(|_| Status::OperatingSystem)?;
-        place.set(Descriptor::given(descriptor))
+        place.set(descriptor.as_raw_fd())?;
+        // The caller closes it.
+        Descriptor::given(descriptor);
+        Ok(())
     }
 
     /// The memory of a file descriptor.
@@ -314,7 +325,7 @@ entries! { ENTRIES;
         check_device(pages.device().index() as c_int)?;
         check_range(0, pages.bytes() as usize)?;
         let properties = Properties::of_device(pages.device(), DESCRIPTOR);
-        handle.set(driver.allocations.insert(Allocation::new(pages, properties)).0 as u64)
+        give(driver, handle, Allocation::new(pages, properties))
     }
 }
 

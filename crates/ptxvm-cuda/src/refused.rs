@@ -248,8 +248,6 @@ refused! {
     cuSignalExternalSemaphoresAsync_ptsz
     cuStreamBatchMemOp
     cuStreamBatchMemOp_ptsz
-    cuStreamBatchMemOp_v2
-    cuStreamBatchMemOp_v2_ptsz
     cuStreamBeginCaptureToCig
     cuStreamBeginCaptureToCig_ptsz
     cuStreamBeginRecaptureToGraph
@@ -257,13 +255,9 @@ refused! {
     cuStreamDestroy
     cuStreamEndCaptureToCig
     cuStreamEndCaptureToCig_ptsz
-    cuStreamGetAttribute
-    cuStreamGetAttribute_ptsz
     cuStreamGetDevResource
     cuStreamGetDevResource_ptsz
     cuStreamGetGreenCtx
-    cuStreamSetAttribute
-    cuStreamSetAttribute_ptsz
     cuStreamWaitValue32
     cuStreamWaitValue32_ptsz
     cuStreamWaitValue64

@@ -11,6 +11,7 @@ use crate::graph::Work;
 use crate::handles::Handle;
 use crate::health;
 use crate::status::{Answer, Status};
+use crate::stream_attributes::Attributes;
 use ptxvm::{Access, Mark, Stream, StreamKind};
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint};
@@ -42,6 +43,7 @@ pub(crate) struct Queue {
     number: u64,
     /// Where it is in a capture; the default stream of a context is never captured.
     slot: Option<Slot>,
+    attributes: Arc<Attributes>,
 }
 
 thread_local! {
@@ -85,8 +87,8 @@ pub(crate) fn queue(handle: Handle, default: DefaultStream) -> Result<(&'static 
 
 /// The stream of a context that handles 0 and 1 mean.
 fn legacy(context: Arc<Context>) -> Queue {
-    let stream = Arc::clone(&context.legacy);
-    Queue { context, stream, flags: 0, priority: 0, number: 1, slot: None }
+    let (stream, attributes) = (Arc::clone(&context.legacy), Arc::clone(&context.attributes));
+    Queue { context, stream, flags: 0, priority: 0, number: 1, slot: None, attributes }
 }
 
 fn own(context: Arc<Context>) -> Queue {
@@ -105,6 +107,7 @@ fn own(context: Arc<Context>) -> Queue {
             priority: 0,
             number: next_number(),
             slot: Some(Slot::default()),
+            attributes: Arc::default(),
         };
         own.push(queue.clone());
         queue
@@ -119,6 +122,16 @@ impl Queue {
         if let Some(slot) = &self.slot {
             slot.leave(driver);
         }
+    }
+
+    /// Its attributes.
+    pub(crate) fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// The priority that it was made with.
+    pub(crate) fn priority(&self) -> c_int {
+        self.priority
     }
 
     /// Where it is in a capture, unless it is never captured.
@@ -255,6 +268,7 @@ fn create(out: Out<Handle>, flags: c_uint, priority: c_int) -> Answer {
         priority,
         number: next_number(),
         slot: Some(Slot::default()),
+        attributes: Arc::default(),
     }))
 }
 
@@ -266,18 +280,35 @@ fn load(driver: &Driver, address: u64, bytes: usize) -> Result<u64, Status> {
     Ok(u64::from_le_bytes(value))
 }
 
+/// A number in device memory that a stream waits for or writes.
+#[derive(Clone, Copy)]
+pub(crate) struct Number {
+    pub(crate) address: u64,
+    /// 4 or 8.
+    pub(crate) bytes: usize,
+    pub(crate) value: u64,
+    pub(crate) flags: c_uint,
+}
+
+/// Fails where a number cannot be waited for, or written.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_VALUE`.
+pub(crate) fn check_number(driver: &Driver, number: &Number, waits: bool) -> Answer {
+    let access = if waits { Access::Read } else { Access::ReadWrite };
+    let known = if waits { 7 } else { 1 };
+    let Number { address, bytes, flags, .. } = *number;
+    let inside = driver.vm.permits(address, bytes as u64, access) && address.is_multiple_of(bytes as u64);
+    if inside && flags & !known == 0 { Ok(()) } else { Err(Status::InvalidValue) }
+}
+
 /// `cuStreamWaitValue`: greater or equal (cyclic), equal, and, nor.
-fn wait_value(
-    queue: &Queue,
-    driver: &'static Driver,
-    (address, bytes): (u64, usize),
-    value: u64,
-    flags: c_uint,
-) -> Answer {
-    check_range(driver, address, bytes, Access::Read)?;
-    if flags & !7 != 0 {
-        return Err(Status::InvalidValue);
-    }
+///
+/// # Errors
+/// As [`check_number`], and those of a capture.
+pub(crate) fn wait_value(queue: &Queue, driver: &'static Driver, number: Number) -> Answer {
+    check_number(driver, &number, true)?;
+    let Number { address, bytes, value, flags } = number;
     let context = Arc::clone(&queue.context);
     queue.perform_as(MEMORY_OPERATION, When::InTurn, move || {
         // What was to write the number may have been stopped by a trap.
@@ -301,26 +332,17 @@ fn wait_value(
     })
 }
 
-fn write_value(
-    queue: &Queue,
-    driver: &'static Driver,
-    (address, bytes): (u64, usize),
-    value: u64,
-    flags: c_uint,
-) -> Answer {
-    check_range(driver, address, bytes, Access::ReadWrite)?;
-    if flags & !1 != 0 {
-        return Err(Status::InvalidValue);
-    }
+/// `cuStreamWriteValue`
+///
+/// # Errors
+/// As [`check_number`], and those of a capture.
+pub(crate) fn write_value(queue: &Queue, driver: &'static Driver, number: Number) -> Answer {
+    check_number(driver, &number, false)?;
+    let Number { address, bytes, value, .. } = number;
     queue.perform_as(MEMORY_OPERATION, When::InTurn, move || {
         let value = value.to_le_bytes();
         driver.vm.write(address, &value[..bytes]).map_err(|_| Status::IllegalAddress)
     })
-}
-
-fn check_range(driver: &Driver, address: u64, bytes: usize, access: Access) -> Answer {
-    let inside = driver.vm.permits(address, bytes as u64, access);
-    if inside && address.is_multiple_of(bytes as u64) { Ok(()) } else { Err(Status::InvalidValue) }
 }
 
 fn call_in(queue: &Queue, function: HostFunction, data: Pointer) -> Answer {
@@ -416,12 +438,6 @@ entries! { ENTRIES;
         id.set(queue(stream, default)?.1.number)
     }
 
-    /// Attributes of a stream are noted nowhere: they make no difference.
-    fn cuStreamCopyAttributes | cuStreamCopyAttributes_ptsz as default (to: Handle, from: Handle) {
-        queue(to, default)?;
-        queue(from, default).map(|_| ())
-    }
-
     /// Gives managed memory to a stream: all of them, and the host, reach it at any time.
     fn cuStreamAttachMemAsync | cuStreamAttachMemAsync_ptsz as default (stream: Handle, address: u64, _bytes: usize, flags: c_uint) {
         let (driver, _) = queue(stream, default)?;
@@ -465,25 +481,25 @@ entries! { ENTRIES;
     /// Waits until a number in memory is what it should be.
     fn cuStreamWaitValue32_v2 | cuStreamWaitValue32_v2_ptsz as default (stream: Handle, address: u64, value: u32, flags: c_uint) {
         let (driver, queue) = queue(stream, default)?;
-        wait_value(&queue, driver, (address, 4), value.into(), flags)
+        wait_value(&queue, driver, Number { address, bytes: 4, value: value.into(), flags })
     }
 
     /// Waits until a number in memory is what it should be.
     fn cuStreamWaitValue64_v2 | cuStreamWaitValue64_v2_ptsz as default (stream: Handle, address: u64, value: u64, flags: c_uint) {
         let (driver, queue) = queue(stream, default)?;
-        wait_value(&queue, driver, (address, 8), value, flags)
+        wait_value(&queue, driver, Number { address, bytes: 8, value, flags })
     }
 
     /// Writes a number to memory.
     fn cuStreamWriteValue32_v2 | cuStreamWriteValue32_v2_ptsz as default (stream: Handle, address: u64, value: u32, flags: c_uint) {
         let (driver, queue) = queue(stream, default)?;
-        write_value(&queue, driver, (address, 4), value.into(), flags)
+        write_value(&queue, driver, Number { address, bytes: 4, value: value.into(), flags })
     }
 
     /// Writes a number to memory.
     fn cuStreamWriteValue64_v2 | cuStreamWriteValue64_v2_ptsz as default (stream: Handle, address: u64, value: u64, flags: c_uint) {
         let (driver, queue) = queue(stream, default)?;
-        write_value(&queue, driver, (address, 8), value, flags)
+        write_value(&queue, driver, Number { address, bytes: 8, value, flags })
     }
 
     /// Makes a context's later work wait for an event.

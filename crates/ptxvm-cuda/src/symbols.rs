@@ -38,6 +38,8 @@ pub(crate) const TABLES: &[&[Entry]] = &[
     crate::texture::ENTRIES,
     crate::texref::ENTRIES,
     crate::stream::ENTRIES,
+    crate::stream_attributes::ENTRIES,
+    crate::stream_batch::ENTRIES,
     crate::event::ENTRIES,
     crate::capture::ENTRIES,
     crate::user_object::ENTRIES,

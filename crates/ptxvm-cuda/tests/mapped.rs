@@ -157,7 +157,9 @@ fn memory_stays_while_it_is_mapped_or_counted() {
         api.ok("cuMemGetInfo_v2", (&raw mut free, NULL));
         free
     };
+    let before = free();
     let (at, memory) = mapped(api, WRITE);
+    assert!(free() <= before - SIZE);
     api.ok("cuMemRelease", (memory,));
     assert_eq!(api.call("cuMemMap", (at, SIZE, 0usize, memory, 0u64)), INVALID_VALUE);
     let again = api.make("cuMemRetainAllocationHandle", |out: *mut u64| (out, at + 9));
@@ -168,7 +170,9 @@ fn memory_stays_while_it_is_mapped_or_counted() {
     api.ok("cuMemUnmap", (at, SIZE));
     api.ok("cuMemRelease", (memory,));
     assert_eq!(api.call("cuMemRetainAllocationHandle", (&raw mut *Box::new(0u64), at)), INVALID_VALUE);
-    let _steady = free();
+    // What nothing maps or counts is free again, also where the handle could not be written.
+    let (properties, nowhere) = (properties(1, 1, 1, 0), 0x10usize);
+    assert_eq!(api.call("cuMemCreate", (nowhere, SIZE, properties.as_ptr(), 0u64)), INVALID_VALUE);
 }
 
 #[test]

@@ -57,6 +57,13 @@ pub(crate) fn runs(api: Api, bytes: &[u8]) {
         sequence.step(call.try_into().expect("six bytes"));
     }
     let Sequence { world, made, .. } = sequence;
+    // Memory that can be mapped goes when nothing maps or counts it.
+    for value in &made {
+        let _something_else = api.call("cuMemUnmap", (*value, 2usize << 20));
+    }
+    for value in &made {
+        while api.call("cuMemRelease", (*value,)) == 0 {}
+    }
     // Graphs and pools go with no context, and graphs keep modules.
     let ends = ["cuGraphExecDestroy", "cuGraphDestroy", "cuCtxDestroy_v2", "cuMemPoolDestroy"];
     for name in ends {

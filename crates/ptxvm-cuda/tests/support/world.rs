@@ -345,6 +345,7 @@ impl World {
             "kernelnode" => set(&[handle("function"), 1 | 1 << 32, 1 | 1 << 32, 1 | 1 << 32, 0, params, 0]),
             "location" => set(&[1]),
             "pool" => set(&[1, 1, 0, 0]),
+            "writes" => set(&[2, from, 7, 0]),
             "prop" => set(&[1 | 1 << 32, 1]),
             "grant" => set(&[1, 3]),
             "resource" => set(&[0, handle("array")]),

@@ -1,0 +1,75 @@
+//! Streams that wait for numbers in memory and write them, one by one and in batches; attributes of streams.
+
+mod support;
+
+use support::Api;
+
+const INVALID_VALUE: i32 = 1;
+const NOT_SUPPORTED: i32 = 801;
+const UNSUPPORTED_LIMIT: i32 = 215;
+
+/// `CUstreamBatchMemOpParams`
+type Operation = [u64; 6];
+
+const WAIT_32: u64 = 1;
+const WRITE_32: u64 = 2;
+const FLUSH: u64 = 3;
+const WRITE_64: u64 = 5;
+const BARRIER: u64 = 6;
+
+fn batch(api: Api, stream: usize, operations: &[Operation]) -> i32 {
+    api.call("cuStreamBatchMemOp_v2", (stream, operations.len() as u32, operations.as_ptr(), 0u32))
+}
+
+#[test]
+fn a_batch_is_done_in_order() {
+    let (api, _) = Api::with_context();
+    let at = api.alloc(32);
+    let stream = api.make("cuStreamCreate", |out: *mut usize| (out, 1u32));
+    let other = api.make("cuStreamCreate", |out: *mut usize| (out, 1u32));
+    let equal = 1;
+    let operations = [
+        [WRITE_32, at, 5, 0, 0, 0],
+        [BARRIER, 0, 0, 0, 0, 0],
+        [WAIT_32, at + 4, 7, equal, 0, 0],
+        [WRITE_64, at + 8, 1 << 40, 0, 0, 0],
+        [FLUSH, 0, 0, 0, 0, 0],
+    ];
+    assert_eq!(batch(api, stream, &operations), 0);
+    assert_eq!(api.call("cuStreamQuery", (stream,)), 600);
+    assert_eq!(batch(api, other, &[[WRITE_32, at + 4, 7, 0, 0, 0]]), 0);
+    api.ok("cuStreamSynchronize", (stream,));
+    assert_eq!(api.read(at, 4), [5, 7, 0, 256]);
+    // All is checked before anything is done.
+    let first = [WRITE_32, at, 9, 0, 0, 0];
+    for wrong in [[9, at, 0, 0, 0, 0], [WRITE_32, at + 2, 0, 0, 0, 0], [WRITE_64, at + 28, 0, 0, 0, 0]] {
+        assert_eq!(batch(api, stream, &[first, wrong]), INVALID_VALUE);
+    }
+    assert_eq!(batch(api, stream, &[first; 257]), INVALID_VALUE);
+    api.ok("cuStreamSynchronize", (stream,));
+    assert_eq!(api.read(at, 1), [5]);
+}
+
+#[test]
+fn attributes_are_what_was_set() {
+    let (api, _) = Api::with_context();
+    let stream = api.make("cuStreamCreateWithPriority", |out: *mut usize| (out, 0u32, -2i32));
+    let get = |attribute: i32| {
+        let mut value = [u64::MAX; 8];
+        api.ok("cuStreamGetAttribute", (stream, attribute, value.as_mut_ptr()));
+        value
+    };
+    let set = |attribute: i32, value: [u64; 8]| {
+        api.call("cuStreamSetAttribute", (stream, attribute, value.as_ptr()))
+    };
+    assert_eq!((get(3)[0], get(8)[0] as u32 as i32, get(1)), (1, -2, [0; 8]));
+    assert_eq!(set(3, [4, 0, 0, 0, 0, 0, 0, 0]), 0);
+    assert_eq!(get(3)[0], 4);
+    assert_eq!(set(3, [5, 0, 0, 0, 0, 0, 0, 0]), INVALID_VALUE);
+    assert_eq!(set(2, [0; 8]), INVALID_VALUE);
+    // No lines of L2 persist.
+    assert_eq!(set(1, [0x1000, 64, 0, 0, 0, 0, 0, 0]), NOT_SUPPORTED);
+    assert_eq!(set(1, [0; 8]), 0);
+    assert_eq!(api.call("cuCtxSetLimit", (6i32, 1usize)), UNSUPPORTED_LIMIT);
+    api.ok("cuCtxSetLimit", (6i32, 0usize));
+}
