@@ -135,6 +135,33 @@ struct RuntimeSampling {
     seamless: c_int,
 }
 
+/// `cudaMemcpy3DPeerParms`
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct ParametersPeer {
+    from_array: usize,
+    from: [usize; 3],
+    from_pointer: Pitched,
+    from_device: c_int,
+    to_array: usize,
+    to: [usize; 3],
+    to_pointer: Pitched,
+    to_device: c_int,
+    extent: Extent,
+}
+
+impl ParametersPeer {
+    /// The same as a copy of device memory: addresses say which device's.
+    fn on_devices(self) -> Result<Parameters3D, Status> {
+        let driver = context()?;
+        crate::device::check(driver, self.from_device)?;
+        crate::device::check(driver, self.to_device)?;
+        let Self { from_array, from, from_pointer, to_array, to, to_pointer, extent, .. } = self;
+        // `cudaMemcpyDeviceToDevice`
+        Ok(Parameters3D { from_array, from, from_pointer, to_array, to, to_pointer, extent, kind: 3 })
+    }
+}
+
 /// `cudaMemcpy3DParms`
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -154,6 +181,15 @@ const HOST: c_uint = 1;
 const DEVICE: c_uint = 2;
 const ARRAY: c_uint = 3;
 const UNIFIED: c_uint = 4;
+
+impl Description {
+    /// An array of that format and size.
+    pub(crate) fn of(channels: Channels, extent: Extent, flags: c_uint) -> Result<Self, Status> {
+        let (format, channels) = channels.format()?;
+        let Extent { width, height, depth } = extent;
+        Ok(Self { width, height, depth, format, channels, flags })
+    }
+}
 
 impl Channels {
     /// The driver's format, and how many channels.
@@ -206,9 +242,7 @@ fn element(driver: &Driver, array: usize) -> Result<usize, Status> {
 
 fn make(array: Out<usize>, channels: In<Channels>, extent: Extent, flags: c_uint) -> Answer {
     let driver = context()?;
-    let (format, channels) = channels.get()?.format()?;
-    let Extent { width, height, depth } = extent;
-    let description = Description { width, height, depth, format, channels, flags };
+    let description = Description::of(channels.get()?, extent, flags)?;
     of_driver((driver.cuArray3DCreate_v2)(Handle(array.address()), &description))
 }
 
@@ -293,9 +327,8 @@ pub(crate) fn line(to: Handle, from: Handle, bytes: usize, kind: c_int) -> Resul
     Ok(Copy3D { from: side(from_kind, from), to: side(to_kind, to), width: bytes, height: 1, depth: 1 })
 }
 
-fn copy3(parameters: In<Parameters3D>, stream: Option<Handle>) -> Answer {
+fn copy3(parameters: Parameters3D, stream: Option<Handle>) -> Answer {
     let driver = context()?;
-    let parameters = parameters.get()?;
     let Extent { width, height, depth } = parameters.extent;
     if width == 0 || height == 0 || depth == 0 {
         return Ok(());
@@ -360,6 +393,13 @@ runtime! {
     /// Allocates an array of up to three dimensions.
     fn cudaMalloc3DArray(array: Out<usize>, channels: In<Channels>, extent: Extent, flags: c_uint) {
         make(array, channels, extent, flags)
+    }
+
+    /// The widest linear texture of a format.
+    fn cudaDeviceGetTexture1DLinearMaxWidth(width: Handle, channels: In<Channels>, device: c_int) {
+        let driver = context()?;
+        let (format, count) = channels.get()?.format()?;
+        of_driver((driver.cuDeviceGetTexture1DLinearMaxWidth)(width, format as c_int, count, device))
     }
 
     /// Frees an array.
@@ -439,13 +479,24 @@ runtime! {
 
     /// Copies slices.
     fn cudaMemcpy3D | cudaMemcpy3D_ptds as default (parameters: In<Parameters3D>) {
-        copy3(parameters, waited(default))?;
+        copy3(parameters.get()?, waited(default))?;
         wait(default)
     }
 
     /// Copies slices, in a stream.
     fn cudaMemcpy3DAsync | cudaMemcpy3DAsync_ptsz as default (parameters: In<Parameters3D>, stream: Handle) {
-        copy3(parameters, in_stream(default, stream))
+        copy3(parameters.get()?, in_stream(default, stream))
+    }
+
+    /// Copies slices between devices.
+    fn cudaMemcpy3DPeer | cudaMemcpy3DPeer_ptds as default (parameters: In<ParametersPeer>) {
+        copy3(parameters.get()?.on_devices()?, waited(default))?;
+        wait(default)
+    }
+
+    /// Copies slices between devices, in a stream.
+    fn cudaMemcpy3DPeerAsync | cudaMemcpy3DPeerAsync_ptsz as default (parameters: In<ParametersPeer>, stream: Handle) {
+        copy3(parameters.get()?.on_devices()?, in_stream(default, stream))
     }
 
     /// Makes a texture.

@@ -28,10 +28,32 @@ pub(crate) fn context() -> Result<&'static Driver, Status> {
 
 /// Makes the primary context of a device current.
 fn enter(driver: &Driver, ordinal: c_int) -> Result<(), Status> {
+    of_driver((driver.cuCtxSetCurrent)(primary(driver, ordinal)?))
+}
+
+/// The primary context of a device.
+fn primary(driver: &Driver, ordinal: c_int) -> Result<Handle, Status> {
     let (mut device, mut context) = (0, 0);
     of_driver((driver.cuDeviceGet)(&mut device, ordinal))?;
     of_driver((driver.cuDevicePrimaryCtxRetain)(&mut context, device))?;
-    of_driver((driver.cuCtxSetCurrent)(Handle(context)))
+    Ok(Handle(context))
+}
+
+/// The device of the current context.
+pub(crate) fn current(driver: &Driver) -> Result<c_int, Status> {
+    let mut device = 0;
+    of_driver((driver.cuCtxGetDevice)(&mut device))?;
+    Ok(device)
+}
+
+/// The driver and the primary context of a device that is not the current one.
+fn peer(device: c_int) -> Result<(&'static Driver, Handle), Status> {
+    let driver = context()?;
+    check(driver, device)?;
+    if device == current(driver)? {
+        return Err(Status::INVALID_DEVICE);
+    }
+    Ok((driver, primary(driver, device)?))
 }
 
 /// How many devices there are.
@@ -107,15 +129,14 @@ runtime! {
 
     /// Forgets everything on the device, also what a trap has left. The error of a trap that no call has answered with is that of this one.
     fn cudaDeviceReset() {
-        let driver = driver()?;
+        let driver = context()?;
         let told = error::left_by_trap().is_some_and(|(_, told)| told);
         let work = of_driver((driver.cuCtxSynchronize)());
-        registry::unload();
+        registry::unload(DEVICE.get());
         of_driver((driver.cuDevicePrimaryCtxReset_v2)(DEVICE.get()))?;
         of_driver((driver.cuCtxSetCurrent)(Handle(0)))?;
         error::forget_trap();
-        // A thread without a context has nothing to wait for.
-        if told { Ok(()) } else { work.or_else(|status| if status.is_of_trap() { Err(status) } else { Ok(()) }) }
+        if told { Ok(()) } else { work }
     }
 
     /// Forgets everything on the device.
@@ -165,6 +186,21 @@ runtime! {
 
     /// Whether a device reaches another's memory.
     fn cudaDeviceCanAccessPeer(can: Handle, device: c_int, peer: c_int) => cuDeviceCanAccessPeer;
+
+    /// Lets kernels of the current device access another's memory.
+    fn cudaDeviceEnablePeerAccess(device: c_int, flags: c_uint) {
+        let (driver, other) = peer(device)?;
+        of_driver((driver.cuCtxEnablePeerAccess)(other, flags))
+    }
+
+    /// Ends that access.
+    fn cudaDeviceDisablePeerAccess(device: c_int) {
+        let (driver, other) = peer(device)?;
+        of_driver((driver.cuCtxDisablePeerAccess)(other))
+    }
+
+    /// What one device can do to another. The numbers are the driver's.
+    fn cudaDeviceGetP2PAttribute(value: Handle, attribute: c_int, device: c_int, peer: c_int) => cuDeviceGetP2PAttribute;
 
     /// The driver's version.
     fn cudaDriverGetVersion(version: Out<c_int>) {

@@ -222,7 +222,8 @@ runtime! {
         let kind = if managed { 3 } else { c_int::from(kind as u32 == 2) + 1 };
         let on_device = number(3).unwrap_or(0) as usize;
         let on_host = number(4).unwrap_or(0) as usize;
-        attributes.set(PointerAttributes { kind, device: 0, on_device, on_host })
+        let device = number(9).unwrap_or(0) as c_int;
+        attributes.set(PointerAttributes { kind, device, on_device, on_host })
     }
 
     /// Copies.
@@ -236,7 +237,7 @@ runtime! {
         copy(to, from, bytes, Direction::of(kind)?, Some(default.or(stream)))
     }
 
-    /// Copies between devices: there is one.
+    /// Copies between devices.
     fn cudaMemcpyPeer(to: Handle, to_device: c_int, from: Handle, from_device: c_int, bytes: usize) {
         let driver = context()?;
         crate::device::check(driver, to_device)?;
@@ -244,7 +245,7 @@ runtime! {
         copy(to, from, bytes, Direction::DeviceToDevice, None)
     }
 
-    /// Copies between devices, in a stream: there is one device.
+    /// Copies between devices, in a stream.
     fn cudaMemcpyPeerAsync(to: Handle, to_device: c_int, from: Handle, from_device: c_int, bytes: usize, stream: Handle) {
         let driver = context()?;
         crate::device::check(driver, to_device)?;

@@ -50,6 +50,18 @@ runtime! {
     /// Sets an attribute of a pool.
     fn cudaMemPoolSetAttribute(pool: Handle, attribute: c_int, value: Handle) => cuMemPoolSetAttribute;
 
+    /// Says which devices reach what comes from a pool.
+    fn cudaMemPoolSetAccess(pool: Handle, access: Handle, count: usize) => cuMemPoolSetAccess;
+
+    /// How a device reaches what comes from a pool.
+    fn cudaMemPoolGetAccess(flags: Handle, pool: Handle, location: Handle) => cuMemPoolGetAccess;
+
+    /// The pool that a place began with.
+    fn cudaMemGetDefaultMemPool(pool: Handle, location: Handle, kind: c_int) => cuMemGetDefaultMemPool;
+
+    /// The pool that a place takes from.
+    fn cudaMemGetMemPool(pool: Handle, location: Handle, kind: c_int) => cuMemGetMemPool;
+
     /// Gives memory of a pool back.
     fn cudaMemPoolTrimTo(pool: Handle, keep: usize) => cuMemPoolTrimTo;
 }

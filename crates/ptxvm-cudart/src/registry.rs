@@ -1,13 +1,13 @@
 //! What compiled programs register before `main`: containers of device code, kernels by the address of their host stubs, variables by the
 //! address of their host shadows.
 //!
-//! Invariant: a container is loaded when something in it is first used, once; unloading forgets modules, not registrations.
+//! Invariant: a container is loaded when something in it is first used on a device, once for each; unloading forgets modules, not registrations.
 
-use crate::device::context;
+use crate::device::{context, current};
 use crate::driver::Driver;
 use crate::error::{Status, of_driver};
 use crate::ffi::{Handle, Out, Text};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CString, c_int, c_uint};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,8 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 struct Container {
     /// What the compiler registered.
     image: Handle,
-    /// The driver's module, once it is loaded.
-    module: Option<Handle>,
+    /// The driver's module, once it is loaded, by device.
+    modules: BTreeMap<c_int, Handle>,
 }
 
 /// A thing in a container.
@@ -35,7 +35,8 @@ struct Registry {
     variables: HashMap<usize, Member>,
     /// Managed variables, by the address of the pointer that the host reads.
     managed: Vec<(Pointer, Member)>,
-    functions: HashMap<usize, Handle>,
+    /// By host stub and device.
+    functions: HashMap<(usize, c_int), Handle>,
     /// Names that programs were given, which stay.
     names: HashMap<CString, usize>,
 }
@@ -52,15 +53,15 @@ fn with<R>(use_it: impl FnOnce(&mut Registry) -> R) -> R {
 }
 
 impl Registry {
-    /// The module of a container, loaded.
-    fn module(&mut self, driver: &Driver, container: usize) -> Result<Handle, Status> {
+    /// The module of a container, loaded on a device, which is that of the current context.
+    fn module(&mut self, driver: &Driver, container: usize, device: c_int) -> Result<Handle, Status> {
         let found = self.containers.get_mut(&container).ok_or(Status::INVALID_VALUE)?;
-        if let Some(module) = found.module {
-            return Ok(module);
+        if let Some(module) = found.modules.get(&device) {
+            return Ok(*module);
         }
         let mut module = 0;
         of_driver((driver.cuModuleLoadData)(&mut module, found.image))?;
-        found.module = Some(Handle(module));
+        found.modules.insert(device, Handle(module));
         Ok(Handle(module))
     }
 
@@ -70,7 +71,7 @@ impl Registry {
         member: &Member,
         missing: Status,
     ) -> Result<(usize, usize), Status> {
-        let module = self.module(driver, member.container)?;
+        let module = self.module(driver, member.container, current(driver)?)?;
         let (mut address, mut bytes) = (0, 0);
         match (driver.cuModuleGetGlobal_v2)(&mut address, &mut bytes, module, member.name.as_ptr()) {
             0 => Ok((address, bytes)),
@@ -86,22 +87,23 @@ pub(crate) fn function(stub: Handle) -> Result<Handle, Status> {
         return Err(Status::INVALID_DEVICE_FUNCTION);
     }
     let driver = context()?;
+    let device = current(driver)?;
     with(|registry| {
-        if let Some(function) = registry.functions.get(&stub.0) {
+        if let Some(function) = registry.functions.get(&(stub.0, device)) {
             return Ok(*function);
         }
         let Some(member) = registry.kernels.get(&stub.0).cloned() else {
             // A `cudaKernel_t` or `cudaFunction_t`: the driver knows whether it is one.
             return Ok(stub);
         };
-        let module = registry.module(driver, member.container)?;
+        let module = registry.module(driver, member.container, device)?;
         let mut function = 0;
         match (driver.cuModuleGetFunction)(&mut function, module, member.name.as_ptr()) {
             0 => {}
             status if status == Status::NOT_FOUND.0 => return Err(Status::INVALID_DEVICE_FUNCTION),
             status => return Err(Status(status)),
         }
-        registry.functions.insert(stub.0, Handle(function));
+        registry.functions.insert((stub.0, device), Handle(function));
         Ok(Handle(function))
     })
 }
@@ -111,7 +113,7 @@ pub(crate) fn stub(function: Handle) -> Handle {
     with(|registry| {
         // A kernel has one stub, so the order does not matter.
         let found = registry.functions.iter().find(|(_, known)| **known == function);
-        found.map_or(function, |(stub, _)| Handle(*stub))
+        found.map_or(function, |((stub, _), _)| Handle(*stub))
     })
 }
 
@@ -136,14 +138,14 @@ pub(crate) fn variable(shadow: Handle) -> Result<(usize, usize), Status> {
     })
 }
 
-/// Forgets what was loaded, as its context is gone.
-pub(crate) fn unload() {
+/// Forgets what was loaded on a device, as its context is gone.
+pub(crate) fn unload(device: c_int) {
     with(|registry| {
-        registry.functions.clear();
+        registry.functions.retain(|(_, of), _| *of != device);
         // The order does not matter: each is only forgotten.
         #[allow(clippy::iter_over_hash_type, reason = "each entry is treated alike")]
         for container in registry.containers.values_mut() {
-            container.module = None;
+            container.modules.remove(&device);
         }
     });
 }
@@ -154,7 +156,7 @@ extern "C" fn __cudaRegisterFatBinary(image: Handle) -> Handle {
     with(|registry| {
         // Numbers that no pointer has, 16 apart, as programs may align them.
         registry.next += 16;
-        registry.containers.insert(registry.next, Container { image, module: None });
+        registry.containers.insert(registry.next, Container { image, modules: BTreeMap::new() });
         Handle(registry.next)
     })
 }
@@ -199,7 +201,7 @@ extern "C" fn __cudaUnregisterFatBinary(container: Handle) {
             registry.kernels.iter().filter(|(_, m)| m.container == container.0).map(|(k, _)| *k).collect();
         for kernel in gone {
             registry.kernels.remove(&kernel);
-            registry.functions.remove(&kernel);
+            registry.functions.retain(|(stub, _), _| *stub != kernel);
         }
         registry.variables.retain(|_, member| member.container != container.0);
     });

@@ -5,7 +5,7 @@
 use crate::device::context;
 use crate::entry::runtime;
 use crate::error::of_driver;
-use crate::ffi::{Handle, Out};
+use crate::ffi::Handle;
 use std::ffi::{c_int, c_uint};
 
 runtime! {
@@ -69,9 +69,27 @@ runtime! {
     }
 
     /// The device of a stream: there is one.
-    fn cudaStreamGetDevice | cudaStreamGetDevice_ptsz as _default (_stream: Handle, device: Out<c_int>) {
-        context()?;
-        device.set(0)
+    fn cudaStreamGetDevice | cudaStreamGetDevice_ptsz as default (stream: Handle, device: Handle) {
+        let driver = context()?;
+        of_driver((driver.cuStreamGetDevice)(default.or(stream), device))
+    }
+
+    /// An attribute of a stream. The numbers are the driver's.
+    fn cudaStreamGetAttribute | cudaStreamGetAttribute_ptsz as default (stream: Handle, attribute: c_int, value: Handle) {
+        let driver = context()?;
+        of_driver((driver.cuStreamGetAttribute)(default.or(stream), attribute, value))
+    }
+
+    /// Sets an attribute of a stream.
+    fn cudaStreamSetAttribute | cudaStreamSetAttribute_ptsz as default (stream: Handle, attribute: c_int, value: Handle) {
+        let driver = context()?;
+        of_driver((driver.cuStreamSetAttribute)(default.or(stream), attribute, value))
+    }
+
+    /// Gives a stream the attributes of another.
+    fn cudaStreamCopyAttributes | cudaStreamCopyAttributes_ptsz as default (to: Handle, from: Handle) {
+        let driver = context()?;
+        of_driver((driver.cuStreamCopyAttributes)(default.or(to), default.or(from)))
     }
 
     /// Whether a stream is captured.
