@@ -28,6 +28,9 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/ptxvm-cublas/src/ffi.rs",
     "crates/ptxvm-cublas/src/kernel.rs",
     "crates/ptxvm-cublas/tests/",
+    "crates/ptxvm-nvrtc/src/ffi.rs",
+    "crates/ptxvm-nvrtc/src/theirs/library.rs",
+    "crates/ptxvm-nvrtc/tests/",
     "crates/ptxvm-preload/src/process.rs",
 ];
 
@@ -43,6 +46,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("ptxvm-cuda", &["host-memory", "ptxvm"]),
     ("ptxvm-cudart", &["host-memory"]),
     ("ptxvm-cublas", &["host-memory"]),
+    ("ptxvm-nvrtc", &["host-memory"]),
     ("ptxvm-preload", &[]),
 ];
 

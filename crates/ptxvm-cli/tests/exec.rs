@@ -11,7 +11,7 @@ impl Libraries {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("ptxvm-exec-test-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder");
-        for file in ["libptxvm_cuda.so", "libptxvm_cudart.so", "libptxvm_cublas.so"] {
+        for file in ["libptxvm_cuda.so", "libptxvm_cudart.so", "libptxvm_cublas.so", "libptxvm_nvrtc.so"] {
             std::fs::write(path.join(file), "").expect("written");
         }
         Self(path)
@@ -100,7 +100,7 @@ fn libraries_stand_under_the_names_that_programs_ask_for() {
         out(&libraries.shell("cd \"${LD_LIBRARY_PATH%%:*}\" && for f in *; do echo $f $(readlink $f); done"));
     let file = |name: &str| libraries.0.canonicalize().expect("it exists").join(name).display().to_string();
     let (driver, runtime, none) = (file("libptxvm_cuda.so"), file("libptxvm_cudart.so"), String::new());
-    let cublas = file("libptxvm_cublas.so");
+    let (cublas, nvrtc) = (file("libptxvm_cublas.so"), file("libptxvm_nvrtc.so"));
     let expected = [
         ("libcublas.so", &cublas),
         ("libcublas.so.12", &cublas),
@@ -118,6 +118,9 @@ fn libraries_stand_under_the_names_that_programs_ask_for() {
         ("libnvJitLink.so", &driver),
         ("libnvJitLink.so.12", &driver),
         ("libnvJitLink.so.13", &driver),
+        ("libnvrtc.so", &nvrtc),
+        ("libnvrtc.so.12", &none),
+        ("libnvrtc.so.13", &none),
     ];
     let expected: String =
         expected.iter().map(|(name, file)| format!("{name} {file}").trim().to_owned() + "\n").collect();

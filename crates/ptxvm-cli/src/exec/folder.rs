@@ -34,11 +34,12 @@ const LIBRARIES: &[(&str, &[&str])] = &[(
         "libcublasLt.so",
     ],
 )];
-/// The runtime, as cargo calls it, the name under which programs are linked with it, and those under which they look for it, wanting symbols
-/// in the version of that name.
-const RUNTIME: &str = "libptxvm_cudart.so";
-const RUNTIME_LINKED: &str = "libcudart.so";
-const RUNTIME_NAMES: &[&str] = &["libcudart.so.12", "libcudart.so.13"];
+/// Libraries whose users want symbols in the version of the library's name: the file that cargo builds, the name under which programs are linked
+/// with it, and those under which they look for it.
+const VERSIONED: &[(&str, &str, &[&str])] = &[
+    ("libptxvm_cudart.so", "libcudart.so", &["libcudart.so.12", "libcudart.so.13"]),
+    ("libptxvm_nvrtc.so", "libnvrtc.so", &["libnvrtc.so.12", "libnvrtc.so.13"]),
+];
 /// The library that redirects a runtime inside a program to ours, which it finds beside itself.
 const PRELOAD: &str = "libptxvm_preload.so";
 /// Programs that libraries of clients call.
@@ -81,11 +82,13 @@ impl Folder {
                 symlink(&file, folder.lib().join(name))?;
             }
         }
-        let runtime = libraries.join(RUNTIME);
-        if runtime.exists() {
-            symlink(&runtime, folder.lib().join(RUNTIME_LINKED))?;
-            for name in RUNTIME_NAMES {
-                folder.versioned(name, &runtime)?;
+        for (file, linked, names) in VERSIONED {
+            let file = libraries.join(file);
+            if file.exists() {
+                symlink(&file, folder.lib().join(linked))?;
+                for name in *names {
+                    folder.versioned(name, &file)?;
+                }
             }
         }
         for tool in TOOLS {

@@ -1,0 +1,1 @@
+// clang includes it; overloads.h has what clang wants of it.
