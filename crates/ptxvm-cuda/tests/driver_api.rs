@@ -235,6 +235,45 @@ fn registers_are_limited() {
     assert_eq!([registers(linked, "k"), registers(linked, "own")], [38, 48]);
 }
 
+/// A kernel that names the size of its CTAs can be launched so, however much it computes with: libraries divide by the occupancy.
+#[test]
+fn registers_leave_room_for_the_bounds_of_a_kernel() {
+    const REGISTERS: i32 = 4;
+    let (api, _) = Api::with_context();
+    let (mut body, mut rest) = (String::new(), String::new());
+    for i in 0..200 {
+        body += &format!("ld.global.u32 %r{i}, [%rd+{}];", 4 * i);
+        rest += &format!("st.global.u32 [%rd+{}], %r{};", 4 * i, 199 - i);
+    }
+    let mut text = ".version 6.4\n.target sm_70\n.address_size 64\n".to_owned();
+    let cases = [
+        ("plain", "", 216, 256, 1),
+        ("largest", ".maxntid 1024", 64, 1024, 1),
+        ("flat", ".maxntid 512, 2", 64, 1024, 1),
+        ("half", ".maxntid 500", 128, 500, 1),
+        ("required", ".reqntid 512", 128, 512, 1),
+        ("several", ".maxntid 128 .minnctapersm 8", 64, 128, 8),
+        ("crowd", ".maxntid 1024 .minnctapersm 2", 32, 1024, 2),
+    ];
+    for (name, bounds, ..) in cases {
+        text += &format!(
+            ".visible .entry {name}(.param .u64 p) {bounds} {{ .reg .b64 %rd; .reg .b32 %r<200>;\
+             ld.param.u64 %rd, [p]; {body} bra NEXT; NEXT: {rest} ret; }}\n"
+        );
+    }
+    text.push('\0');
+    let module = api.make("cuModuleLoadData", |out: *mut usize| (out, text.as_ptr()));
+    for (name, _, most, threads, ctas) in cases {
+        let function = api.function(module, name);
+        let (mut registers, mut blocks) = (0i32, 0i32);
+        api.ok("cuFuncGetAttribute", (&raw mut registers, REGISTERS, function));
+        assert!(registers <= most, "{name}: {registers}");
+        let attribute = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
+        api.ok(attribute, (&raw mut blocks, function, threads, 0usize));
+        assert!(blocks >= ctas, "{name}: {blocks} CTAs of {threads} threads with {registers} registers");
+    }
+}
+
 #[test]
 fn memory_of_every_kind_is_reached_by_kernels() {
     let (api, _) = Api::with_context();

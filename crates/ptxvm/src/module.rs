@@ -9,7 +9,7 @@ use crate::{Descriptor, Error, ErrorKind, Launch, Listing, Ran, Report};
 use ptx::analysis::cfg;
 use ptx::analysis::liveness::Liveness;
 use ptx::check::Unresolved;
-use ptx::check::module::FuncId;
+use ptx::check::module::{FuncId, Performance};
 use ptx::diag::{Code, Diagnostic};
 use ptx::ir::{ParamPlace, RegClass};
 use ptx::isa::{Space, Ty};
@@ -44,7 +44,8 @@ pub struct ParamLayout {
 /// What a kernel needs of a device, for occupancy and function attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resources {
-    /// 32-bit registers of a thread. An estimate: the most that are live at the border of a block, and a few for work in between.
+    /// 32-bit registers of a thread. An estimate: the most that are live at the border of a block, and a few for work in between;
+    /// no more than `.maxnreg` allows, and than CTAs of `.maxntid` threads can have, `.minnctapersm` of them.
     pub registers: u32,
     /// Bytes of static shared memory of a CTA.
     pub shared: u32,
@@ -314,5 +315,21 @@ fn registers(function: &ptx::ir::Function) -> u32 {
     };
     let borders = live.live_in.iter().chain(&live.live_out);
     let most = borders.map(|set| set.iter().map(weight).sum::<u32>()).max().unwrap_or(0);
-    (most + WORK).clamp(16, function.performance.maxnreg.unwrap_or(255).clamp(16, 255))
+    let performance = &function.performance;
+    let limit = performance.maxnreg.unwrap_or(255).min(registers_of_bounds(performance));
+    (most + WORK).clamp(16, limit.clamp(16, 255))
+}
+
+/// Registers that leave room for the CTAs that a kernel's bounds name: an assembler keeps to them, so that such a launch is never
+/// out of resources.
+fn registers_of_bounds(performance: &Performance) -> u32 {
+    /// Of a multiprocessor, on every device since compute capability 5.0; handed out to warps in units of 8 for each lane.
+    const REGISTERS: u64 = 65536;
+    const UNIT: u64 = 8;
+    let Some(threads) = performance.maxntid.or(performance.reqntid) else { return u32::MAX };
+    let threads = threads.iter().fold(1, |product: u64, n| product.saturating_mul(u64::from(*n)));
+    let lanes = threads.div_ceil(32).saturating_mul(32);
+    let ctas = u64::from(performance.minnctapersm.unwrap_or(1));
+    let registers = REGISTERS / lanes.saturating_mul(ctas).max(1) / UNIT * UNIT;
+    u32::try_from(registers).unwrap_or(u32::MAX)
 }
