@@ -189,9 +189,10 @@ extern "C" fn hear(info: LLVMDiagnosticInfoRef, said: *mut c_void) {
     }
 }
 
-/// The size of a frame in what LLVM says of one that is large: `stack frame size (N) exceeds limit (M) in function 'F'`. Other texts are of no frame.
+/// The size of a frame in what LLVM says of one that is large: `stack frame size (N) exceeds limit (M) in function 'F'`, behind a place in a source
+/// (`<unknown>:0:0: `) or without one. Other texts are of no frame.
 fn frame_bytes(text: &str) -> u32 {
-    let number = text.strip_prefix("stack frame size (").and_then(|rest| rest.split_once(')'));
+    let number = text.split_once("stack frame size (").and_then(|(_, rest)| rest.split_once(')'));
     number.map_or(0, |(number, _)| number.parse().unwrap_or(u32::MAX))
 }
 
@@ -238,4 +239,18 @@ fn names(cpu: Cpu) -> (CString, CString) {
 
 fn take_c_message(message: *mut std::ffi::c_char) -> CString {
     c_name(&take_message(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::frame_bytes;
+
+    #[test]
+    fn large_frames_are_heard_with_a_place_and_without() {
+        let text = "stack frame size (3144952) exceeds limit (131072) in function 'kernel'";
+        assert_eq!(frame_bytes(text), 3_144_952);
+        assert_eq!(frame_bytes(&format!("<unknown>:0:0: {text}")), 3_144_952);
+        assert_eq!(frame_bytes(&text.replace("3144952", "99999999999")), u32::MAX);
+        assert_eq!(frame_bytes("<unknown>:0:0: FastISel missed terminator (in function: kernel)"), 0);
+    }
 }
