@@ -26,6 +26,7 @@ impl Status {
     pub(crate) const MISSING_CONFIGURATION: Self = Self(52);
     pub(crate) const INVALID_DEVICE_FUNCTION: Self = Self(98);
     pub(crate) const INVALID_DEVICE: Self = Self(101);
+    pub(crate) const INVALID_RESOURCE_HANDLE: Self = Self(400);
     pub(crate) const NOT_FOUND: Self = Self(500);
     pub(crate) const NOT_READY: Self = Self(600);
     pub(crate) const NOT_SUPPORTED: Self = Self(801);

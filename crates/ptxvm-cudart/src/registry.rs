@@ -93,8 +93,12 @@ pub(crate) fn function(stub: Handle) -> Result<Handle, Status> {
             return Ok(*function);
         }
         let Some(member) = registry.kernels.get(&stub.0).cloned() else {
-            // A `cudaKernel_t` or `cudaFunction_t`: the driver knows whether it is one.
-            return Ok(stub);
+            // A `cudaKernel_t` or `cudaFunction_t`, or a host stub that no module registered.
+            const PTX_VERSION: c_int = 5;
+            let mut version = 0;
+            let status = (driver.cuFuncGetAttribute)(&mut version, PTX_VERSION, stub);
+            let known = status != Status::INVALID_RESOURCE_HANDLE.0;
+            return if known { Ok(stub) } else { Err(Status::INVALID_DEVICE_FUNCTION) };
         };
         let module = registry.module(driver, member.container, device)?;
         let mut function = 0;

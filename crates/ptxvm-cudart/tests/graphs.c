@@ -89,6 +89,14 @@ int main(void) {
     OK(cudaGraphExecDestroy, exec);
     OK(cudaGraphDestroy, graph);
 
+    // A stub that nobody registered is no kernel; a `cudaKernel_t` is one.
+    static char other;
+    void *handle;
+    IS(CALL(cudaLaunchKernel, &other, (dim3){1, 1, 1}, (dim3){1, 1, 1}, values, (size_t)0, stream), 98);
+    IS(CALL(cudaGetLastError), 98);
+    OK(cudaGetKernel, &handle, &stub);
+    OK(cudaLaunchKernel, handle, (dim3){1, 1, 1}, (dim3){1, 1, 1}, values, (size_t)0, stream);
+
     // What is captured.
     OK(cudaStreamBeginCapture, stream, 0);
     OK(cudaMemsetAsync, a, 0, (size_t)4, stream);
