@@ -7,6 +7,10 @@
 //! kept in the repository.
 //!
 //! `--libraries FOLDER` takes `ptxvm` and its libraries from there and builds nothing; `--suites` runs the tests that clients bring with them, too.
+//! Collections of programs (`hecbench`, `cuda-samples`) run with `--suites` where `--sources FOLDER` says where they are. What cannot run
+//! here is listed as skipped, with what it wants.
+
+mod programs;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -23,6 +27,8 @@ enum Program {
     Rust(&'static str),
     /// A CUDA program for clang, and the options that link our runtime library.
     Cpp(&'static str, &'static [&'static str]),
+    /// A list of other people's programs, whose sources are in a folder that the user names.
+    Sources(&'static str),
 }
 
 /// A client.
@@ -82,6 +88,12 @@ const CLIENTS: &[Client] = &[
         ..client("triton", Program::Python(&["triton==3.9.*", "numpy", "setuptools"], "triton_kernels.py"))
     },
     client("cpp", Program::Cpp("program.cu", &["-lcudart"])),
+    client("cub-sort", Program::Cpp("device/sort.cu", &["-lcudart"])),
+    client("cub-scan", Program::Cpp("device/scan.cu", &["-lcudart"])),
+    client("cub-select", Program::Cpp("device/select.cu", &["-lcudart"])),
+    client("thrust", Program::Cpp("device/thrust.cu", &["-lcudart"])),
+    Client { required: false, ..client("hecbench", Program::Sources("hecbench.txt")) },
+    Client { required: false, ..client("cuda-samples", Program::Sources("cuda-samples.txt")) },
     client("cpp-static", Program::Cpp("program.cu", &["-lcudart_static", "-ldl", "-lpthread", "-lm"])),
     Client {
         required: false,
@@ -148,7 +160,12 @@ const HEADERS: &[&str] = &[
     "nvidia-cuda-runtime-cu12==12.9.*",
     "nvidia-cuda-nvcc-cu12==12.9.*",
     "nvidia-cuda-profiler-api-cu12==12.9.*",
+    "nvidia-cuda-cccl-cu12==12.9.*",
 ];
+
+/// Libraries whose headers other people's programs include, besides; nothing of them runs.
+const LIBRARY_HEADERS: &[(&str, &str)] =
+    &[("nvidia-cublas-cu12==12.9.*", "cublas"), ("nvidia-curand-cu12==10.3.*", "curand")];
 
 /// How a client did.
 struct Row {
@@ -165,17 +182,26 @@ enum Outcome {
     Failed,
     /// It failed, and nothing depends on it.
     Optional,
+    /// What it wants is not here.
+    Skipped,
+}
+
+/// How the task is to be run.
+struct Wish<'a> {
+    suites: bool,
+    sources: Option<&'a Path>,
 }
 
 /// Runs the clients of those names, or all.
 pub(crate) fn clients(arguments: &[String]) -> Result<(), String> {
     let mut names = Vec::new();
-    let (mut libraries, mut suites) = (None, false);
+    let (mut libraries, mut wish) = (None, Wish { suites: false, sources: None });
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "--libraries" => libraries = Some(rest.next().ok_or("--libraries names a folder")?),
-            "--suites" => suites = true,
+            "--sources" => wish.sources = Some(Path::new(rest.next().ok_or("--sources names a folder")?)),
+            "--suites" => wish.suites = true,
             name => names.push(name),
         }
     }
@@ -185,23 +211,29 @@ pub(crate) fn clients(arguments: &[String]) -> Result<(), String> {
     }
     let place = Place::prepare(libraries.map(Path::new))?;
     let mut rows: Vec<Row> = Vec::new();
-    let mut note = |client: &Client, name: String, start: Instant, result: Result<String, String>| {
-        let outcome = match &result {
-            Ok(_) => Outcome::Passed,
-            Err(_) if client.required => Outcome::Failed,
-            Err(_) => Outcome::Optional,
-        };
-        let note = result.unwrap_or_else(|why| why);
+    let mut add = |name: String, outcome: Outcome, start: Instant, note: String| {
         let row = Row { name, outcome, seconds: start.elapsed().as_secs(), note };
         println!("{row}");
         rows.push(row);
     };
+    let of = |client: &Client, result: &Result<String, String>| match result {
+        Ok(_) => Outcome::Passed,
+        Err(_) if client.required => Outcome::Failed,
+        Err(_) => Outcome::Optional,
+    };
     for client in CLIENTS.iter().filter(|client| names.is_empty() || names.contains(&client.name)) {
         let start = Instant::now();
-        note(client, client.name.to_owned(), start, place.run(client).map(|()| String::new()));
-        if let (true, Some(suite)) = (suites, &client.suite) {
+        if let Some(missing) = missing(client, &wish) {
+            add(client.name.to_owned(), Outcome::Skipped, start, missing);
+            continue;
+        }
+        let result = place.run(client, &wish);
+        add(client.name.to_owned(), of(client, &result), start, result.unwrap_or_else(|why| why));
+        if let (true, Some(suite)) = (wish.suites, &client.suite) {
             let start = Instant::now();
-            note(client, format!("{}'s tests", client.name), start, place.suite(client, suite));
+            let result = place.suite(client, suite);
+            let name = format!("{}'s tests", client.name);
+            add(name, of(client, &result), start, result.unwrap_or_else(|why| why));
         }
     }
     println!();
@@ -209,9 +241,9 @@ pub(crate) fn clients(arguments: &[String]) -> Result<(), String> {
         println!("{row}");
     }
     let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
-    let (passed, failed, optional) =
-        (count(Outcome::Passed), count(Outcome::Failed), count(Outcome::Optional));
-    println!("{passed} passed, {failed} failed, {optional} failed that are optional");
+    let (passed, failed, optional, skipped) =
+        (count(Outcome::Passed), count(Outcome::Failed), count(Outcome::Optional), count(Outcome::Skipped));
+    println!("{passed} passed, {failed} failed, {optional} failed that are optional, {skipped} skipped");
     if failed == 0 { Ok(()) } else { Err(format!("{failed} clients failed")) }
 }
 
@@ -221,6 +253,7 @@ impl std::fmt::Display for Row {
             Outcome::Passed => "passed",
             Outcome::Failed => "FAILED",
             Outcome::Optional => "failed (optional)",
+            Outcome::Skipped => "skipped",
         };
         write!(f, "{:<20} {outcome:<18} {:>5} s  {}", self.name, self.seconds, self.note)
     }
@@ -267,9 +300,10 @@ impl Place {
         Ok(Self { root, work, libraries })
     }
 
-    fn run(&self, client: &Client) -> Result<(), String> {
+    /// Runs a client; what is worth a note, where it passes.
+    fn run(&self, client: &Client, wish: &Wish<'_>) -> Result<String, String> {
         let script = |name: &str| self.root.join("tests/clients").join(name);
-        match client.program {
+        let passed = match client.program {
             Program::Python(packages, name) => {
                 let python = self.environment(client.name, packages, &[])?;
                 self.exec(client, &[python.as_os_str(), script(name).as_os_str()])
@@ -312,7 +346,18 @@ impl Place {
                 run(&mut clang, "clang")?;
                 self.exec(client, &[program.as_os_str()])
             }
-        }
+            Program::Sources(list) => {
+                let tools = programs::Tools {
+                    ptxvm: self.libraries.join("ptxvm"),
+                    cuda: self.cuda_with("cuda-libraries", LIBRARY_HEADERS)?,
+                    clang: clang_name(),
+                    sources: wish.sources.ok_or("--sources names the folder with its programs")?,
+                    results: self.work.join(client.name),
+                };
+                return tools.run_all(&script(list));
+            }
+        };
+        passed.map(|()| String::new())
     }
 
     /// Runs a command under `ptxvm exec`.
@@ -407,27 +452,46 @@ impl Place {
 
     /// A folder as CUDA's installer makes it: public headers, and our libraries under their names.
     fn cuda(&self) -> Result<PathBuf, String> {
+        self.cuda_with("cuda", &[])
+    }
+
+    /// The same with headers of more packages, whose parts are called so.
+    fn cuda_with(&self, name: &str, more: &[(&str, &str)]) -> Result<PathBuf, String> {
         let python = self.environment("headers", HEADERS, &[])?;
         let packages = packages_of(&python)?;
-        let cuda = self.work.join("cuda");
+        let mut parts: Vec<PathBuf> = ["cuda_runtime", "cuda_nvcc", "cuda_profiler_api", "cuda_cccl"]
+            .iter()
+            .map(|part| packages.join(part))
+            .collect();
+        if !more.is_empty() {
+            let names: Vec<&str> = more.iter().map(|(package, _)| *package).collect();
+            let packages = packages_of(&self.environment("library-headers", &names, &[])?)?;
+            parts.extend(more.iter().map(|(_, part)| packages.join(part)));
+        }
+        let cuda = self.work.join(name);
         let _first_time = std::fs::remove_dir_all(&cuda);
         for folder in ["include", "lib64", "nvvm", "bin"] {
             std::fs::create_dir_all(cuda.join(folder)).map_err(|error| error.to_string())?;
         }
-        for part in ["cuda_runtime/include", "cuda_nvcc/include", "cuda_profiler_api/include"] {
-            let entries =
-                std::fs::read_dir(packages.join(part)).map_err(|error| format!("{part}: {error}"))?;
+        for part in parts.iter().map(|part| part.join("include")) {
+            let entries = std::fs::read_dir(&part);
+            let entries = entries.map_err(|error| format!("cannot read `{}`: {error}", part.display()))?;
             for entry in entries.flatten() {
                 link(&entry.path(), &cuda.join("include").join(entry.file_name()))?;
             }
         }
         // clang includes it, and needs nothing in it.
-        std::fs::write(cuda.join("include/curand_mtgp32_kernel.h"), "").map_err(|error| error.to_string())?;
+        let generator = cuda.join("include/curand_mtgp32_kernel.h");
+        if !generator.exists() {
+            std::fs::write(&generator, "").map_err(|error| error.to_string())?;
+        }
         link(&packages.join("cuda_nvcc/nvvm/libdevice"), &cuda.join("nvvm/libdevice"))?;
         for (file, name) in [
             ("libptxvm_cuda.so", "libcuda.so"),
             ("libptxvm_cuda.so", "libcuda.so.1"),
             ("libptxvm_cudart.so", "libcudart.so"),
+            ("libptxvm_cublas.so", "libcublas.so"),
+            ("libptxvm_cublas.so", "libcublasLt.so"),
             ("libptxvm_cudart.a", "libcudart_static.a"),
         ] {
             link(&self.libraries.join(file), &cuda.join("lib64").join(name))?;
@@ -468,6 +532,23 @@ fn last_line(command: &mut Command) -> Result<String, String> {
         return Err(format!("its tests ended with {}", output.status));
     }
     text.lines().last().map(str::to_owned).ok_or_else(|| "its tests said nothing".to_owned())
+}
+
+/// What a client wants that is not here, where that is so.
+fn missing(client: &Client, wish: &Wish<'_>) -> Option<String> {
+    let clang = || {
+        let name = clang_name();
+        let found = Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success());
+        (!found).then(|| format!("wants clang, and `{name}` does not start; CLANG names another"))
+    };
+    match client.program {
+        Program::Python(..) | Program::Compiled(..) | Program::Rust(_) => None,
+        Program::Cpp(..) => clang(),
+        Program::Sources(_) if !wish.suites || wish.sources.is_none() => {
+            Some("wants --suites and --sources FOLDER, where its programs are".to_owned())
+        }
+        Program::Sources(_) => clang(),
+    }
 }
 
 fn clang_name() -> String {
