@@ -32,6 +32,8 @@ pub(crate) struct Capture {
     origin: Slot,
     /// Streams that take part, with that one.
     streams: Mutex<Vec<Slot>>,
+    /// The last nodes of streams that took part and were destroyed.
+    left: Mutex<Vec<Handle>>,
     /// Something happened that no graph can do.
     invalid: AtomicBool,
     ended: AtomicBool,
@@ -128,11 +130,15 @@ impl Slot {
         Ok(())
     }
 
-    /// The stream is destroyed: a capture that it takes part in is spoiled, and does without it. The graph of a capture that no stream takes part
-    /// in any more cannot be asked for, and goes.
+    /// The stream is destroyed. A capture that began in it can never end, and is spoiled; one that it only joined goes on without it, and its last
+    /// nodes must be joined as those of the other streams. The graph of a capture that no stream takes part in any more cannot be asked for, and
+    /// goes.
     pub(crate) fn leave(&self, driver: &Driver) {
-        let Some(Place { capture, .. }) = self.lock().take() else { return };
-        capture.invalid.store(true, Ordering::Relaxed);
+        let Some(Place { capture, after }) = self.lock().take() else { return };
+        match Arc::ptr_eq(&capture.origin.0, &self.0) {
+            true => capture.invalid.store(true, Ordering::Relaxed),
+            false => capture.left().extend(after),
+        }
         let is_last = {
             let mut streams = capture.streams();
             streams.retain(|slot| !Arc::ptr_eq(&slot.0, &self.0));
@@ -159,6 +165,10 @@ impl Slot {
 impl Capture {
     fn check(&self) -> Answer {
         if self.invalid.load(Ordering::Relaxed) { Err(Status::StreamCaptureInvalidated) } else { Ok(()) }
+    }
+
+    fn left(&self) -> MutexGuard<'_, Vec<Handle>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn streams(&self) -> MutexGuard<'_, Vec<Slot>> {
@@ -196,6 +206,7 @@ fn begin(
         is_own,
         origin: slot.clone(),
         streams: Mutex::new(vec![slot.clone()]),
+        left: Mutex::default(),
         invalid: AtomicBool::new(false),
         ended: AtomicBool::new(false),
     });
@@ -216,7 +227,7 @@ fn end((stream, default): (Handle, DefaultStream), out: Out<Handle>) -> Answer {
     // The program may have destroyed it. The streams are free again all the same.
     let graph = driver.graphs.get(capture.graph);
     let before = graph.as_ref().map(|graph| graph.ancestors(&place.after)).unwrap_or_default();
-    let mut joined = true;
+    let mut joined = capture.left().iter().all(|node| before.contains(node));
     let streams: Vec<Slot> = capture.streams().drain(..).collect();
     for slot in streams {
         let other = slot.lock().take();

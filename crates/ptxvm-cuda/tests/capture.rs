@@ -150,6 +150,37 @@ fn forks_must_be_joined_and_captures_kept_apart() {
 }
 
 #[test]
+fn a_stream_may_be_destroyed_before_the_capture_that_it_joined_ends() {
+    let (api, _) = Api::with_context();
+    let double = api.function(api.module(), "double_all");
+    let (first, data) = (stream(api), ones(api));
+    let (fork, join) = (event(api), event(api));
+    for is_joined in [true, false] {
+        let second = stream(api);
+        begin(api, first);
+        api.ok("cuEventRecord", (fork, first));
+        api.ok("cuStreamWaitEvent", (second, fork, 0u32));
+        assert_eq!(api.launch(double, (1, 4), second, data), 0);
+        if is_joined {
+            api.ok("cuEventRecord", (join, second));
+            api.ok("cuStreamWaitEvent", (first, join, 0u32));
+        }
+        api.ok("cuStreamDestroy_v2", (second,));
+        assert_eq!(state(api, first), 1);
+        let (status, graph) = end(api, first);
+        assert_eq!(status, if is_joined { 0 } else { UNJOINED });
+        assert_eq!(graph == NULL, !is_joined);
+    }
+    // Without the stream that it began in a capture has no end.
+    let (origin, other) = (stream(api), stream(api));
+    begin(api, origin);
+    api.ok("cuEventRecord", (fork, origin));
+    api.ok("cuStreamWaitEvent", (other, fork, 0u32));
+    api.ok("cuStreamDestroy_v2", (origin,));
+    assert_eq!(state(api, other), 2);
+}
+
+#[test]
 fn objects_live_as_long_as_what_needs_them() {
     static ENDED: AtomicU32 = AtomicU32::new(0);
     extern "C" fn end(data: usize) {
