@@ -290,6 +290,8 @@ impl Place {
                     "-p",
                     "ptxvm-cublas",
                     "-p",
+                    "ptxvm-nvrtc",
+                    "-p",
                     "ptxvm-preload",
                 ];
                 let mut cargo = Command::new("cargo");
