@@ -40,6 +40,10 @@
 #define __CUDA_PREC_DIV PTXVM_PREC_DIV
 #define __CUDA_PREC_SQRT PTXVM_PREC_SQRT
 
+// The headers of halves leave the bodies of their functions to NVIDIA's compiler, unless they are asked for them.
+#define __FORCE_INCLUDE_CUDA_FP16_HPP_FROM_FP16_H__
+#define __FORCE_INCLUDE_CUDA_BF16_HPP_FROM_BF16_H__
+
 // Headers of CUDA that say what is said here.
 #define __HOST_DEFINES_H__
 #define __HOST_CONFIG_H__

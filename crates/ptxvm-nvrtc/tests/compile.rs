@@ -66,6 +66,23 @@ static __global__ void hidden(int *x) { *x = n::v; }",
     assert_eq!(program.lowered("n::k<float, 1>"), Err(10));
 }
 
+/// A header that is written as CUDA's for halves: with a compiler of run time, versions from 12.3 on, it has no bodies unless it is asked for them.
+#[test]
+fn headers_of_halves_bring_the_bodies_of_their_functions() {
+    if !has_clang() {
+        return;
+    }
+    let header = "struct number { float x; __device__ operator float() const; };
+#if defined(__FORCE_INCLUDE_CUDA_FP16_HPP_FROM_FP16_H__) && defined(__FORCE_INCLUDE_CUDA_BF16_HPP_FROM_BF16_H__)
+__device__ __forceinline__ number::operator float() const { return x; }
+#endif
+";
+    let text = "#include \"number.h\"
+extern \"C\" __global__ void twice(float *x) { number n{*x}; *x = 2 * float(n); }";
+    let program = Program::with(text, "halves.cu", &[("number.h", header)]).compiled(&["-arch=sm_80"]);
+    assert_eq!(loaded(&program).run("twice", 1, &[1.5f32]), [3.0]);
+}
+
 #[test]
 fn mistakes_are_in_the_log_under_the_names_that_the_caller_gave() {
     if !has_clang() {
