@@ -7,8 +7,8 @@
 //! are freed with the module.
 
 use crate::bind::Unimplemented;
-use crate::bound::{Code, Term};
-use crate::frame::{DEPTH_LIMIT, register_bytes};
+use crate::bound::Code;
+use crate::frame::register_bytes;
 use crate::lanes::LANES;
 use crate::layout::{Layout, used_variables};
 use crate::mem::{Class, Memory, MemoryError};
@@ -18,20 +18,20 @@ use crate::texture::Descriptor;
 use crate::trap::Trap;
 use crate::warp::{EventCounts, GridShape};
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
-use ptx::ir::{Callee, Program};
+use ptx::ir::Program;
 use ptx::isa::{Space, TyKind};
+use stack::stack_bytes;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use workspace::Workspace;
 
+mod stack;
 #[cfg(test)]
 mod tests;
 mod workspace;
 
-/// Local memory of a thread where calls may nest without bound, in bytes. Chosen: 64 times the default of CUDA.
-const STACK_BYTES: u64 = 64 << 10;
 /// Shared memory of a CTA, static and dynamic: the most that any GPU of today gives (sm_90).
 const SHARED_LIMIT: u64 = 227 << 10;
 /// Threads of a CTA. CUDA's limit since sm_20.
@@ -758,45 +758,4 @@ fn no_threads(grid: [u32; 3], block: [u32; 3]) -> String {
 /// Elements of a box.
 fn volume(dims: [u32; 3]) -> u64 {
     dims.iter().fold(1, |product: u64, n| product.saturating_mul(u64::from(*n)))
-}
-
-/// Local memory of a thread in bytes: what the deepest path of calls needs, or a fixed amount where there is no deepest.
-fn stack_bytes(code: &Code, kernel: FuncId) -> u64 {
-    let mut state = vec![None; code.functions.len()];
-    let align = code.functions.iter().flatten().map(|f| u64::from(f.frame_align)).max().unwrap_or(1).max(16);
-    let own = code
-        .functions
-        .get(kernel.0 as usize)
-        .and_then(Option::as_ref)
-        .map_or(0, |f| u64::from(f.frame_bytes));
-    let bytes = deepest(code, kernel.0, 0, &mut state).unwrap_or(STACK_BYTES + own).next_multiple_of(align);
-    // Lanes whose memories lie a large power of two apart would share one cache set.
-    if bytes >= 2048 { bytes + align.max(64) } else { bytes }
-}
-
-/// The stack that a function and what it calls need; `None` where calls may nest without bound.
-fn deepest(code: &Code, function: u32, depth: u32, state: &mut Vec<Option<Option<u64>>>) -> Option<u64> {
-    if depth > DEPTH_LIMIT {
-        return None;
-    }
-    let Some(body) = code.functions.get(function as usize).and_then(Option::as_ref) else { return Some(0) };
-    if let Some(known) = state[function as usize] {
-        return known;
-    }
-    // Met again before it is known: recursion.
-    state[function as usize] = Some(None);
-    let mut below = 0;
-    for block in &body.blocks {
-        if let Term::Call(call) = &block.term
-            && call.builtin.is_none()
-        {
-            let Callee::Direct(callee) = &call.callee else { return None };
-            let align =
-                code.functions.get(callee.0 as usize).and_then(Option::as_ref).map_or(1, |f| f.frame_align);
-            below = below.max(deepest(code, callee.0, depth + 1, state)? + u64::from(align.max(1)) - 1);
-        }
-    }
-    let all = Some(u64::from(body.frame_bytes) + below);
-    state[function as usize] = Some(all);
-    all
 }
