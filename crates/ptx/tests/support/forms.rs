@@ -254,6 +254,9 @@ pub(crate) fn text(instruction: &str, level: (&str, &str)) -> String {
     ] {
         writeln!(text, ".reg .{ty} %{ty}_<12>;").expect("a string");
     }
+    if number >= 8.3 {
+        text.push_str(".reg .b128 %b128_<12>;\n");
+    }
     if number >= 6.0 {
         text.push_str("targets: .branchtargets L, M;\n");
     }
