@@ -222,7 +222,7 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     };
     let layout = kernel.module().layout(kernel.id());
     let program = kernel.module().program();
-    // What a team's warps have executed, each by itself, nobody counts.
+    // Native code of a team counts instructions for all of its warps together, not for each.
     let clocks = reads_clocks(program, kernel.id());
     let teams = if clocks { Teams::Never } else { teams };
     let job = Job {

@@ -96,7 +96,7 @@ impl Allocation {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nobody counts it, and nothing maps its pages.
+    /// Whether its reference count is zero and its pages are mapped nowhere.
     fn is_unused(&self) -> bool {
         *self.count() == 0 && Arc::strong_count(&self.pages) == 1
     }

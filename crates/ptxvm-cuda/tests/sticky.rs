@@ -144,7 +144,7 @@ fn a_trap_ends_what_else_runs_in_its_context() {
     api.ok("cuMemsetD32_v2", (flag, 0u32, 64usize));
     let streams: Vec<usize> =
         (0..2).map(|_| api.make("cuStreamCreate", |out: *mut usize| (out, 1u32))).collect();
-    // It would wait for ever: nobody sets the flag.
+    // It would wait for ever: nothing sets the flag.
     assert_eq!(api.launch(wait, (1, 1), streams[0], flag), 0);
     assert_eq!(api.launch(stops, (1, 1), streams[1], 0), 0);
     assert_eq!(api.call("cuStreamSynchronize", (streams[1],)), FAILED);

@@ -1,6 +1,6 @@
 //! Addresses that the host reserves, and pages that it maps there.
 //!
-//! Reserved addresses are nobody's until pages are mapped, and pages are nobody's until a device is given rights. Mapped ranges that lie one
+//! No device may access reserved addresses until pages are mapped there and the device is given rights. Mapped ranges that lie one
 //! behind another with the same rights are one allocation to guests.
 //!
 //! Invariants: a mapping lies in reserved addresses and overlaps no other; where pages were mapped before, the process has memory that it may

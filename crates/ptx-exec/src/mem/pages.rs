@@ -3,7 +3,7 @@
 //! They are a file without a name, which processes hand each other as a descriptor.
 //!
 //! Invariant: the file is sealed against becoming shorter, so a page that is mapped stays: an access to it faults as little as one to other
-//! memory of the process. A file that is not is refused, whoever says what it is.
+//! memory of the process. Any other file is refused.
 
 use super::{DeviceId, Memory, MemoryError};
 use std::fs::File;
