@@ -14,10 +14,14 @@ use crate::native::Reached;
 use crate::trap::{Fault, FaultKind};
 use crate::warp::{EventCounts, GridShape};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Rounds in which all warps only looked at memory, until the CTA is set aside.
 const IDLE_ROUNDS: u32 = 2;
-/// Rounds after which a CTA is set aside in any case, in case that it waits for another in a way that does not show.
+/// How long a CTA runs until it is set aside in any case: it may never end, or wait for another in a way that does not show. In native code of
+/// whole CTAs, how long a warp runs without waiting until the CTA's other warps have their turn. Chosen: longer than what most CTAs take.
+pub(super) const LONG_TURN: Duration = Duration::from_millis(200);
+/// The same in rounds, for schedules that must not depend on time.
 const LONG_ROUNDS: u32 = 1024;
 /// Slices for which each warp before one that trapped may continue. Chosen: eight million iterations of a loop that only computes, and 32,768 of a
 /// loop that waits for memory, after which native code yields.
@@ -103,6 +107,9 @@ pub(super) trait Limits {
     fn print(&self, bytes: usize, dropped: u64, first: bool) -> usize;
     /// Why the launch is to stop now.
     fn late(&self) -> Option<FaultKind>;
+    /// Whether warps that have run since then without waiting for others must let these run. A warp that never ends must not keep others
+    /// from what they do, which may be a trap.
+    fn gives_way(&self, since: Instant) -> bool;
 }
 
 impl Cta {
@@ -251,8 +258,8 @@ impl Cta {
                 _ => self.frames(world, true),
             }
         }
-        let mut idle_rounds = 0;
-        for _ in 0..LONG_ROUNDS {
+        let (mut idle_rounds, mut rounds, began) = (0, 0, Instant::now());
+        loop {
             let mut order = std::mem::take(&mut self.order);
             self.seed.order(&mut order, self.warps.len() as u32);
             let round = self.round(&order, &world.supplied(), limits, reached);
@@ -267,8 +274,15 @@ impl Cta {
             if idle_rounds >= IDLE_ROUNDS {
                 return CtaStop::Idle;
             }
+            rounds += 1;
+            let long = match self.seed.is_natural() {
+                true => began.elapsed() > LONG_TURN,
+                false => rounds == LONG_ROUNDS,
+            };
+            if long {
+                return CtaStop::Long;
+            }
         }
-        CtaStop::Long
     }
 
     /// Gives each runnable warp a slice.

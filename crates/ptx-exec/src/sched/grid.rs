@@ -14,7 +14,7 @@
 //! Invariant: which trap is reported does not depend on the speed of threads, except through that bound; the output is in order of CTA
 //! numbers, whichever thread ran them.
 
-use super::cta::{Cta, CtaStop, FURTHER_SLICES, Limits};
+use super::cta::{Cta, CtaStop, FURTHER_SLICES, LONG_TURN, Limits};
 use super::pool::{Help, Pool};
 use super::seed;
 use crate::bound::{Code, Function};
@@ -318,6 +318,9 @@ struct Worker<'a> {
     thread: u32,
     /// When it began, if it is alone and may get help.
     alone: Cell<Option<(Instant, &'a Helpers<'a>)>>,
+    /// What is left of [`LONG_TURN`] for warps in native code of whole CTAs: each that uses it up halves it, so that a thread loses at most twice
+    /// as much to warps that never end.
+    long_turn: Cell<Duration>,
     /// CTAs that it has taken and not started: the first, and the one behind the last.
     taken: Cell<[u64; 2]>,
     /// Which CTA it runs, in the order in which they are started.
@@ -402,6 +405,14 @@ impl Limits for Worker<'_> {
         }
         let run = &self.launching.run;
         End { deadline: run.deadline, cancel: run.cancel.as_deref() }.come()
+    }
+
+    fn gives_way(&self, since: Instant) -> bool {
+        let long = since.elapsed() > self.long_turn.get();
+        if long {
+            self.long_turn.set(self.long_turn.get() / 2);
+        }
+        long
     }
 }
 
@@ -496,6 +507,7 @@ impl Launching {
             launching: self,
             thread,
             alone: Cell::new(helpers.map(|helpers| (Instant::now(), helpers))),
+            long_turn: Cell::new(LONG_TURN),
             taken: Cell::default(),
             place: Cell::default(),
             counts: Cell::default(),

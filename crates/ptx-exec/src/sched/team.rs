@@ -7,7 +7,7 @@
 //! parked by their team where they would have been parked by themselves, so that leaving needs nothing that a warp alone would not.
 
 use super::cta::{Cta, CtaStop, Limits, Round};
-use super::whole::{FIRST_TURNS, Room, TURNS};
+use super::whole::{FIRST_TURNS, LongTurn, Room, TURNS};
 use crate::bound::{Function, Term};
 use crate::interp::{self, Budget, Left, World};
 use crate::lanes::{FULL, LaneMask};
@@ -48,6 +48,7 @@ impl Cta {
         let function = world.function(self.kernel)?;
         let fresh = self.room.start_teams(team, function, self.warps.len());
         let (mut turn, mut round) = (0, [0; 2]);
+        let mut long = LongTurn::default();
         loop {
             if limits.steps().is_none() {
                 return Some(CtaStop::Cancelled);
@@ -99,7 +100,11 @@ impl Cta {
                     self.live = 0;
                     return Some(CtaStop::Finished);
                 }
-                WholeStop::Turn => {}
+                WholeStop::Turn if !long.gives_way((self.place, turn), limits) => {}
+                WholeStop::Turn => {
+                    self.frames_from_teams(team, world, function, (turn, None));
+                    return Some(CtaStop::Long);
+                }
                 WholeStop::Left(at) => {
                     let left = self.frames_from_teams(team, world, function, (turn, Some(at as usize)));
                     let turns = turns.clamp(0, interp::SLICE);

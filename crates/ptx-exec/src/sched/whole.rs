@@ -12,6 +12,7 @@ use crate::native::{
     CtaCall, CtaCode, CtaStop as WholeStop, Fresh, Line, Native, NativeStop, Portion, Reached, Slot,
     SlotState,
 };
+use std::time::Instant;
 
 /// Turns of loops that native code of a CTA may take until it looks whether the launch is to stop. Chosen: about a tenth of a millisecond.
 pub(super) const TURNS: i64 = 1 << 15;
@@ -59,6 +60,24 @@ impl Room {
     }
 }
 
+/// Since when each look at a CTA has found the same warp or team running. Others may have run in between, so that one which does nearly all of the
+/// work may be taken for one that never waits; it loses speed, nothing else.
+#[derive(Default)]
+pub(super) struct LongTurn(Option<((u64, u32), Instant)>);
+
+impl LongTurn {
+    /// A warp or team has used its turns of loops up; `who`: the CTA's place, and the warp or team. Whether it must let others run.
+    pub(super) fn gives_way(&mut self, who: (u64, u32), limits: &impl Limits) -> bool {
+        match self.0 {
+            Some((same, since)) if same == who => limits.gives_way(since),
+            _ => {
+                self.0 = Some((who, Instant::now()));
+                false
+            }
+        }
+    }
+}
+
 impl Cta {
     /// Runs a CTA that has not begun. `None`: its warps have frames now, and it goes on with those.
     pub(super) fn run_whole(
@@ -72,6 +91,7 @@ impl Cta {
         let fresh = self.room.start(native.cta(), function, &mut self.warps, self.grid.threads());
         let follows = native.follows() && function.frame_bytes == 0;
         let (mut warp, mut round, mut waiting) = (0, [0; 2], 0);
+        let (mut turn, mut long) = (LongTurn::default(), false);
         loop {
             if limits.steps().is_none() {
                 return Some(CtaStop::Cancelled);
@@ -134,7 +154,11 @@ impl Cta {
                 WholeStop::Warp(NativeStop::Yield { block })
                     if reached.parked.is_empty()
                         && mask == live
-                        && self.may_go_on(native, block, warp, &mut waiting) =>
+                        && self.may_go_on(native, block, warp, &mut waiting)
+                        && {
+                            long = turn.gives_way((self.place, warp), limits);
+                            !long
+                        } =>
                 {
                     let slot = &mut self.room.slots[warp as usize];
                     (slot.state, slot.live) = (block, live);
@@ -150,8 +174,10 @@ impl Cta {
             let left = Left { stop, mask, live, turns: turns.clamp(0, slice), fault, same: true };
             let stop = interp::run_left(frame, world, budget, reached, native, left);
             let mut round = Round { ran: true, idle: true };
-            let done = self.stopped(warp, before, stop, world, limits, &mut round);
-            return done.err();
+            return match self.stopped(warp, before, stop, world, limits, &mut round) {
+                Ok(()) => long.then_some(CtaStop::Long),
+                Err(stop) => Some(stop),
+            };
         }
     }
 
