@@ -290,6 +290,29 @@ fn seconds(text: &str) -> Result<std::time::Duration, String> {
     }
 }
 
+/// A compute capability: `sm_80`, `80` or `8.0`, as the driver library reads it.
+fn capability(text: &str) -> Result<String, String> {
+    let digits = text.strip_prefix("sm_").unwrap_or(text).replace('.', "");
+    match ptxvm::Sm::from_name(&format!("sm_{digits}")) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err(format!("`{text}` is no compute capability, such as sm_80 or 8.0")),
+    }
+}
+
+/// A driver version of CUDA: `12.9`, `13` or `12090`, as the driver library reads it.
+fn driver_version(text: &str) -> Result<String, String> {
+    let number = |text: &str, range: std::ops::Range<u32>| text.parse().is_ok_and(|n| range.contains(&n));
+    let known = match text.split_once('.') {
+        Some((major, minor)) => number(major, 2..100) && number(minor, 0..100),
+        None => number(text, 2..100) || number(text, 2000..100_000),
+    };
+    if known {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("`{text}` is no driver version, such as 12.9 or 13.0"))
+    }
+}
+
 /// The architecture of `--gpu-name`.
 pub(crate) fn gpu_name(name: Option<&str>) -> Result<Option<ptxvm::Sm>, crate::UsageError> {
     name.map(|name| {
@@ -349,23 +372,23 @@ pub(crate) struct ExecOptions {
 #[derive(Debug, Args)]
 pub(crate) struct LibraryOptions {
     /// Compute capability of the device [default: PTXVM_SM, or 8.0]
-    #[arg(long, value_name = "sm_XX")]
+    #[arg(long, value_name = "sm_XX", value_parser = capability)]
     sm: Option<String>,
     /// How many devices there are, 1 to 32 [default: PTXVM_DEVICES, or 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     devices: Option<u32>,
     /// Driver version, such as 12.9 or 13.0 [default: PTXVM_DRIVER_VERSION, or 12.9]
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = driver_version)]
     driver_version: Option<String>,
     /// Which engine executes
     #[arg(long, value_enum)]
     engine: Option<Engine>,
     /// OS threads [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     threads: Option<u32>,
     /// Stop a kernel that runs longer
-    #[arg(long, value_name = "SECONDS")]
-    timeout: Option<f64>,
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<std::time::Duration>,
     /// Name on standard error each kernel that ran: its time and instructions
     #[arg(long)]
     stats: bool,
@@ -398,7 +421,7 @@ impl LibraryOptions {
             ("PTXVM_DRIVER_VERSION", self.driver_version.clone()),
             ("PTXVM_ENGINE", engine),
             ("PTXVM_THREADS", self.threads.map(|threads| threads.to_string())),
-            ("PTXVM_TIMEOUT", self.timeout.map(|seconds| seconds.to_string())),
+            ("PTXVM_TIMEOUT", self.timeout.map(|time| time.as_secs_f64().to_string())),
             ("PTXVM_STATS", flag(self.stats)),
             ("PTXVM_RECOVER", flag(self.recover)),
             ("PTXVM_HOST_POINTERS", flag(self.host_pointers)),

@@ -148,6 +148,9 @@ impl Driver {
     }
 }
 
+/// The most threads that a user may ask for, as on the command line.
+const THREADS: u32 = 4096;
+
 /// How the device presents itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
@@ -177,8 +180,12 @@ impl Settings {
             devices: read("PTXVM_DEVICES", devices).unwrap_or(1),
             capability: read("PTXVM_SM", capability).unwrap_or(80),
             engine: read("PTXVM_ENGINE", engine).unwrap_or_default(),
-            threads: read("PTXVM_THREADS", |text| text.parse().ok().filter(|threads| *threads > 0)),
-            timeout: read("PTXVM_TIMEOUT", |text| Duration::try_from_secs_f64(text.parse().ok()?).ok()),
+            threads: read("PTXVM_THREADS", |text| {
+                text.parse().ok().filter(|threads| (1..=THREADS).contains(threads))
+            }),
+            timeout: read("PTXVM_TIMEOUT", |text| {
+                Duration::try_from_secs_f64(text.parse().ok()?).ok().filter(|time| !time.is_zero())
+            }),
             stats: read("PTXVM_STATS", |text| Some(text != "0")).unwrap_or(false),
             recover: read("PTXVM_RECOVER", switch).unwrap_or(false),
         }
