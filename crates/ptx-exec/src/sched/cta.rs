@@ -26,6 +26,8 @@ const LONG_ROUNDS: u32 = 1024;
 /// Slices for which each warp before one that trapped may continue. Chosen: eight million iterations of a loop that only computes, and 32,768 of a
 /// loop that waits for memory, after which native code yields.
 pub(super) const FURTHER_SLICES: u32 = 1024;
+/// How long what comes before a trap may continue, all together. Chosen: a short delay of the report.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 /// Room for what a warp printed that is kept for what it prints next, in bytes.
 const KEPT_OUTPUT: usize = 64 << 10;
 /// Warps that a report of a deadlock names one by one.
@@ -224,10 +226,14 @@ impl Cta {
         limits: &impl Limits,
         reached: &mut Reached,
     ) -> CtaStop {
+        let began = Instant::now();
         for id in 0..warp {
             for _ in 0..FURTHER_SLICES {
                 if self.status[id as usize] != Status::Runnable {
                     break;
+                }
+                if began.elapsed() > PATIENCE {
+                    return CtaStop::Trapped(trapped, warp);
                 }
                 let mut round = Round { ran: true, idle: true };
                 match self.slice(id, world, limits, reached, &mut round) {

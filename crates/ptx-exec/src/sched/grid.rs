@@ -14,7 +14,7 @@
 //! Invariant: which trap is reported does not depend on the speed of threads, except through that bound; the output is in order of CTA
 //! numbers, whichever thread ran them.
 
-use super::cta::{Cta, CtaStop, FURTHER_SLICES, LONG_TURN, Limits};
+use super::cta::{Cta, CtaStop, FURTHER_SLICES, LONG_TURN, Limits, PATIENCE};
 use super::pool::{Help, Pool};
 use super::seed;
 use crate::bound::{Code, Function};
@@ -36,8 +36,6 @@ use std::time::{Duration, Instant};
 const ALONE: Duration = Duration::from_micros(5);
 /// A launch of so many warps takes longer than that in any case.
 const MANY_WARPS: u64 = 2048;
-/// How long CTAs before the one that trapped may continue. Chosen: a short delay of the report.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// The most CTAs that a thread takes at once.
 const PORTION: u64 = 256;
 /// A thread's room is kept from launch to launch if it is no larger than this, in bytes.
