@@ -4,6 +4,7 @@
 //! because nothing outside a CTA can let one of its barriers or warp-synchronous instructions go on.
 
 use super::barrier::Barrier;
+use super::patience::Patience;
 use super::seed::Seed;
 use super::whole::Room;
 use crate::frame::{BarrierWait, Wait, WarpFrame};
@@ -26,8 +27,6 @@ const LONG_ROUNDS: u32 = 1024;
 /// Slices for which each warp before one that trapped may continue. Chosen: eight million iterations of a loop that only computes, and 32,768 of a
 /// loop that waits for memory, after which native code yields.
 pub(super) const FURTHER_SLICES: u32 = 1024;
-/// How long what comes before a trap may continue, all together. Chosen: a short delay of the report.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 /// Room for what a warp printed that is kept for what it prints next, in bytes.
 const KEPT_OUTPUT: usize = 64 << 10;
 /// Warps that a report of a deadlock names one by one.
@@ -226,13 +225,13 @@ impl Cta {
         limits: &impl Limits,
         reached: &mut Reached,
     ) -> CtaStop {
-        let began = Instant::now();
+        let patience = Patience::begin();
         for id in 0..warp {
             for _ in 0..FURTHER_SLICES {
                 if self.status[id as usize] != Status::Runnable {
                     break;
                 }
-                if began.elapsed() > PATIENCE {
+                if patience.is_over() {
                     return CtaStop::Trapped(trapped, warp);
                 }
                 let mut round = Round { ran: true, idle: true };

@@ -8,13 +8,14 @@
 //! CTAs in portions, smaller and smaller ones towards the end; one by one where CTAs may wait for each other, so that lower ones are always
 //! started first.
 //!
-//! A trap stops all CTAs that are started later than the one that trapped. Those before it go on for up to [`PATIENCE`], unless they wait in vain;
+//! A trap stops all CTAs that are started later than the one that trapped. Those before it go on while a thread has [`Patience`], unless they wait in vain;
 //! if one of them traps, too, that is the trap of the launch.
 //!
 //! Invariant: which trap is reported does not depend on the speed of threads, except through that bound; the output is in order of CTA
 //! numbers, whichever thread ran them.
 
-use super::cta::{Cta, CtaStop, FURTHER_SLICES, LONG_TURN, Limits, PATIENCE};
+use super::cta::{Cta, CtaStop, FURTHER_SLICES, LONG_TURN, Limits};
+use super::patience::Patience;
 use super::pool::{Help, Pool};
 use super::seed;
 use crate::bound::{Code, Function};
@@ -222,7 +223,6 @@ struct Found {
 struct FoundTrap {
     trap: GridTrap,
     place: u64,
-    found: Instant,
 }
 
 /// Runs all CTAs of a grid.
@@ -323,6 +323,8 @@ struct Worker<'a> {
     taken: Cell<[u64; 2]>,
     /// Which CTA it runs, in the order in which they are started.
     place: Cell<u64>,
+    /// Since when CTAs before a trap continue on this thread.
+    patience: Cell<Option<Patience>>,
     /// What it counted and has not added to the launch's: steps of warps, of lanes, native ones, the interpreter's among them.
     counts: Cell<[u64; 4]>,
 }
@@ -330,7 +332,7 @@ struct Worker<'a> {
 impl Limits for Worker<'_> {
     fn steps(&self) -> Option<u64> {
         let all = self.launching;
-        if all.stops(self.place.get()) {
+        if self.stops(self.place.get()) {
             return None;
         }
         Some(match all.run.max_steps {
@@ -466,7 +468,18 @@ impl Worker<'_> {
         let all = self.launching;
         let [start, end] = self.taken.get();
         let next = if start < end { start } else { all.next.load(Ordering::Relaxed) };
-        next < all.count && !all.stops(next)
+        next < all.count && !self.stops(next)
+    }
+
+    /// Whether the CTA that is started as that number must stop: it comes after a trap, or it comes before one and the thread's patience is over.
+    fn stops(&self, place: u64) -> bool {
+        let stop_at = self.launching.stop_at.load(Ordering::Relaxed);
+        if stop_at <= place || stop_at == u64::MAX {
+            return stop_at <= place;
+        }
+        let patience = self.patience.get().unwrap_or_else(Patience::begin);
+        self.patience.set(Some(patience));
+        patience.is_over()
     }
 }
 
@@ -508,6 +521,7 @@ impl Launching {
             long_turn: Cell::new(LONG_TURN),
             taken: Cell::default(),
             place: Cell::default(),
+            patience: Cell::default(),
             counts: Cell::default(),
         };
         let mut prefer_new = true;
@@ -523,7 +537,7 @@ impl Launching {
             prefer_new = fresh.is_none();
             let Some(mut cta) = fresh.or_else(|| resident.pop_front()) else { break };
             worker.place.set(cta.place);
-            if self.stops(cta.place) {
+            if worker.stops(cta.place) {
                 self.keep_output(&mut cta);
                 continue;
             }
@@ -576,19 +590,9 @@ impl Launching {
         }
     }
 
-    /// Whether the CTA that is started as that number is not to run on.
-    fn stops(&self, place: u64) -> bool {
-        let stop_at = self.stop_at.load(Ordering::Relaxed);
-        stop_at <= place || stop_at != u64::MAX && self.is_out_of_patience()
-    }
-
     /// Whether some CTAs are not to run on.
     fn has_stopped(&self) -> bool {
         self.stop_at.load(Ordering::Relaxed) != u64::MAX
-    }
-
-    fn is_out_of_patience(&self) -> bool {
-        self.found().trap.as_ref().is_none_or(|trap| trap.found.elapsed() > PATIENCE)
     }
 
     fn trap(&self, cta: &Cta, stopped: Box<Stopped>, warp: u32) {
@@ -603,10 +607,9 @@ impl Launching {
         let lane = usize::from(stopped.fault.lane) % LANES;
         let nearest = stopped.fault.access.as_ref().map(|a| frame.view.nearest(a.space, lane, a.address));
         let tid = frame.state.tid_of(lane);
-        let since = found.trap.as_ref().map_or_else(Instant::now, |trap| trap.found);
         let place = if of_program { cta.place } else { 0 };
         let trap = GridTrap { stopped, ctaid: cta.ctaid(), warp, tid, nearest };
-        found.trap = Some(FoundTrap { trap, place, found: since });
+        found.trap = Some(FoundTrap { trap, place });
     }
 
     /// Starts the next CTA, if there is one and memory for it. Having none for the first is an error.

@@ -14,6 +14,7 @@
 mod barrier;
 mod cta;
 mod grid;
+mod patience;
 mod pool;
 mod seed;
 mod team;
