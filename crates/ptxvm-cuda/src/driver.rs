@@ -16,6 +16,7 @@ use crate::stream::Queue;
 use crate::texref::Reference;
 use crate::texture::Objects;
 use ptxvm::{DeviceId, Engine, Error, ErrorKind, Launch, Vm};
+use std::collections::BTreeSet;
 use std::ffi::c_int;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -127,11 +128,20 @@ impl Driver {
         self.arrays.remove_if(|array| Arc::ptr_eq(&array.context, context));
         self.mipmaps.remove_if(|mipmap| Arc::ptr_eq(&mipmap.context, context));
         self.links.remove_if(|link| Arc::ptr_eq(&link.context, context));
+        // Devices of contexts that this one could access, or that could access it: only their rights change.
+        let mut changed = BTreeSet::new();
         for other in self.contexts.all() {
-            other.peers().retain(|peer| *peer != context.handle);
-            self.settle_peers(other.device, context.device);
-            self.settle_peers(context.device, other.device);
+            let mut peers = other.peers();
+            if peers.contains(&context.handle) {
+                peers.retain(|peer| *peer != context.handle);
+                changed.insert((other.device, context.device));
+            }
+            drop(peers);
+            if context.peers().contains(&other.handle) {
+                changed.insert((context.device, other.device));
+            }
         }
+        changed.into_iter().for_each(|(viewer, owner)| self.settle_peers(viewer, owner));
         self.imports.forget(context);
         for (address, kind) in self.blocks.take_all(context) {
             let _gone = match kind {

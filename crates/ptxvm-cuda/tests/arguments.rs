@@ -24,6 +24,8 @@ const NOTES: &str = "PTXVM_TEST_NOTES";
 /// Which of the children it is: each calls every [`PARTS`]th function.
 const PART: &str = "PTXVM_TEST_PART";
 const PARTS: usize = 2;
+/// A call that takes longer counts as one that hangs. Chosen: far above what a loaded machine needs for any of them.
+const LONGEST: Duration = Duration::from_secs(60);
 /// Functions whose call with what they take fails all the same: there is no capture, no peer, no parameter that was set, ... in the world that
 /// they are called in.
 const REFUSED: &[&str] = &[
@@ -167,7 +169,7 @@ fn calls() {
     assert!(test.wrong.is_empty(), "{} wrong answers:\n{}", test.wrong.len(), test.wrong.join("\n"));
     let refused: Vec<_> = REFUSED.iter().copied().filter(|name| mine.contains(name)).collect();
     assert_eq!(failed, refused, "functions that fail with what they take");
-    assert!(test.longest < Duration::from_secs(5), "{:?}", test.longest);
+    assert!(test.longest < LONGEST, "{:?}", test.longest);
     let most = peak_memory();
     assert!(most < 512 << 20, "{most} bytes resident");
 }
