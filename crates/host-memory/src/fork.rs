@@ -1,7 +1,8 @@
-//! Whether the process was forked since the library began to work.
+//! Tells whether the process was forked after the library started to work.
 //!
-//! A child of `fork` has the thread that forked and no other: queues that other threads served stand still, and locks that they held stay locked.
-//! So a library with threads must do nothing in it.
+//! A child of `fork` has only the thread that called `fork`. Queues that other threads served stand still in
+//! it, and locks that other threads held stay locked. A library with threads must therefore do nothing in
+//! such a child.
 //!
 //! Invariant: the handler only stores a number.
 
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// Notes from now on that the process is a child.
+/// Registers the handler that notes a fork. Only forks after this call are noticed.
 pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(system_watch);
@@ -24,7 +25,7 @@ pub fn is_forked() -> bool {
 
 #[cfg(unix)]
 fn system_watch() {
-    // SAFETY: the C library's, with the signature of POSIX.
+    // SAFETY: the declarations have the signatures that POSIX gives these functions of the C library.
     unsafe extern "C" {
         fn pthread_atfork(
             prepare: Option<extern "C" fn()>,
@@ -35,8 +36,9 @@ fn system_watch() {
     extern "C" fn child() {
         FORKED.store(true, Ordering::Relaxed);
     }
-    // SAFETY: the handler stores a number, which may be done after `fork`; it stays as long as the library, and the system forgets it with that.
-    // An error only means that a child is not told.
+    // SAFETY: the handler only stores a number, which is allowed after `fork`. It stays valid as long as the
+    // library is loaded, and the C library removes it at unloading. If registration fails, [`is_forked`]
+    // stays false in children.
     let _ = unsafe { pthread_atfork(None, None, Some(child)) };
 }
 

@@ -1,13 +1,15 @@
-//! Memory of the process by address, for C interfaces whose callers may be wrong: whether it is there, and copies of it that fail instead of
-//! ending the process. Also: whether the process is a child of the one that the library began to work in.
+//! Checked access to the process's own memory, for C interfaces whose callers may pass wrong pointers.
 //!
-//! A pointer of C is a number. [`could_be`] sorts out numbers that are no address of any program; [`read`] and [`write()`] let the system copy,
-//! which looks at each page first; [`is_mapped`] and [`overwrite`] ask it in ways that are cheaper. Where the system does not allow such calls (a
-//! filter of system calls), each says so, and the caller decides whether to trust the pointer. [`get`], [`get_all`] and [`put`] are made of these:
-//! they copy values of a type from and to places that a caller names.
+//! A pointer from C is treated as a number. [`could_be`] rejects numbers that are no address of any program.
+//! [`read`] and [`write()`] let the system copy, which checks each page first; [`is_mapped`] and
+//! [`overwrite`] are cheaper checks. Where a filter of system calls forbids these, they return [`Refused`],
+//! and the caller decides whether to trust the pointer. [`get`], [`get_all`] and [`put`] combine them to copy
+//! typed values. [`fork`] tells whether the process is a forked child, and [`log`] writes what `PTXVM_LOG`
+//! asks for.
 //!
-//! Invariant: no function faults, whatever address it is given. What it does not do: it cannot tell memory that belongs to something else from
-//! memory that the caller meant, and what is there now may be gone when it is used.
+//! Invariant: no function faults, except that [`get`], [`get_all`] and [`put`] trust the pointer where the
+//! system refuses to check it. What the crate does not do: it cannot tell whether memory belongs to something
+//! else than the caller meant, and memory that is there at the check may be gone when it is used.
 
 mod fork;
 #[cfg(target_os = "linux")]
@@ -24,29 +26,30 @@ use other as system;
 use std::ops::Range;
 pub use values::{get, get_all, put};
 
-/// Addresses that programs have: the first 64 KiB are null pointers with an offset, and the upper half is the system's.
+/// Addresses that programs have. The first 64 KiB are null pointers with an offset, and the upper half is the
+/// kernel's.
 const ADDRESSES: Range<usize> = 0x1_0000..if cfg!(target_arch = "x86_64") { 1 << 47 } else { 1 << 48 };
-/// The granularity in which memory is there or not: the smallest page of the hosts that we know.
+/// The granularity of mappings: the smallest page size of the supported hosts.
 const PAGE: usize = 4096;
-/// Ranges of up to so many pages are read page by page to see whether they can be.
+/// Most pages of a range of which each page is tested for being readable.
 const FEW: usize = 4;
-/// How much a text is read at a time.
+/// Bytes that [`text`] reads at a time after its first reads.
 const PART: usize = 16 * PAGE;
-/// How far above the stack pointer a caller's variables are taken to be there.
+/// Bytes above the stack pointer that are taken to be variables of calling functions, and so to be mapped.
 const FRAMES: usize = 64 << 10;
 
 /// The system does not let this process copy its memory by address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused;
 
-/// Whether `bytes` bytes at an address could be memory of a program: not near null, not beyond what programs have, not wrapping around.
-/// Of no bytes every address could be.
+/// Whether `bytes` bytes at an address could be memory of a program: not near null, not beyond the addresses
+/// that programs have, not wrapping around. A range of zero bytes always could be.
 #[inline]
 pub fn could_be(address: usize, bytes: usize) -> bool {
     bytes == 0 || ADDRESSES.contains(&address) && bytes <= ADDRESSES.end - address
 }
 
-/// Whether the bytes lie in variables of the functions that called this one: then they are there.
+/// Whether the bytes lie in variables of the calling functions, which are known to be mapped.
 #[inline]
 pub fn is_in_callers(address: usize, bytes: usize) -> bool {
     let here = 0u8;
@@ -54,55 +57,56 @@ pub fn is_in_callers(address: usize, bytes: usize) -> bool {
     address > stack && bytes < FRAMES && address - stack < FRAMES - bytes
 }
 
-/// Copies what is at an address, as far as it can be read; returns how many bytes that are.
+/// Copies bytes from an address, up to the first that cannot be read, and returns how many were copied.
 ///
 /// # Errors
 /// [`Refused`].
 pub fn read(address: usize, into: &mut [u8]) -> Result<usize, Refused> {
-    // SAFETY: the bytes are the caller's, and stay borrowed for the call.
+    // SAFETY: the slice is borrowed exclusively for the call.
     unsafe { read_raw(address, into.as_mut_ptr(), into.len()) }
 }
 
-/// As [`read`], for a place that is no slice of bytes.
+/// Like [`read`], for a destination that is not a slice of bytes.
 ///
 /// # Errors
 /// [`Refused`].
 ///
 /// # Safety
-/// `into` is valid for writing so many bytes.
+/// `into` is valid for writing `bytes` bytes.
 pub unsafe fn read_raw(address: usize, into: *mut u8, bytes: usize) -> Result<usize, Refused> {
     if bytes == 0 || !could_be(address, bytes) {
         return Ok(0);
     }
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller promises that `into` is valid for writing.
     unsafe { system::read(address, into, bytes) }
 }
 
-/// Copies bytes to an address, as far as it can be written; returns how many.
+/// Copies bytes to an address, up to the first that cannot be written, and returns how many were copied.
 ///
 /// # Errors
 /// [`Refused`].
 pub fn write(address: usize, from: &[u8]) -> Result<usize, Refused> {
-    // SAFETY: the bytes are the caller's, and stay borrowed for the call.
+    // SAFETY: the slice is borrowed for the call.
     unsafe { write_raw(address, from.as_ptr(), from.len()) }
 }
 
-/// As [`write()`], for a value that is no slice of bytes, such as one with padding.
+/// Like [`write()`], for a source that is not a slice of bytes, such as a value with padding.
 ///
 /// # Errors
 /// [`Refused`].
 ///
 /// # Safety
-/// `from` is valid for reading so many bytes.
+/// `from` is valid for reading `bytes` bytes.
 pub unsafe fn write_raw(address: usize, from: *const u8, bytes: usize) -> Result<usize, Refused> {
     if bytes == 0 || !could_be(address, bytes) {
         return Ok(0);
     }
-    // SAFETY: the caller promises it.
+    // SAFETY: the caller promises that `from` is valid for reading.
     unsafe { system::write(address, from, bytes) }
 }
 
-/// Whether all of a range is memory of the process. Of a few pages, it is also tried whether they can be read; of more only the first and the last.
+/// Whether all of a range is mapped. In a range of up to four pages each page is also tested for being
+/// readable; in a longer one only the first and the last page are.
 pub fn is_mapped(address: usize, bytes: usize) -> bool {
     if bytes == 0 {
         return true;
@@ -113,7 +117,7 @@ pub fn is_mapped(address: usize, bytes: usize) -> bool {
     let (first, last) = (address / PAGE, (address + bytes - 1) / PAGE);
     let pages = last - first + 1;
     let mapped = || system::is_mapped(first * PAGE, pages * PAGE);
-    // Where the system does not let us try, that the range is there must do.
+    // If the system does not let us test reading, a mapped page counts as readable.
     let readable = |page: usize| system::readable(page * PAGE).unwrap_or_else(|_| mapped());
     if pages <= FEW {
         return (first..=last).all(readable);
@@ -121,8 +125,8 @@ pub fn is_mapped(address: usize, bytes: usize) -> bool {
     mapped() && readable(first) && readable(last)
 }
 
-/// Whether a place of a few words can be written, which makes them mean nothing: to be called where they are written next. `bytes` is a multiple
-/// of four, and at most a page.
+/// Whether a few words can be written, tested by overwriting the first and the last with arbitrary values.
+/// The caller writes the words next. `bytes` is a multiple of four and at most a page.
 ///
 /// # Errors
 /// [`Refused`].
@@ -133,7 +137,8 @@ pub fn overwrite(address: usize, bytes: usize) -> Result<bool, Refused> {
     Ok(system::overwrite(address)? && (bytes == 4 || system::overwrite(address + bytes - 4)?))
 }
 
-/// Whether all of a range is memory that the process may read and write, from the system's own list of it; where there is none, as [`is_mapped`].
+/// Whether all of a range may be read and written, by `/proc/self/maps`; without that list, the same as
+/// [`is_mapped`].
 pub fn is_writable(address: usize, bytes: usize) -> bool {
     could_be(address, bytes)
         && match std::fs::read_to_string("/proc/self/maps") {
@@ -161,7 +166,8 @@ fn covers(list: &str, range: Range<usize>) -> bool {
     at >= range.end
 }
 
-/// The bytes from an address up to the first zero; `None` where memory ends before, or after `most` bytes without one.
+/// The bytes from an address up to the first zero; `None` if memory ends before a zero, or if the text is
+/// longer than `most` bytes.
 ///
 /// # Errors
 /// [`Refused`].
@@ -171,14 +177,14 @@ pub fn text(address: usize, most: usize) -> Result<Option<Vec<u8>>, Refused> {
     let mut large = Vec::new();
     loop {
         let Some(at) = address.checked_add(text.len()) else { return Ok(None) };
-        // Names are short, texts of modules are not.
+        // Names are short; texts of modules are long.
         let into = if text.len() < part.len() {
             &mut part[..]
         } else {
             large.resize(PART, 0);
             &mut large[..]
         };
-        // What lies behind the text may be gone: then less is read.
+        // The page after the text may be unmapped; a read then returns fewer bytes.
         let room = into.len().min(ADDRESSES.end.saturating_sub(at));
         let mut count = read(at, &mut into[..room])?;
         if count == 0 {
@@ -222,7 +228,7 @@ mod tests {
         let mut copy = [0; 100];
         assert_eq!(read(address(&*value), &mut copy), Ok(100));
         assert_eq!(copy, *value);
-        // Page 5 of the address space of a program is nobody's, neither is a constant writable.
+        // No program maps page 5, and a constant cannot be written.
         static CONSTANT: [u8; 8] = *b"constant";
         assert_eq!(read(0x5_0000, &mut copy), Ok(0));
         assert_eq!(write(0x5_0000, &copy), Ok(0));

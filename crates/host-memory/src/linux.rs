@@ -1,6 +1,6 @@
-//! What Linux says of a process's memory, by system calls that fail where a load or store would fault.
+//! System calls of Linux that fail where a load or store would fault.
 //!
-//! Invariant: no address that was given is accessed by this code itself.
+//! Invariant: this code itself never accesses a given address.
 
 use crate::Refused;
 use std::ffi::{c_int, c_long, c_ulong, c_void};
@@ -16,7 +16,7 @@ struct Part {
 /// `EFAULT`, `ENOMEM`
 const FAULT: i32 = 14;
 const NO_MEMORY: i32 = 12;
-/// `MS_ASYNC`, which since Linux 2.6.19 does nothing but see whether all of the range is mapped.
+/// `MS_ASYNC`. Since Linux 2.6.19 `msync` with it only checks that all of the range is mapped.
 const LOOK: c_int = 1;
 /// Numbers of system calls: `rt_sigprocmask`, `getcpu`.
 #[cfg(target_arch = "x86_64")]
@@ -28,7 +28,7 @@ const CALLS: Option<(c_long, c_long)> = None;
 /// `EINVAL`
 const INVALID: i32 = 22;
 
-// SAFETY: the C library's, with the signatures of Linux.
+// SAFETY: the declarations have the signatures of these functions of the C library on Linux.
 unsafe extern "C" {
     fn process_vm_readv(
         pid: c_int,
@@ -58,7 +58,8 @@ fn pid() -> c_int {
     std::process::id() as c_int
 }
 
-/// How many bytes a call copied; a page that it could not reach is no error.
+/// The number of bytes that a call copied. A page that it could not reach counts as zero bytes, not as an
+/// error.
 fn copied(result: isize) -> Result<usize, Refused> {
     match usize::try_from(result) {
         Ok(count) => Ok(count),
@@ -68,29 +69,31 @@ fn copied(result: isize) -> Result<usize, Refused> {
 }
 
 /// # Safety
-/// `into` is valid for writing so many bytes.
+/// `into` is valid for writing `bytes` bytes.
 pub(crate) unsafe fn read(address: usize, into: *mut u8, bytes: usize) -> Result<usize, Refused> {
     let local = Part { start: into.cast(), bytes };
     let remote = part(address, bytes);
-    // SAFETY: the caller promises `local`; the system checks `remote`.
+    // SAFETY: the caller promises that `local` is valid; the system checks `remote`.
     copied(unsafe { process_vm_readv(pid(), &raw const local, 1, &raw const remote, 1, 0) })
 }
 
 /// # Safety
-/// `from` is valid for reading so many bytes.
+/// `from` is valid for reading `bytes` bytes.
 pub(crate) unsafe fn write(address: usize, from: *const u8, bytes: usize) -> Result<usize, Refused> {
     let local = Part { start: from.cast_mut().cast(), bytes };
     let remote = part(address, bytes);
-    // SAFETY: the caller promises `local`, which is only read; the system checks `remote`, which is the memory that the program gave to be written.
+    // SAFETY: the caller promises that `local` is valid, and it is only read. The system checks `remote`,
+    // which is memory that the program passed to be written.
     copied(unsafe { process_vm_writev(pid(), &raw const local, 1, &raw const remote, 1, 0) })
 }
 
-/// Whether the page that begins at an address can be read. It costs a seventh of what [`read`] does.
+/// Whether the page that begins at an address can be read. It costs a seventh of a call of [`read`].
 pub(crate) fn readable(page: usize) -> Result<bool, Refused> {
     let (number, _) = CALLS.ok_or(Refused)?;
     let (nothing_asked, set): (c_long, *const c_void) = (-1, std::ptr::with_exposed_provenance(page));
     let none: *mut c_void = std::ptr::null_mut();
-    // SAFETY: the call reads a set of eight bytes, which the system checks, and then refuses to do what there is no number for.
+    // SAFETY: the call reads a signal set of eight bytes, which the system checks. It then fails, because no
+    // operation has the number -1.
     let result = unsafe { syscall(number, nothing_asked, set, none, 8usize) };
     match std::io::Error::last_os_error().raw_os_error() {
         Some(INVALID) if result == -1 => Ok(true),
@@ -99,12 +102,13 @@ pub(crate) fn readable(page: usize) -> Result<bool, Refused> {
     }
 }
 
-/// Writes a number that means nothing to four bytes; whether they can be written.
+/// Overwrites four bytes with an arbitrary number; false if they cannot be written.
 pub(crate) fn overwrite(address: usize) -> Result<bool, Refused> {
     let (_, number) = CALLS.ok_or(Refused)?;
     let place: *mut c_void = std::ptr::with_exposed_provenance_mut(address);
     let none: *mut c_void = std::ptr::null_mut();
-    // SAFETY: the call writes the number of a processor, to memory that the program gave to be written; the system checks that it is there.
+    // SAFETY: the call writes the number of a processor to memory that the program passed to be written. The
+    // system checks that the memory is mapped.
     match unsafe { syscall(number, place, none, none) } {
         0 => Ok(true),
         _ if std::io::Error::last_os_error().raw_os_error() == Some(FAULT) => Ok(false),

@@ -1,4 +1,4 @@
-//! Systems that cannot be asked: every pointer that could be one is trusted.
+//! Systems without calls that check addresses: every plausible pointer is trusted.
 //!
 //! Invariant: nothing is accessed.
 

@@ -1,18 +1,22 @@
-//! Values of a type at places that the caller of a C interface names: looked at as far as the system tells, then copied.
+//! Typed values at addresses that the caller of a C interface passes: checked as far as the system can tell,
+//! then copied.
 //!
-//! Invariant: a place that is null, misaligned or no address of a program, or where memory is missing, is refused and not accessed. Where the
-//! system does not let a process look, and of variables of functions that are running, the caller's promise counts.
+//! Invariant: an address that is null, misaligned, no address of a program, or not mapped is rejected and not
+//! accessed. An address is trusted if the system refuses to check it, or if it lies in variables of calling
+//! functions.
 
 use crate::{Refused, could_be, is_in_callers, is_mapped, overwrite, read_raw, write_raw};
 use std::collections::TryReserveError;
 
-/// Values of up to so many bytes are written by this process after the system has tried the place, which is cheaper than a copy by the system.
+/// Values of up to this many bytes are stored by this process after an [`overwrite`] test, which is cheaper
+/// than a copy by the system.
 const SMALL: usize = 256;
 
-/// Writes values one after another; whether there is room for them.
+/// Writes values one after another. Returns false if memory for them is missing.
 ///
 /// # Safety
-/// What memory there is at the place belongs to the caller of the interface, which asked for so many values there.
+/// The memory at `place`, if it is mapped, belongs to the caller of the interface, which asked for these
+/// values there.
 pub unsafe fn put<T: Copy>(place: *mut T, values: &[T]) -> bool {
     let (address, bytes) = (place.expose_provenance(), size_of_val(values));
     if bytes == 0 {
@@ -24,7 +28,7 @@ pub unsafe fn put<T: Copy>(place: *mut T, values: &[T]) -> bool {
     if !is_in_callers(address, bytes) {
         let small = bytes <= SMALL && size_of::<T>().is_multiple_of(4) && align_of::<T>() >= 4;
         let written = if small {
-            // What is overwritten is written below.
+            // The values overwritten here are written below.
             overwrite(address, bytes).map(|there| if there { bytes } else { 0 })
         } else {
             // SAFETY: the values are borrowed for the call.
@@ -36,15 +40,16 @@ pub unsafe fn put<T: Copy>(place: *mut T, values: &[T]) -> bool {
             Err(Refused) => {}
         }
     }
-    // SAFETY: not null, aligned, there, and the caller's, as this function's caller promises. The two may overlap where it promised too much.
+    // SAFETY: the place is not null, aligned, mapped, and the caller's, as this function's caller promises.
+    // `copy` allows the ranges to overlap, in case the promise is wrong.
     unsafe { std::ptr::copy(values.as_ptr(), place, values.len()) };
     true
 }
 
-/// The value at a place, if memory is there.
+/// The value at an address, if memory is mapped there.
 ///
 /// # Safety
-/// What memory there is at the place holds a value of the type.
+/// The memory at `place`, if it is mapped, holds a value of the type.
 pub unsafe fn get<T: Copy>(place: *const T) -> Option<T> {
     let (address, bytes) = (place.expose_provenance(), size_of::<T>());
     if !place.is_aligned() || !could_be(address, bytes) {
@@ -53,18 +58,19 @@ pub unsafe fn get<T: Copy>(place: *const T) -> Option<T> {
     if !is_in_callers(address, bytes) && !is_mapped(address, bytes) {
         return None;
     }
-    // SAFETY: not null, aligned, there, and of the type, as this function's caller promises.
+    // SAFETY: the place is not null, aligned, mapped, and of the type, as this function's caller promises.
     Some(unsafe { place.read() })
 }
 
-/// A copy of `count` values at a place, if memory for so many is there. The system copies what does not lie in variables of functions that are
-/// running, as a count that is wrong may reach over pages that are mapped but closed.
+/// A copy of `count` values, if memory for all of them is mapped. Unless they lie in variables of calling
+/// functions, the system copies them, because a wrong count may reach over pages that are mapped but not
+/// readable.
 ///
 /// # Errors
-/// There is not memory enough for the copy.
+/// The copy does not fit into memory.
 ///
 /// # Safety
-/// What memory there is at the place holds values of the type.
+/// The memory at `place`, if it is mapped, holds values of the type.
 pub unsafe fn get_all<T: Copy>(place: *const T, count: usize) -> Result<Option<Vec<T>>, TryReserveError> {
     let mut values = Vec::new();
     if count == 0 {
@@ -83,18 +89,20 @@ pub unsafe fn get_all<T: Copy>(place: *const T, count: usize) -> Result<Option<V
     let copied = if in_callers {
         Err(Refused)
     } else {
-        // SAFETY: there is room for so many.
+        // SAFETY: `values` has room for `count` values.
         unsafe { read_raw(address, values.as_mut_ptr().cast(), bytes) }
     };
     match copied {
         Ok(copied) if copied == bytes => {}
         Ok(_) => return Ok(None),
         Err(Refused) => {
-            // SAFETY: there is room for so many; the memory is there and aligned. The two may overlap where the count is wrong.
+            // SAFETY: `values` has room for `count` values, and the memory at `place` is mapped and aligned.
+            // `copy` allows the ranges to overlap, in case the count is wrong.
             unsafe { std::ptr::copy(place, values.as_mut_ptr(), count) };
         }
     }
-    // SAFETY: so many were written, which are values of the type, as this function's caller promises.
+    // SAFETY: `count` values were written, and they are values of the type, as this function's caller
+    // promises.
     unsafe { values.set_len(count) };
     Ok(Some(values))
 }
@@ -104,7 +112,7 @@ mod tests {
     use super::*;
 
     fn writes(place: *mut u64, values: &[u64]) -> bool {
-        // SAFETY: the places of the tests are theirs, or no memory.
+        // SAFETY: the addresses in the tests are the tests' own memory, or not mapped.
         unsafe { put(place, values) }
     }
 

@@ -1,7 +1,7 @@
-//! What `atom` and `red` write: the new value as a function of the old one (PTX ISA 6.4 §9.7.12.4, §9.7.12.5).
+//! The values that `atom` and `red` write: the new value as a function of the old one (PTX ISA 6.4 §9.7.12.4,
+//! §9.7.12.5).
 //!
-//! **Invariant:** pure functions of the old value and the operands; atomicity, order and the returned old value
-//! belong to the memory.
+//! **Invariant:** the functions are pure. The memory provides atomicity, order and the returned old value.
 
 use crate::float::{add_f32 as float_add_f32, add_f64 as float_add_f64, ftz_f32};
 use crate::half::{add_f16 as half_add_f16, add_f16x2 as half_add_f16x2};
@@ -24,9 +24,9 @@ pub enum AtomOp {
     Inc,
     /// b if old is 0 or old > b, else old - 1
     Dec,
-    /// the smaller of old and b
+    /// The smaller of old and b.
     Min,
-    /// the greater of old and b
+    /// The greater of old and b.
     Max,
     /// c if old equals b, else old
     Cas,
@@ -34,10 +34,10 @@ pub enum AtomOp {
 
 macro_rules! dispatch {
     ($($name:ident $ty:ty;)+) => {$(
-        /// The new value at a location that held `old`, for any operation on this type; `c` is used by `cas` alone.
+        /// The new value at a location that held `old`, for any operation on this type. Only `cas` uses `c`.
         ///
-        /// The bit-size types count as the unsigned type of their width. All operations are defined, also those that
-        /// the manual does not list for the type.
+        /// The bit-size types count as the unsigned type of their width. All operations are defined,
+        /// including those that the manual does not list for the type.
         ///
         /// # Source
         /// PTX ISA §9.7.12.4.
@@ -134,7 +134,7 @@ pub fn atom_cas_b64(old: u64, b: u64, c: u64) -> u64 {
     atom_u64(AtomOp::Cas, old, b, c)
 }
 
-/// `atom.add.f32` where subnormals are kept (shared memory): old + b, rounded to nearest even.
+/// `atom.add.f32` with subnormals kept (shared memory): old + b, rounded to nearest even.
 ///
 /// # Source
 /// PTX ISA §9.7.12.4.
@@ -144,10 +144,10 @@ pub fn atom_add_f32(old: f32, b: f32) -> f32 {
     float_add_f32(old, b, Rnd::Rn)
 }
 
-/// `atom.add.f32` where subnormals are flushed (global memory): old + b, operands and result flushed to the zero of
-/// their sign.
+/// `atom.add.f32` with subnormals flushed (global memory): old + b, with operands and result flushed to a
+/// zero with their sign.
 ///
-/// Which of the two applies to a generic address is decided by the space it reaches.
+/// For a generic address, the state space that it points to decides between the two.
 ///
 /// # Source
 /// PTX ISA §9.7.12.4.

@@ -1,13 +1,15 @@
-//! bfloat16: arithmetic and conversions of `.bf16` (bits in a `u16`) and `.bf16x2` (two of them in a `u32`), and `.tf32` (PTX ISA 7.0
-//! and 7.8).
+//! bfloat16: arithmetic and conversions of `.bf16` (bits in a `u16`) and `.bf16x2` (two of them in a `u32`),
+//! and `.tf32` (PTX ISA 7.0 and 7.8).
 //!
-//! A `.bf16` is the upper half of a `.f32`: the same exponents, eight significant bits. Subnormals count. `.relu` and `.sat` are the
-//! caller's, as are the halves of `.bf16x2` where no function names them. `min` and `max` are in `extremum`.
+//! A `.bf16` is the upper half of a `.f32`: the same exponents, eight significant bits. Subnormals are not
+//! flushed. The caller applies `.relu` and `.sat`, and splits `.bf16x2` into halves if no function here does.
+//! `min` and `max` are in `extremum`.
 //!
-//! **Invariant:** results are rounded once in effect. Sums and products in `f32` are rounded there first, which does no harm: it has more
-//! than twice the digits and two to spare (Figueroa, 1995). A product below its least number is below half of the least `.bf16` as
-//! well, and one of at least that half is exact. `fma` multiplies exactly in `f64`, sums with rounding to odd (Boldo and
-//! Melquiond, 2008) and rounds once to `.bf16`. A NaN result is always 0x7fff.
+//! **Invariant:** the effect is a single rounding. Sums and products are first rounded to `f32`, which does
+//! not change the result, because `f32` has more than twice as many digits plus two (Figueroa, 1995). A
+//! product below the least `f32` is also below half of the least `.bf16`, and one of at least that half is
+//! exact. `fma` multiplies exactly in `f64`, adds with rounding to odd (Boldo and Melquiond, 2008) and rounds
+//! once to `.bf16`. A NaN result is always 0x7fff.
 
 use crate::cvt::RndInt;
 use crate::float::NAN_F32;
@@ -16,17 +18,18 @@ use crate::soft::{self, Rnd};
 /// The NaN of every `.bf16` instruction.
 const NAN_BF16: u16 = 0x7fff;
 
-/// The exact value; a NaN gives some NaN.
+/// The exact value; a NaN gives an unspecified NaN.
 #[inline(always)]
 pub(crate) fn f32_of_bf16(a: u16) -> f32 {
     f32::from_bits(u32::from(a) << 16)
 }
 
-/// A value rounded to the nearest `.bf16`, ties to even. Without branches, so that a loop over it vectorises.
+/// A value rounded to the nearest `.bf16`, ties to even. It has no branches, so that LLVM can vectorize loops
+/// over it.
 #[inline(always)]
 pub(crate) fn bf16_of_f32(a: f32) -> u16 {
     let bits = a.to_bits();
-    // The carry runs into the exponent, up to infinity. Only a NaN overflows.
+    // The carry goes into the exponent, up to infinity. Only a NaN overflows.
     let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1));
     if a.is_nan() { NAN_BF16 } else { (rounded >> 16) as u16 }
 }
@@ -36,10 +39,11 @@ pub(crate) fn bf16_of_f32(a: f32) -> u16 {
 fn bf16_of_f64(a: f64) -> u16 {
     let sign = (a.to_bits() >> 48) as u16 & 0x8000;
     let magnitude = a.abs();
-    // The exponent biased anew and 45 bits rounded off; the carry runs into the exponent, up to infinity.
+    // Changes the bias of the exponent and rounds off 45 bits. The carry goes into the exponent, up to
+    // infinity.
     let rebiased = magnitude.to_bits().wrapping_sub((1023 - 127) << 52);
     let normal = rebiased.wrapping_add(((1 << 44) - 1) + (rebiased >> 45 & 1)) >> 45;
-    // Adding 2^-81, of which the lowest place is 2^-133, rounds to units of 2^-133.
+    // Adding 2^-81, whose lowest place is 2^-133, rounds to units of 2^-133.
     let unit = f64::from_bits((1023 - 81) << 52);
     let subnormal = (magnitude + unit).to_bits().wrapping_sub(unit.to_bits());
     let least_normal = f64::from(f32::MIN_POSITIVE);
@@ -94,11 +98,12 @@ pub fn mul_bf16(a: u16, b: u16) -> u16 {
 pub fn fma_bf16(a: u16, b: u16, c: u16) -> u16 {
     let product = f64::from(f32_of_bf16(a)) * f64::from(f32_of_bf16(b));
     let c = f64::from(f32_of_bf16(c));
-    // The sum rounded to odd, as in `fma_f16`; nothing here underflows, and the error of an infinite sum is a NaN.
+    // The sum rounded to odd, as in `fma_f16`. Nothing here underflows, and the error of an infinite sum is a
+    // NaN.
     let sum = product + c;
     let c_part = sum - product;
     let error = (product - (sum - c_part)) + (c - c_part);
-    // Signs are compared, since a product of so small numbers could underflow.
+    // Signs are compared, because a product of such small numbers could underflow.
     let (up, down) = (error > 0.0, error < 0.0);
     let negative = sum < 0.0;
     let inwards = u64::from(if negative { up } else { down });
@@ -106,7 +111,7 @@ pub fn fma_bf16(a: u16, b: u16, c: u16) -> u16 {
     bf16_of_f64(f64::from_bits(sum.to_bits().wrapping_sub(inwards) | inexact))
 }
 
-/// `neg.bf16`: a with its sign turned; of a NaN 0x7fff.
+/// `neg.bf16`: a with its sign inverted; a NaN gives 0x7fff.
 ///
 /// # Source
 /// PTX ISA 7.0, `neg`.
@@ -116,7 +121,7 @@ pub fn neg_bf16(a: u16) -> u16 {
     if is_nan(a) { NAN_BF16 } else { a ^ 0x8000 }
 }
 
-/// `abs.bf16`: a without its sign; of a NaN 0x7fff.
+/// `abs.bf16`: a without its sign; a NaN gives 0x7fff.
 ///
 /// # Source
 /// PTX ISA 7.0, `abs`.
@@ -126,7 +131,7 @@ pub fn abs_bf16(a: u16) -> u16 {
     if is_nan(a) { NAN_BF16 } else { a & 0x7fff }
 }
 
-/// `.ftz` of `ex2`: a subnormal becomes the zero of its sign; all else stays.
+/// `.ftz` of `ex2`: a subnormal becomes a zero with its sign; other values stay.
 ///
 /// # Source
 /// PTX ISA 7.8, `ex2`.
@@ -136,10 +141,10 @@ pub fn ftz_bf16(a: u16) -> u16 {
     if a & 0x7f80 == 0 { a & 0x8000 } else { a }
 }
 
-/// `.relu`: what is negative, -0 among it, becomes +0; a NaN is 0x7fff.
+/// `.relu`: negative numbers, including -0, become +0; a NaN becomes 0x7fff.
 ///
 /// # Source
-/// PTX ISA 7.0, `fma` and `cvt`. It says "clamped to 0 if negative" and does not speak of -0.
+/// PTX ISA 7.0, `fma` and `cvt`. It says "clamped to 0 if negative" and does not mention -0.
 #[inline(always)]
 #[must_use]
 pub fn relu_bf16(a: u16) -> u16 {
@@ -161,7 +166,7 @@ pub fn sat_bf16(a: u16) -> u16 {
     }
 }
 
-/// `.satfinite` of a conversion: an infinity becomes the greatest number of its sign; all else stays.
+/// `.satfinite` of a conversion: an infinity becomes the greatest number with its sign; other values stay.
 ///
 /// # Source
 /// PTX ISA 8.1, `cvt`.
@@ -190,7 +195,7 @@ fn soft_or_nan(bits: Option<u64>) -> u16 {
 /// `cvt.rnd.bf16.f32` (result bits): a, correctly rounded.
 ///
 /// # Rounding and NaN
-/// By `rnd`; beyond the range infinity or the greatest number, as the mode rounds; a NaN gives 0x7fff.
+/// By `rnd`. Overflow gives infinity or the greatest number, by the mode. A NaN gives 0x7fff.
 ///
 /// # Source
 /// PTX ISA 7.0, `cvt`.
@@ -205,7 +210,7 @@ pub fn cvt_bf16_f32(a: f32, rnd: Rnd) -> u16 {
     }
 }
 
-/// `cvt.rnd.bf16.f64` (result bits): a, correctly rounded; as [`cvt_bf16_f32`].
+/// `cvt.rnd.bf16.f64` (result bits): a, correctly rounded, like [`cvt_bf16_f32`].
 ///
 /// # Source
 /// PTX ISA 7.8, `cvt`.
@@ -228,7 +233,7 @@ pub fn cvt_f32_bf16(a: u16) -> f32 {
 /// `cvt.f64.bf16` (operand bits): the exact value.
 ///
 /// # Rounding and NaN
-/// A NaN keeps its sign and, as the upper bits, its payload, and is made quiet.
+/// A NaN keeps its sign and its payload, as the upper bits, and is made quiet.
 ///
 /// # Source
 /// PTX ISA 7.8, `cvt`.
@@ -238,10 +243,11 @@ pub fn cvt_f64_bf16(a: u16) -> f64 {
     crate::cvt::cvt_f64_f32(f32_of_bf16(a))
 }
 
-/// `cvt.irnd.bf16.bf16` (bits): a rounded to an integral value, which stays a float; its sign is kept.
+/// `cvt.irnd.bf16.bf16` (bits): a rounded to an integral value of the same type; its sign is kept.
 ///
 /// # Rounding and NaN
-/// By `rnd`; infinities stay; a NaN gives 0x7fff. Integers below 2^8 are numbers, and all numbers beyond are integers.
+/// By `rnd`; infinities stay; a NaN gives 0x7fff. All integers below 2^8 are representable, and all greater
+/// numbers are integers.
 ///
 /// # Source
 /// PTX ISA 7.8, `cvt`.
@@ -273,10 +279,11 @@ from_integer! {
 /// The bits of a `.f32` that a `.tf32` lacks.
 const TF32_LACKS: u32 = (1 << 13) - 1;
 
-/// `cvt.rna.tf32.f32` (result bits, held as `.f32`): a with eleven significant bits, to nearest, ties away from zero.
+/// `cvt.rna.tf32.f32` (result bits, held as `.f32`): a with eleven significant bits, to nearest, ties away
+/// from zero.
 ///
 /// # Rounding and NaN
-/// The lower 13 bits are zero; beyond the range infinity; a NaN gives 0x7fffffff.
+/// The lower 13 bits are zero. Overflow gives infinity. A NaN gives 0x7fffffff.
 ///
 /// # Source
 /// PTX ISA 7.0, `cvt`.
@@ -286,10 +293,11 @@ pub fn cvt_rna_tf32_f32(a: f32) -> u32 {
     tf32(a, 1 << 12)
 }
 
-/// `cvt.rn.tf32.f32` and `cvt.rz.tf32.f32` (result bits, held as `.f32`); the other modes as `.rn`, which no instruction asks for.
+/// `cvt.rn.tf32.f32` and `cvt.rz.tf32.f32` (result bits, held as `.f32`). Other modes, which no instruction
+/// uses, round like `.rn`.
 ///
 /// # Rounding and NaN
-/// As [`cvt_rna_tf32_f32`], but ties to even, or towards zero.
+/// Like [`cvt_rna_tf32_f32`], but ties to even, or towards zero.
 ///
 /// # Source
 /// PTX ISA 7.8, `cvt`.
@@ -302,13 +310,13 @@ pub fn cvt_tf32_f32(a: f32, rnd: Rnd) -> u32 {
     }
 }
 
-/// a cut after `more` was added to its bits.
+/// a plus `more`, truncated.
 #[inline]
 fn tf32(a: f32, more: u32) -> u32 {
     if a.is_nan() { NAN_F32.to_bits() } else { (a.to_bits() + more) & !TF32_LACKS }
 }
 
-/// `.relu` of a conversion to `.tf32` (bits): what is negative, -0 among it, becomes +0; a NaN stays.
+/// `.relu` of a conversion to `.tf32` (bits): negative numbers, including -0, become +0; a NaN stays.
 ///
 /// # Source
 /// PTX ISA 7.8, `cvt`.
@@ -318,7 +326,8 @@ pub fn relu_tf32(a: u32) -> u32 {
     if a >> 31 == 0 { a } else { 0 }
 }
 
-/// `.satfinite` of a conversion to `.tf32` (bits): an infinity becomes the greatest number of its sign; all else stays.
+/// `.satfinite` of a conversion to `.tf32` (bits): an infinity becomes the greatest number with its sign;
+/// other values stay.
 ///
 /// # Source
 /// PTX ISA 8.1, `cvt`.

@@ -1,8 +1,8 @@
-//! Bit counts, searches and fields: `popc`, `clz`, `bfind`, `fns`, `brev`, `bfe`, `bfi` (PTX ISA 6.4 §9.7.1.14 to
-//! §9.7.1.20).
+//! Bit counts, searches and fields: `popc`, `clz`, `bfind`, `fns`, `brev`, `bfe`, `bfi` (PTX ISA 6.4
+//! §9.7.1.14 to §9.7.1.20).
 //!
-//! **Invariant:** every position and length is defined, also beyond the width: what lies outside a value reads as its
-//! extension and is not written.
+//! **Invariant:** every position and length is defined, including those beyond the width: bits outside a
+//! value read as its extension and are not written.
 //!
 //! Counts and positions are `.u32`, for 64-bit operands too.
 
@@ -46,7 +46,7 @@ pub fn clz_b64(a: u64) -> u32 {
     a.leading_zeros()
 }
 
-/// What `bfind` returns when there is no non-sign bit, with `.shiftamt` too.
+/// The result of `bfind` if there is no non-sign bit, with `.shiftamt` too.
 const NOT_FOUND: u32 = 0xffff_ffff;
 
 /// `bfind.u32`: the position of the highest one bit of a; 0xffffffff for 0.
@@ -89,7 +89,7 @@ pub fn bfind_s64(a: i64) -> u32 {
     bfind_u64((a ^ (a >> 63)).cast_unsigned())
 }
 
-/// Turns a position found by `bfind` into the left shift that brings it to bit `msb`; "not found" stays.
+/// Turns a position found by `bfind` into the left shift that moves it to bit `msb`; "not found" stays.
 #[inline]
 fn shiftamt(position: u32, msb: u32) -> u32 {
     if position == NOT_FOUND { NOT_FOUND } else { msb - position }
@@ -115,7 +115,8 @@ pub fn bfind_shiftamt_u64(a: u64) -> u32 {
     shiftamt(bfind_u64(a), 63)
 }
 
-/// `bfind.shiftamt.s32`: the left shift that brings the highest non-sign bit of a to bit 31; 0xffffffff for 0 and -1.
+/// `bfind.shiftamt.s32`: the left shift that brings the highest non-sign bit of a to bit 31; 0xffffffff for 0
+/// and -1.
 ///
 /// # Source
 /// PTX ISA §9.7.1.16.
@@ -125,7 +126,8 @@ pub fn bfind_shiftamt_s32(a: i32) -> u32 {
     shiftamt(bfind_s32(a), 31)
 }
 
-/// `bfind.shiftamt.s64`: the left shift that brings the highest non-sign bit of a to bit 63; 0xffffffff for 0 and -1.
+/// `bfind.shiftamt.s64`: the left shift that brings the highest non-sign bit of a to bit 63; 0xffffffff for 0
+/// and -1.
 ///
 /// # Source
 /// PTX ISA §9.7.1.16.
@@ -135,11 +137,11 @@ pub fn bfind_shiftamt_s64(a: i64) -> u32 {
     shiftamt(bfind_s64(a), 63)
 }
 
-/// `fns.b32`: the position of the n-th set bit of `mask`, counted from bit `base`, which counts itself.
+/// `fns.b32`: the position of the n-th set bit of `mask`, counted from bit `base` inclusive.
 ///
-/// n = |offset|; upwards for a positive, downwards for a negative offset. Offset 0 gives `base` if that bit is set.
-/// 0xffffffff if there is no such bit. A `base` over 31 (undefined in the manual; a negative `.s32` arrives here as a
-/// large value) finds nothing.
+/// n = |offset|; upwards for a positive, downwards for a negative offset. Offset 0 gives `base` if that bit
+/// is set. 0xffffffff if there is no such bit. A `base` over 31 (undefined in the manual; a negative `.s32`
+/// arrives here as a large value) finds nothing.
 ///
 /// # Source
 /// PTX ISA §9.7.1.17.
@@ -149,7 +151,7 @@ pub fn fns_b32(mask: u32, base: u32, offset: i32) -> u32 {
     if base > 31 {
         return NOT_FOUND;
     }
-    // The n-th set bit from `base` is reached by clearing the n - 1 before it.
+    // The n-th set bit from `base` is found by clearing the n - 1 set bits before it.
     let skip = offset.unsigned_abs().saturating_sub(1).min(32);
     let mut rest = match offset {
         0 => mask & (1 << base),
@@ -191,7 +193,7 @@ pub fn brev_b64(a: u64) -> u64 {
 
 /// `bfe.u32`: the field of a that starts at bit b and is c bits long, zero-extended.
 ///
-/// Only bits 7..0 of b and c count. What of the field lies above bit 31 reads as zero; an empty field is 0.
+/// Only bits 7..0 of b and c count. Bits of the field above bit 31 read as zero; an empty field is 0.
 ///
 /// # Source
 /// PTX ISA §9.7.1.19.
@@ -203,7 +205,8 @@ pub fn bfe_u32(a: u32, b: u32, c: u32) -> u32 {
 
 /// `bfe.u64`: the field of a that starts at bit b and is c bits long, zero-extended.
 ///
-/// All bits of b and c count, as on devices (the pseudocode takes bits 7..0). What of the field lies above bit 63 reads as zero; an empty field is 0.
+/// All bits of b and c count, as on devices (the pseudocode uses bits 7..0). Bits of the field above bit 63
+/// read as zero; an empty field is 0.
 ///
 /// # Source
 /// PTX ISA §9.7.1.19.
@@ -217,11 +220,11 @@ pub fn bfe_u64(a: u64, b: u32, c: u32) -> u64 {
 
 /// `bfe.s32`: the field of a that starts at bit b and is c bits long, sign-extended.
 ///
-/// Only bits 7..0 of b and c count. The sign is the field's highest bit, or bit 31 of a where the field reaches
-/// beyond it (also when it starts beyond it); an empty field is 0.
+/// Only bits 7..0 of b and c count. The sign is the field's highest bit, or bit 31 of a if the field ends or
+/// starts beyond it; an empty field is 0.
 ///
 /// # Source
-/// PTX ISA §9.7.1.19, by its pseudocode (the sentence that says which bit is the sign is incomplete).
+/// PTX ISA §9.7.1.19, by its pseudocode (the sentence that names the sign bit is incomplete).
 #[inline]
 #[must_use]
 pub fn bfe_s32(a: i32, b: u32, c: u32) -> i32 {
@@ -230,11 +233,11 @@ pub fn bfe_s32(a: i32, b: u32, c: u32) -> i32 {
 
 /// `bfe.s64`: the field of a that starts at bit b and is c bits long, sign-extended.
 ///
-/// All bits of b and c count, as on devices (the pseudocode takes bits 7..0). The sign is the field's highest bit, or bit 63 of a where the field reaches
-/// beyond it (also when it starts beyond it); an empty field is 0.
+/// All bits of b and c count, as on devices (the pseudocode uses bits 7..0). The sign is the field's highest
+/// bit, or bit 63 of a if the field ends or starts beyond it; an empty field is 0.
 ///
 /// # Source
-/// PTX ISA §9.7.1.19, by its pseudocode (the sentence that says which bit is the sign is incomplete).
+/// PTX ISA §9.7.1.19, by its pseudocode (the sentence that names the sign bit is incomplete).
 #[inline]
 #[must_use]
 pub fn bfe_s64(a: i64, b: u32, c: u32) -> i64 {
@@ -247,9 +250,9 @@ pub fn bfe_s64(a: i64, b: u32, c: u32) -> i64 {
     }
 }
 
-/// `bfi.b32`: b with the low d bits of a put in from bit c on.
+/// `bfi.b32`: b with the low d bits of a inserted at bit c.
 ///
-/// Only bits 7..0 of c and d count. What of the field lies above bit 31 is dropped; an empty field, or one that
+/// Only bits 7..0 of c and d count. Bits of the field above bit 31 are dropped; an empty field, or one that
 /// starts above bit 31, gives b.
 ///
 /// # Source
@@ -260,10 +263,10 @@ pub fn bfi_b32(a: u32, b: u32, c: u32, d: u32) -> u32 {
     bfi_b64(u64::from(a), u64::from(b), c & 0xff, d & 0xff) as u32
 }
 
-/// `bfi.b64`: b with the low d bits of a put in from bit c on.
+/// `bfi.b64`: b with the low d bits of a inserted at bit c.
 ///
-/// All bits of c and d count, as on devices (the pseudocode takes bits 7..0). What of the field lies above bit 63 is dropped; an empty field, or one that
-/// starts above bit 63, gives b.
+/// All bits of c and d count, as on devices (the pseudocode uses bits 7..0). Bits of the field above bit 63
+/// are dropped; an empty field, or one that starts above bit 63, gives b.
 ///
 /// # Source
 /// PTX ISA §9.7.1.20.

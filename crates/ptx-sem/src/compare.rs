@@ -1,14 +1,14 @@
-//! Comparison and selection: the relations of `set` and `setp`, their Boolean operator, and `slct` (PTX ISA 6.4
-//! §9.7.5, §9.7.6).
+//! Comparison and selection: the relations of `set` and `setp`, their Boolean operator, and `slct` (PTX ISA
+//! 6.4 §9.7.5, §9.7.6).
 //!
-//! `setp` computes t = [`cmp_u32`] (or its sibling) of a and b, p = [`bool_op`] of t and c, and q = [`bool_op`] of
-//! **not t** and c: q is the complement of the comparison, so it is true for an ordered comparison with a NaN. `set`
-//! writes p by [`set_u32`] and its siblings. `selp` needs no function. `.ftz` is applied to the operands before
-//! (`ftz_f32`).
+//! `setp` computes t = [`cmp_u32`] (or the function for its type) of a and b, p = [`bool_op`] of t and c, and
+//! q = [`bool_op`] of **not t** and c. q uses the complement of the comparison, so it is true for an ordered
+//! comparison with a NaN. `set` converts p by [`set_u32`] and the like. `selp` needs no function. The caller
+//! first applies `.ftz` to the operands (`ftz_f32`).
 //!
-//! **Invariant:** every relation is defined for every type. The manual allows fewer combinations (checking refuses
-//! the others); here the unsigned names mean the plain relation of the type, and for integers the unordered relations
-//! equal the ordered ones.
+//! **Invariant:** every relation is defined for every type. The manual allows fewer combinations, and the
+//! checker rejects the others. Here the unsigned names mean the plain relation of the type, and for integers
+//! the unordered relations equal the ordered ones.
 
 use core::cmp::Ordering;
 
@@ -35,17 +35,17 @@ pub enum Cmp {
     Hi,
     /// Higher or same: `Ge` of unsigned integers.
     Hs,
-    /// Equal, or a NaN is among the operands.
+    /// Equal, or an operand is a NaN.
     Equ,
-    /// Not equal, or a NaN is among the operands.
+    /// Not equal, or an operand is a NaN.
     Neu,
-    /// Less, or a NaN is among the operands.
+    /// Less, or an operand is a NaN.
     Ltu,
-    /// Less or equal, or a NaN is among the operands.
+    /// Less or equal, or an operand is a NaN.
     Leu,
-    /// Greater, or a NaN is among the operands.
+    /// Greater, or an operand is a NaN.
     Gtu,
-    /// Greater or equal, or a NaN is among the operands.
+    /// Greater or equal, or an operand is a NaN.
     Geu,
     /// Both operands are numbers.
     Num,
@@ -64,7 +64,7 @@ pub enum BoolOp {
     Xor,
 }
 
-/// `t BoolOp c`; negate c before for the form `!c`.
+/// `t BoolOp c`. For the form `!c` the caller negates c first.
 ///
 /// # Source
 /// PTX ISA §9.7.5.1, §9.7.5.2.
@@ -100,7 +100,7 @@ fn cmp<T: PartialOrd>(op: Cmp, a: T, b: T) -> bool {
 
 macro_rules! cmp_functions {
     ($($name:ident $ty:ty;)+) => {$(
-        /// The truth of `a CmpOp b`, compared as the type says; -0 equals +0.
+        /// Whether `a CmpOp b` holds in this type; -0 equals +0.
         ///
         /// `.b16`, `.b32` and `.b64` compare as the unsigned type of their width.
         ///
@@ -127,7 +127,7 @@ cmp_functions! {
     cmp_f64 f64;
 }
 
-/// The value of a half as a number that orders as the half does; `None` for a NaN.
+/// An integer that orders like the half; `None` for a NaN.
 #[inline]
 fn half_order(a: u16) -> Option<i32> {
     let magnitude = i32::from(a & 0x7fff);
@@ -140,7 +140,7 @@ fn half_order(a: u16) -> Option<i32> {
     }
 }
 
-/// A half that compares as a half does.
+/// A half as bits, ordered by its value.
 #[derive(Clone, Copy)]
 struct Half(u16);
 
@@ -158,9 +158,9 @@ impl PartialOrd for Half {
     }
 }
 
-/// The truth of `a CmpOp b` of two halves, given as bits; -0 equals +0.
+/// Whether `a CmpOp b` holds for two halves, given as bits; -0 equals +0.
 ///
-/// For `.f16x2` compare the two halves apart.
+/// For `.f16x2` the caller compares the two halves separately.
 ///
 /// # Rounding and NaN
 /// With a NaN the ordered relations are false, the unordered ones (`equ` ...) true.
@@ -173,9 +173,9 @@ pub fn cmp_f16(op: Cmp, a: u16, b: u16) -> bool {
     cmp(op, Half(a), Half(b))
 }
 
-/// The truth of `a CmpOp b` of two numbers of `.bf16`, given as bits; -0 equals +0.
+/// Whether `a CmpOp b` holds for two `.bf16` numbers, given as bits; -0 equals +0.
 ///
-/// For `.bf16x2` compare the two halves apart.
+/// For `.bf16x2` the caller compares the two halves separately.
 ///
 /// # Rounding and NaN
 /// With a NaN the ordered relations are false, the unordered ones (`equ` ...) true.
@@ -188,7 +188,8 @@ pub fn cmp_bf16(op: Cmp, a: u16, b: u16) -> bool {
     cmp(op, crate::bfloat::f32_of_bf16(a), crate::bfloat::f32_of_bf16(b))
 }
 
-/// The result of `set` with destination type `.u16` (and, as a pattern, `.s16`): all ones for true, 0 for false.
+/// The result of `set` with destination type `.u16` (and, as a pattern, `.s16`): all ones for true, 0 for
+/// false.
 ///
 /// # Source
 /// PTX ISA 6.5, `set` of half precision.
@@ -228,7 +229,8 @@ pub fn set_bf16x2(low: bool, high: bool) -> u32 {
     u32::from(set_bf16(high)) << 16 | u32::from(set_bf16(low))
 }
 
-/// The result of `set` with destination type `.u32` (and, as a pattern, `.s32`): all ones for true, 0 for false.
+/// The result of `set` with destination type `.u32` (and, as a pattern, `.s32`): all ones for true, 0 for
+/// false.
 ///
 /// # Source
 /// PTX ISA §9.7.5.1.
@@ -280,9 +282,9 @@ pub fn set_f16x2(low: bool, high: bool) -> u32 {
 
 macro_rules! slct {
     ($($name:ident $ty:ty, $by:ty, $zero:literal;)+) => {$(
-        /// `slct`: a if c >= 0, else b; the chosen value is copied as it is.
+        /// `slct`: a if c >= 0, else b. The selected value is copied unchanged.
         ///
-        /// -0 counts as zero, so it selects a (and so does, under `.ftz`, a negative subnormal that was flushed); NaN
+        /// -0 counts as zero, so it selects a (and so does a negative subnormal that `.ftz` flushed). NaN
         /// selects b.
         ///
         /// # Source

@@ -1,13 +1,13 @@
 //! Conversion: `cvt` between all integer and float types (PTX ISA 6.4 §9.7.8.14, §6.5).
 //!
-//! `cvt_D_S` is `cvt.D.S`; a rounding mode the instruction names is an argument ([`Rnd`] towards a float, [`RndInt`]
-//! towards an integral value). `cvt_sat_D_S` is the integer conversion with `.sat`. `.sat` to a float type and `.ftz`
-//! are composed by the caller (`sat_f32`, `ftz_f32`); `cvt` between equal float types without rounding is a copy, and
-//! with it [`round_f32`] and its siblings.
+//! `cvt_D_S` is `cvt.D.S`. A rounding mode of the instruction is an argument ([`Rnd`] to a float, [`RndInt`]
+//! to an integral value). `cvt_sat_D_S` is the integer conversion with `.sat`. The caller composes `.sat` to
+//! a float type and `.ftz` (`sat_f32`, `ftz_f32`). `cvt` between equal float types is a copy without a
+//! rounding mode, and [`round_f32`] and the like with one.
 //!
-//! **Invariant:** a value is read and given in exactly its type; what a wider register adds around it is the caller's
-//! business (the source is cut to its type; the result extended by the sign of the **destination** type, so
-//! `cvt.u16.s8` of -128 in a 32-bit register is 0x0000ff80).
+//! **Invariant:** arguments and results have exactly their types. The caller truncates a source in a wider
+//! register to its type, and extends the result to a wider register by the sign of the **destination** type,
+//! so `cvt.u16.s8` of -128 in a 32-bit register is 0x0000ff80.
 
 use crate::float::NAN_F32;
 use crate::half::{NAN_F16, f16_of_f64, f64_of_f16};
@@ -31,7 +31,8 @@ pub enum RndInt {
 
 macro_rules! int_to_int {
     ($($name:ident $from:ty => $to:ty;)+) => {$(
-        /// `cvt` between integers: a extended by the sign of **its own** type, then cut to the destination's width.
+        /// `cvt` between integers: a extended by the sign of **its own** type, then truncated to the
+        /// destination's width.
         ///
         /// # Source
         /// PTX ISA §9.7.8.14, table 13.
@@ -63,8 +64,8 @@ macro_rules! int_to_int_sat {
     ($($name:ident $from:ty => $to:ty;)+) => {$(
         /// `cvt.sat` between integers: a clamped to the range of the destination type.
         ///
-        /// There is one for each pair where the destination cannot hold every source value; for the others `.sat` is
-        /// illegal.
+        /// Functions exist for the pairs whose destination cannot hold every source value; for the others
+        /// `.sat` is illegal.
         ///
         /// # Source
         /// PTX ISA §9.7.8.14.
@@ -114,7 +115,7 @@ impl_signed! {
     u64, i64;
 }
 
-/// An integer rounded into a format by any mode, in integer arithmetic.
+/// An integer rounded to a format in any mode, in integer arithmetic.
 #[inline]
 fn round_int(to: soft::Format, a: impl Signed, rnd: Rnd) -> u64 {
     let (sign, magnitude) = a.sign_magnitude();
@@ -151,7 +152,7 @@ macro_rules! int_to_float {
 
         /// `cvt.rnd` of an integer to `.f16` (bits): the value, correctly rounded; 0 gives +0.
         ///
-        /// Beyond the range of halves the result is infinity or 65504, as the mode rounds: the "~131,000" of PTX ISA
+        /// Beyond the range of halves the result is infinity or 65504, by the mode. The "~131,000" of PTX ISA
         /// §6.5.1 belongs to an older half format without infinities.
         ///
         /// # Source
@@ -174,7 +175,7 @@ int_to_float! {
     cvt_f32_s64 i64, cvt_f64_s64, cvt_f16_s64;
 }
 
-/// `cvt.irnd.f32.f32`: a rounded to an integral value, which stays a float; its sign is kept (-0.3 rounds to -0).
+/// `cvt.irnd.f32.f32`: a rounded to an integral value of the same type; its sign is kept (-0.3 rounds to -0).
 ///
 /// # Rounding and NaN
 /// By `rnd`; infinities stay; a NaN gives 0x7fffffff.
@@ -195,7 +196,7 @@ pub fn round_f32(a: f32, rnd: RndInt) -> f32 {
     }
 }
 
-/// `cvt.irnd.f64.f64`: a rounded to an integral value, which stays a float; its sign is kept (-0.3 rounds to -0).
+/// `cvt.irnd.f64.f64`: a rounded to an integral value of the same type; its sign is kept (-0.3 rounds to -0).
 ///
 /// # Rounding and NaN
 /// By `rnd`; infinities stay; a NaN is made quiet.
@@ -216,7 +217,7 @@ pub fn round_f64(a: f64, rnd: RndInt) -> f64 {
     }
 }
 
-/// `cvt.irnd.f16.f16` (bits): a rounded to an integral value, which stays a float; its sign is kept.
+/// `cvt.irnd.f16.f16` (bits): a rounded to an integral value of the same type; its sign is kept.
 ///
 /// # Rounding and NaN
 /// By `rnd`; infinities stay; a NaN gives 0x7fff.
@@ -231,10 +232,11 @@ pub fn round_f16(a: u16, rnd: RndInt) -> u16 {
 
 macro_rules! float_to_int {
     ($($f32:ident, $f64:ident, $f16:ident $to:ty;)+) => {$(
-        /// `cvt.irnd` of `.f32` to an integer: a rounded to an integral value, clamped to the destination's range.
+        /// `cvt.irnd` of `.f32` to an integer: a rounded to an integral value, clamped to the destination's
+        /// range.
         ///
         /// # Rounding and NaN
-        /// By `rnd`; NaN gives 0 (the manual is silent).
+        /// By `rnd`; NaN gives 0 (the manual does not say).
         ///
         /// # Source
         /// PTX ISA §9.7.8.14.
@@ -247,10 +249,11 @@ macro_rules! float_to_int {
             }
         }
 
-        /// `cvt.irnd` of `.f64` to an integer: a rounded to an integral value, clamped to the destination's range.
+        /// `cvt.irnd` of `.f64` to an integer: a rounded to an integral value, clamped to the destination's
+        /// range.
         ///
         /// # Rounding and NaN
-        /// By `rnd`; NaN gives 0 (the manual is silent).
+        /// By `rnd`; NaN gives 0 (the manual does not say).
         ///
         /// # Source
         /// PTX ISA §9.7.8.14.
@@ -263,11 +266,11 @@ macro_rules! float_to_int {
             }
         }
 
-        /// `cvt.irnd` of `.f16` (bits) to an integer: a rounded to an integral value, clamped to the destination's
-        /// range.
+        /// `cvt.irnd` of `.f16` (bits) to an integer: a rounded to an integral value, clamped to the
+        /// destination's range.
         ///
         /// # Rounding and NaN
-        /// By `rnd`; NaN gives 0 (the manual is silent).
+        /// By `rnd`; NaN gives 0 (the manual does not say).
         ///
         /// # Source
         /// PTX ISA §9.7.8.14.
@@ -310,8 +313,8 @@ pub fn cvt_f32_f64(a: f64, rnd: Rnd) -> f32 {
 /// `cvt.rnd.f16.f64` (result bits): a, correctly rounded.
 ///
 /// # Rounding and NaN
-/// By `rnd`; beyond the range infinity or 65504 as the mode rounds (not the "~131,000" of PTX ISA §6.5.1, which
-/// belongs to an older half format); a NaN gives 0x7fff.
+/// By `rnd`. Overflow gives infinity or 65504, by the mode (not the "~131,000" of PTX ISA §6.5.1, which
+/// belongs to an older half format). A NaN gives 0x7fff.
 ///
 /// # Source
 /// PTX ISA §9.7.8.14.
@@ -329,7 +332,7 @@ pub fn cvt_f16_f64(a: f64, rnd: Rnd) -> u16 {
 /// `cvt.rnd.f16.f32` (result bits): a, correctly rounded.
 ///
 /// # Rounding and NaN
-/// As [`cvt_f16_f64`].
+/// Like [`cvt_f16_f64`].
 ///
 /// # Source
 /// PTX ISA §9.7.8.14.
@@ -353,7 +356,7 @@ pub fn cvt_f32_f16(a: u16) -> f32 {
 /// `cvt.f64.f16` (operand bits): the exact value.
 ///
 /// # Rounding and NaN
-/// A NaN keeps its sign and, as the upper bits, its payload, and is made quiet.
+/// A NaN keeps its sign and its payload, as the upper bits, and is made quiet.
 ///
 /// # Source
 /// PTX ISA §9.7.8.14.
@@ -367,7 +370,7 @@ pub fn cvt_f64_f16(a: u16) -> f64 {
 /// `cvt.f64.f32`: the exact value.
 ///
 /// # Rounding and NaN
-/// A NaN keeps its sign and, as the upper bits, its payload, and is made quiet.
+/// A NaN keeps its sign and its payload, as the upper bits, and is made quiet.
 ///
 /// # Source
 /// PTX ISA §9.7.8.14.

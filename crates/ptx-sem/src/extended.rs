@@ -1,16 +1,16 @@
 //! Extended-precision integer arithmetic: `add.cc` to `madc` (PTX ISA 6.4 §9.7.2).
 //!
-//! The carry flag CC.CF is a value: it comes in as the last argument and goes out as the second result. The text calls
-//! it the borrow after a subtraction; devices subtract by adding the complement, a + ~b + 1, and keep the carry of that
-//! sum, which is the borrow inverted. Programs that mix `add.cc` with `subc`, or `sub.cc` with `addc`, rely on it (A70 of
-//! the project's list of readings); chains of one kind give the same either way.
+//! The carry flag CC.CF is a value: the last argument and the second result. The manual calls it the borrow
+//! after a subtraction. Devices subtract by adding the complement, a + ~b + 1, and keep the carry of that
+//! sum, which is the inverted borrow. Programs that mix `add.cc` with `subc`, or `sub.cc` with `addc`, rely
+//! on this (reading A70); chains of one kind have the same result either way.
 //!
-//! **Invariant:** the carry is always that of an unsigned n-bit addition, for signed types too; only the product in
-//! `mad.hi` depends on signedness.
+//! **Invariant:** the carry is always that of an unsigned n-bit addition, for signed types too; only the
+//! product in `mad.hi` depends on signedness.
 
 use crate::int::Int;
 
-/// As `per_type!`, for functions that give the value and the carry, and may take a carry.
+/// Like `per_type!`, for functions that return a value and a carry, and may take a carry.
 macro_rules! per_type_carry {
     ($doc:tt $generic:ident $args:tt $cf:tt -> $out:tt: $($name:ident $ty:ty),+ $(,)?) => {
         $(per_type_carry! { @one $doc $generic $args $cf $out $name $ty })+
@@ -92,7 +92,8 @@ per_type_carry! {
 per_type_carry! {
     [/// `mad.hi.cc`: d = (bits 2n-1..n of a * b) + c modulo 2^n, and the carry out of that addition.
      ///
-     /// The product is signed for the signed types; the carry is that of the unsigned addition of the two patterns.
+     /// The product is signed for the signed types; the carry is that of the unsigned addition of the two
+     /// patterns.
      ///
      /// # Source
      /// PTX ISA §9.7.2.5; it prints bits 63..32 for all types, read as 2n-1..n.

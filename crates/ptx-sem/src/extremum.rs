@@ -1,11 +1,13 @@
-//! `min` and `max` of the 16-bit formats, and the `.NaN` and `.xorsign.abs` of `min` and `max` (PTX ISA 7.0, 7.2).
+//! `min` and `max` of the 16-bit formats, and the `.NaN` and `.xorsign.abs` of `min` and `max` (PTX ISA 7.0,
+//! 7.2).
 //!
-//! The bits of a format order its numbers: those of a number without its sign grow with it. So `.f16` and `.bf16` share one body, which
-//! knows of a format where its NaNs begin. `.f32` numbers are chosen as `min_f32` and `max_f32` choose them.
+//! In each format the bits of a number without its sign grow with the number. `.f16` and `.bf16` therefore
+//! share their code, with the first NaN pattern as a parameter. For `.f32`, `min_f32` and `max_f32` choose
+//! the number.
 //!
-//! **Invariant:** a result is one of the operands (its sign aside, with `.xorsign.abs`), or the NaN 0x7fff (0x7fffffff). Of the 16-bit
-//! formats -0 is less than +0, as the manual says; of `.f32`, for which it does not, the second of equal operands is taken.
-//! `.ftz` is the caller's.
+//! **Invariant:** a result is one of the operands (except for its sign with `.xorsign.abs`), or the NaN
+//! 0x7fff (0x7fffffff). In the 16-bit formats -0 is less than +0, as the manual says. For `.f32` the manual
+//! does not say so, and the second of two equal operands is the result. The caller applies `.ftz`.
 
 use crate::float::{NAN_F32, max_f32, min_f32};
 
@@ -25,7 +27,7 @@ impl Format {
         a & 0x7fff > self.0
     }
 
-    /// The operand that `first` prefers, or the one that is a number; NaN where there is none.
+    /// The operand that `first` selects, or the only number; NaN if both are NaN.
     #[inline(always)]
     fn choose(self, a: u16, b: u16, first: bool) -> u16 {
         let chosen = if first { a } else { b };
@@ -34,20 +36,20 @@ impl Format {
         if self.is_nan(a) & self.is_nan(b) { NAN } else { number }
     }
 
-    /// As [`Format::choose`], but NaN where either is one.
+    /// Like [`Format::choose`], but NaN if either operand is NaN.
     #[inline(always)]
     fn choose_or_nan(self, a: u16, b: u16, first: bool) -> u16 {
         if self.is_nan(a) | self.is_nan(b) { NAN } else { self.choose(a, b, first) }
     }
 
-    /// A number with the exclusive or of two signs; a NaN as it is.
+    /// A number with the exclusive or of two signs; a NaN stays.
     #[inline(always)]
     fn signed(self, number: u16, a: u16, b: u16) -> u16 {
         if self.is_nan(number) { number } else { number | (a ^ b) & 0x8000 }
     }
 }
 
-/// Bits that compare as signed integers in the order of the numbers; -0 just below +0.
+/// Bits that order as signed integers like the numbers, with -0 just below +0.
 #[inline(always)]
 fn key(a: u16) -> i16 {
     let bits = a.cast_signed();
@@ -66,10 +68,10 @@ fn greater(a: u16, b: u16) -> bool {
 
 macro_rules! sixteen_bits {
     ($($format:ident $order:ident $what:literal $plain:ident $nan:ident $signed:ident $signed_nan:ident;)+) => {$(
-        #[doc = concat!($what, "; of a number and a NaN the number.")]
+        #[doc = concat!($what, ". If one operand is a NaN, the other is the result.")]
         ///
         /// # Rounding and NaN
-        /// Of two NaNs 0x7fff. -0 is less than +0.
+        /// Two NaNs give 0x7fff. -0 is less than +0.
         ///
         /// # Source
         /// PTX ISA 7.0, `min` and `max` of half precision.
@@ -79,7 +81,7 @@ macro_rules! sixteen_bits {
             $format.choose(a, b, $order(a, b))
         }
 
-        #[doc = concat!($what, ", `.NaN`: 0x7fff where either is a NaN.")]
+        #[doc = concat!($what, ", `.NaN`: 0x7fff if either operand is a NaN.")]
         ///
         /// # Source
         /// PTX ISA 7.0, `min` and `max` of half precision.
@@ -89,10 +91,11 @@ macro_rules! sixteen_bits {
             $format.choose_or_nan(a, b, $order(a, b))
         }
 
-        #[doc = concat!($what, " without their signs, `.xorsign.abs`: with the exclusive or of the signs.")]
+        #[doc = concat!($what, " of the magnitudes, `.xorsign.abs`, with the exclusive or of the signs.")]
         ///
         /// # Rounding and NaN
-        /// Of a number and a NaN the number, with both signs in its sign; of two NaNs 0x7fff.
+        /// If one operand is a NaN, the other is the result, with the exclusive or of both signs. Two NaNs
+        /// give 0x7fff.
         ///
         /// # Source
         /// PTX ISA 7.2, `min` and `max` of half precision.
@@ -102,7 +105,7 @@ macro_rules! sixteen_bits {
             $format.signed($plain(a & 0x7fff, b & 0x7fff), a, b)
         }
 
-        #[doc = concat!($what, " without their signs, `.NaN.xorsign.abs`.")]
+        #[doc = concat!($what, " of the magnitudes, `.NaN.xorsign.abs`.")]
         ///
         /// # Source
         /// PTX ISA 7.2, `min` and `max` of half precision.
@@ -141,7 +144,7 @@ per_half! {
 
 macro_rules! single {
     ($($what:literal $plain:ident $nan:ident $signed:ident $signed_nan:ident;)+) => {$(
-        #[doc = concat!("`", $what, ".NaN.f32`: as without `.NaN`, but 0x7fffffff where either operand is a NaN.")]
+        #[doc = concat!("`", $what, ".NaN.f32`: the same as without `.NaN`, but 0x7fffffff if either operand is a NaN.")]
         ///
         /// # Source
         /// PTX ISA 7.0, `min` and `max`.
@@ -151,10 +154,11 @@ macro_rules! single {
             if a.is_nan() | b.is_nan() { NAN_F32 } else { $plain(a, b) }
         }
 
-        #[doc = concat!("`", $what, ".xorsign.abs.f32`: of the operands without their signs, with the exclusive or of the signs.")]
+        #[doc = concat!("`", $what, ".xorsign.abs.f32`: of the magnitudes, with the exclusive or of the signs.")]
         ///
         /// # Rounding and NaN
-        /// Of a number and a NaN the number, with both signs in its sign; of two NaNs 0x7fffffff.
+        /// If one operand is a NaN, the other is the result, with the exclusive or of both signs. Two NaNs
+        /// give 0x7fffffff.
         ///
         /// # Source
         /// PTX ISA 7.2, `min` and `max`.
@@ -180,7 +184,7 @@ single! {
     "max" max_f32 max_nan_f32 max_xorsign_abs_f32 max_nan_xorsign_abs_f32;
 }
 
-/// A number with the exclusive or of two signs; a NaN as it is.
+/// A number with the exclusive or of two signs; a NaN stays.
 #[inline]
 fn with_signs(number: f32, a: f32, b: f32) -> f32 {
     let sign = (a.to_bits() ^ b.to_bits()) & 0x8000_0000;

@@ -1,17 +1,18 @@
-//! Floating-point arithmetic of `.f32` and `.f64`: `testp` to `sqrt` with IEEE rounding (PTX ISA 6.4 §9.7.3), `.ftz`
-//! and `.sat`.
+//! Floating-point arithmetic of `.f32` and `.f64`: `testp` to `sqrt` with IEEE rounding (PTX ISA 6.4 §9.7.3),
+//! `.ftz` and `.sat`.
 //!
-//! The functions neither flush nor saturate; the caller composes `sat(ftz(op(ftz(a), ftz(b))))` from [`ftz_f32`] and
-//! [`sat_f32`]. `mad.rnd` is `fma`. The approximate instructions are in `approx`.
+//! The functions neither flush nor saturate. The caller composes `sat(ftz(op(ftz(a), ftz(b))))` from
+//! [`ftz_f32`] and [`sat_f32`]. `mad.rnd` is `fma`. The approximate instructions are in `approx`.
 //!
-//! **Invariant:** arithmetic is correctly rounded in all four modes. A NaN result is decided in one place per type:
-//! for `.f32` (the manual: "unspecified") always 0x7fffffff; for `.f64` ("payloads are supported") the first operand
-//! that is a NaN, made quiet, its sign kept, and 0x7ff8000000000000 for an invalid operation on numbers.
+//! **Invariant:** arithmetic is correctly rounded in all four modes. Each type has one rule for NaN results.
+//! For `.f32` (the manual: "unspecified") it is always 0x7fffffff. For `.f64` ("payloads are supported") it
+//! is the first operand that is a NaN, made quiet with its sign kept, and 0x7ff8000000000000 for an invalid
+//! operation on numbers.
 
 use crate::soft::{self, Format, Rnd};
 use core::ops::{Add, Div, Mul, Sub};
 
-/// `.f32` or `.f64`: what the generic bodies below need of the type.
+/// `.f32` or `.f64`: the operations that the generic functions below need.
 trait Float:
     Copy + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
@@ -24,7 +25,7 @@ trait Float:
     /// a * self + c, rounded once to nearest.
     fn fused(self, b: Self, c: Self) -> Self;
     fn root(self) -> Self;
-    /// The NaN that an operation on these operands gives.
+    /// The NaN result of an operation on these operands.
     fn nan(operands: &[Self]) -> Self;
 }
 
@@ -84,7 +85,8 @@ impl Float for f64 {
     }
     #[inline]
     fn nan(operands: &[Self]) -> Self {
-        // From the last to the first, without a way out, so that loops over instructions vectorise.
+        // From the last operand to the first without an early exit, so that LLVM can vectorize loops over
+        // instructions.
         let mut bits = 0x7ff8_0000_0000_0000;
         for x in operands.iter().rev() {
             bits = if x.is_nan() { x.to_bits() | QUIET_F64 } else { bits };
@@ -93,12 +95,14 @@ impl Float for f64 {
     }
 }
 
-/// a * b + c, rounded once to nearest; without branches and calls, so that a loop over it vectorises on hosts without an FMA unit.
+/// a * b + c, rounded once to nearest. It has no branches and calls, so that LLVM can vectorize loops over it
+/// on hosts without an FMA unit.
 ///
-/// The product of two singles is exact in double precision. The sum with c is taken there with rounding to odd, which makes the
-/// second rounding, to single precision, come out as one rounding of the exact value (Boldo and Melquiond, 2008): double precision
-/// has more than two digits to spare. Rounding to odd: where the rounded sum is inexact (its error is exact in two-sum)
-/// and its last digit is even, it moves by one unit in the last place towards the exact sum.
+/// The product of two singles is exact in double precision. The sum with c is rounded there to odd, and then
+/// to single precision. The result is that of one rounding of the exact value, because double precision has
+/// more than two additional digits (Boldo and Melquiond, 2008). Rounding to odd: if the rounded sum is
+/// inexact (its error is exact in two-sum) and its last digit is even, it moves by one unit in the last place
+/// towards the exact sum.
 #[inline]
 fn fused_f32(a: f32, b: f32, c: f32) -> f32 {
     let product = f64::from(a) * f64::from(b);
@@ -106,7 +110,8 @@ fn fused_f32(a: f32, b: f32, c: f32) -> f32 {
     let sum = product + c;
     let c_part = sum - product;
     let error = (product - (sum - c_part)) + (c - c_part);
-    // No product of these underflows: both are multiples of 2^-298, and the error of an infinite sum is a NaN, which does not compare.
+    // No product of these underflows: both are multiples of 2^-298. The error of an infinite sum is a NaN,
+    // which compares as false.
     let direction = error * sum;
     let inwards = i64::from(direction < 0.0);
     let inexact = inwards | i64::from(direction > 0.0);
@@ -120,7 +125,7 @@ pub(crate) const NAN_F32: f32 = f32::from_bits(0x7fff_ffff);
 /// The bit that makes a `.f64` NaN quiet.
 const QUIET_F64: u64 = 1 << 51;
 
-/// The result, or the type's NaN for these operands where the result is a NaN.
+/// The result, or the type's NaN for these operands if the result is a NaN.
 #[inline]
 fn number_or_nan<T: Float>(result: T, operands: &[T]) -> T {
     let nan = T::nan(operands);
@@ -198,8 +203,8 @@ fn rcp<T: Float>(a: T, rnd: Rnd) -> T {
 #[inline]
 fn sqrt<T: Float>(a: T, rnd: Rnd) -> T {
     match rnd {
-        // Decided on the operand, and the root taken of |a|: LLVM 22 rewrites "the root, or our NaN where it is one"
-        // to the bare root, with the NaN of the host.
+        // The operand is tested and the root taken of |a|, because LLVM 22 rewrites "the root, or our NaN if
+        // it is a NaN" to the bare root, with the NaN of the host.
         Rnd::Rn if a > T::ZERO => magnitude(a).root(),
         Rnd::Rn if a == T::ZERO => a,
         Rnd::Rn => T::nan(&[a]),
@@ -239,8 +244,8 @@ fn max<T: Float>(a: T, b: T) -> T {
     }
 }
 
-/// One public function per type for a generic one; the arguments in brackets are floats, those in parentheses
-/// rounding modes.
+/// Defines one public function per type from a generic one. The arguments in brackets are floats, those in
+/// parentheses are rounding modes.
 macro_rules! per_float {
     ($doc:tt $generic:ident $args:tt $rnd:tt: $($name:ident $ty:ty),+ $(,)?) => {
         $(per_float! { @one $doc $generic $args $rnd $name $ty })+
@@ -292,18 +297,20 @@ per_float! {
     [/// `fma`, and `mad` with a rounding modifier: d = a * b + c, the product exact, rounded once.
      ///
      /// # Rounding and NaN
-     /// By `rnd`; NaN by the rule of the type, operands in the order a, b, c: infinity * zero + NaN gives c's NaN.
+     /// By `rnd`; NaN by the rule of the type, operands in the order a, b, c: infinity * zero + NaN gives c's
+     /// NaN.
      ///
      /// # Source
      /// PTX ISA §9.7.3.6, §9.7.3.7.
     ]
     fma[a, b, c](rnd): fma_f32 f32, fma_f64 f64
 }
-/// [`fma_f32`] with rounding to nearest, at half its cost, and whether the result is certain; an uncertain one may differ in the last
-/// place.
+/// [`fma_f32`] with rounding to nearest, at half its cost, and whether the result is certain. An uncertain
+/// result may differ in the last place.
 ///
-/// The sum in double precision is rounded a second time. That changes the result only where the first rounding ended half-way between
-/// two singles, or where the result is subnormal; then it is called uncertain, whether it is wrong or not.
+/// The sum in double precision is rounded a second time. This changes the result only if the first rounding
+/// ended half-way between two singles, or if the result is subnormal. Such results are reported as uncertain,
+/// even if they are correct.
 ///
 /// # Source
 /// PTX ISA §9.7.3.6.
@@ -328,8 +335,8 @@ per_float! {
     ]
     div[a, b](rnd): div_f32 f32, div_f64 f64
 }
-/// [`fma_f32`] with rounding to nearest, by the fused multiply-add of the host: the same result, at a small part of its cost where the
-/// processor has one, at several times its cost where it has none.
+/// [`fma_f32`] with rounding to nearest, by the host's fused multiply-add: the same result. It costs a small
+/// part if the processor has the instruction, and several times as much if it has not.
 ///
 /// # Source
 /// PTX ISA §9.7.3.6.
@@ -342,7 +349,7 @@ pub fn fma_host_f32(a: f32, b: f32, c: f32) -> f32 {
 
 macro_rules! quick_f64 {
     ($($name:ident $exact:ident $op:tt;)+) => {$(
-        #[doc = concat!("[`", stringify!($exact), "`] with rounding to nearest, and whether it is certain: a NaN is not, since its bits are yet to be chosen.")]
+        #[doc = concat!("[`", stringify!($exact), "`] with rounding to nearest, and whether it is certain: a NaN is not, because the caller must still choose its bits.")]
         ///
         /// # Source
         /// PTX ISA §9.7.3.
@@ -365,7 +372,7 @@ per_float! {
     [/// `rcp.rnd`: d = 1 / a, correctly rounded.
      ///
      /// # Rounding and NaN
-     /// By `rnd`; a zero gives infinity of its sign.
+     /// By `rnd`; a zero gives infinity with its sign.
      ///
      /// # Source
      /// PTX ISA §9.7.3.13.
@@ -387,7 +394,7 @@ per_float! {
     [/// `min`: a if a < b, else b; a NaN loses against a number.
      ///
      /// # Rounding and NaN
-     /// Two NaNs give the type's NaN. Zeros are equal, so of +0 and -0 the result is b.
+     /// Two NaNs give the type's NaN. Zeros are equal, so for +0 and -0 the result is b.
      ///
      /// # Source
      /// PTX ISA §9.7.3.11, by its pseudocode (later manuals order -0 below +0).
@@ -398,7 +405,7 @@ per_float! {
     [/// `max`: a if a > b, else b; a NaN loses against a number.
      ///
      /// # Rounding and NaN
-     /// Two NaNs give the type's NaN. Zeros are equal, so of +0 and -0 the result is b.
+     /// Two NaNs give the type's NaN. Zeros are equal, so for +0 and -0 the result is b.
      ///
      /// # Source
      /// PTX ISA §9.7.3.12, by its pseudocode (later manuals order -0 below +0).
@@ -438,10 +445,11 @@ fn neg<T: Float>(a: T) -> T {
     if is_nan(a) { T::nan(&[a]) } else { a.negated() }
 }
 
-/// `copysign.f32`: the magnitude of **b** with the sign of **a** (C's `copysign` has them the other way round).
+/// `copysign.f32`: the magnitude of **b** with the sign of **a** (the operands of C's `copysign` are
+/// reversed).
 ///
 /// # Rounding and NaN
-/// Only the sign bit changes, of a NaN too.
+/// Only the sign bit changes, also for a NaN.
 ///
 /// # Source
 /// PTX ISA §9.7.3.2.
@@ -451,10 +459,11 @@ pub fn copysign_f32(a: f32, b: f32) -> f32 {
     f32::from_bits((a.to_bits() & 0x8000_0000) | (b.to_bits() & 0x7fff_ffff))
 }
 
-/// `copysign.f64`: the magnitude of **b** with the sign of **a** (C's `copysign` has them the other way round).
+/// `copysign.f64`: the magnitude of **b** with the sign of **a** (the operands of C's `copysign` are
+/// reversed).
 ///
 /// # Rounding and NaN
-/// Only the sign bit changes, of a NaN too.
+/// Only the sign bit changes, also for a NaN.
 ///
 /// # Source
 /// PTX ISA §9.7.3.2.
@@ -515,7 +524,8 @@ fn testp(op: TestpOp, class: core::num::FpCategory) -> bool {
     }
 }
 
-/// `.ftz` of an operand or a result: a subnormal becomes the zero of its sign; all else, NaNs too, stays.
+/// `.ftz` of an operand or a result: a subnormal becomes a zero with its sign; other values, including NaNs,
+/// stay.
 ///
 /// # Source
 /// PTX ISA §9.7.3.
@@ -526,32 +536,34 @@ pub fn ftz_f32(a: f32) -> f32 {
     if bits & 0x7f80_0000 == 0 { f32::from_bits(bits & 0x8000_0000) } else { a }
 }
 
-/// `div.ftz.f32` after its operands were flushed: a quotient that is subnormal before it is rounded is a zero of its sign, also one that
-/// rounds up to the least normal number.
+/// `div.ftz.f32` of flushed operands. A quotient that is subnormal before rounding becomes a zero with its
+/// sign, even if it would round up to the least normal number.
 ///
 /// # Source
-/// PTX ISA §9.7.3.8, which does not say whether a result is flushed before or after rounding; devices flush before.
+/// PTX ISA §9.7.3.8, which does not say whether a result is flushed before or after rounding. Devices flush
+/// before rounding.
 #[inline]
 #[must_use]
 pub fn div_ftz_f32(a: f32, b: f32, rnd: Rnd) -> f32 {
     let quotient = ftz_f32(div_f32(a, b, rnd));
     let least = quotient.abs() == f32::MIN_POSITIVE;
-    // Exact: a product with a power of two, in double precision.
+    // The product with a power of two is exact in double precision.
     let below = f64::from(a.abs()) < f64::from(b.abs()) * f64::from(f32::MIN_POSITIVE);
     if least && below { 0.0_f32.copysign(quotient) } else { quotient }
 }
 
-/// `rcp.ftz.f32` after its operand was flushed: as [`div_ftz_f32`].
+/// `rcp.ftz.f32` of a flushed operand, like [`div_ftz_f32`].
 ///
 /// # Source
-/// PTX ISA §9.7.3.12.
+/// PTX ISA §9.7.3.13.
 #[inline]
 #[must_use]
 pub fn rcp_ftz_f32(a: f32, rnd: Rnd) -> f32 {
     div_ftz_f32(1.0, a, rnd)
 }
 
-/// The flush of `rcp.approx.ftz.f64` and its sibling: a subnormal becomes the zero of its sign; all else stays.
+/// The flush of `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: a subnormal becomes a zero with its sign;
+/// other values stay.
 ///
 /// # Source
 /// PTX ISA §9.7.3.14, §9.7.3.17.
@@ -565,7 +577,7 @@ pub fn ftz_f64(a: f64) -> f64 {
 /// `.sat`: a clamped to 0.0..1.0; NaN and -0 become +0.
 ///
 /// # Source
-/// PTX ISA §9.7.3; silent on -0, which a clamp to +0.0 takes as below.
+/// PTX ISA §9.7.3. It does not mention -0, which a clamp to +0.0 treats as below.
 #[inline]
 #[must_use]
 pub fn sat_f32(a: f32) -> f32 {

@@ -1,17 +1,18 @@
-//! Half precision: `add`, `sub`, `mul`, `fma`, `neg`, `abs` of `.f16` (bits in a `u16`) and `.f16x2` (two halves in a
-//! `u32`), and their `.ftz` and `.sat` (PTX ISA 6.4 §9.7.4).
+//! Half precision: `add`, `sub`, `mul`, `fma`, `neg`, `abs` of `.f16` (bits in a `u16`) and `.f16x2` (two
+//! halves in a `u32`), and their `.ftz` and `.sat` (PTX ISA 6.4 §9.7.4).
 //!
 //! The only rounding mode is `.rn`. The caller composes `sat(ftz(op(ftz(a), ftz(b))))`.
 //!
-//! **Invariant:** results are rounded once in effect. Products of halves are exact in `f32`. Sums and differences are rounded there
-//! first, which does no harm: subnormal ones are exact, and single precision has twice the digits of half precision and two more
-//! (Figueroa, 1995). A product plus a half is rounded to odd there, which needs two digits more than the result has (Boldo and
-//! Melquiond, 2008). A NaN result is always 0x7fff (the manual: "unspecified").
+//! **Invariant:** the effect is a single rounding. Products of halves are exact in `f32`. Sums and
+//! differences are first rounded to `f32`, which does not change the result: subnormal ones are exact, and
+//! single precision has twice as many digits as half precision plus two (Figueroa, 1995). A product plus a
+//! half is rounded to odd in `f32`, which needs two digits more than the result has (Boldo and Melquiond,
+//! 2008). A NaN result is always 0x7fff (the manual: "unspecified").
 
 /// The NaN of every half-precision instruction.
 pub(crate) const NAN_F16: u16 = 0x7fff;
 
-/// The exact value of a half; a NaN gives some NaN.
+/// The exact value of a half; a NaN gives an unspecified NaN.
 #[inline]
 pub(crate) fn f64_of_f16(a: u16) -> f64 {
     let magnitude = u64::from(a & 0x7fff);
@@ -36,7 +37,8 @@ pub(crate) fn f16_of_f64(a: f64) -> u16 {
     } else if magnitude >= 65536.0 {
         sign | 0x7c00
     } else if magnitude >= 1.0 / 16384.0 {
-        // Re-bias the exponent and round off 42 bits; the carry runs into the exponent, up to infinity.
+        // Changes the bias of the exponent and rounds off 42 bits. The carry goes into the exponent, up to
+        // infinity.
         let rebiased = bits - ((1023 - 15) << 52);
         let tie_to_even = ((1 << 41) - 1) + (rebiased >> 42 & 1);
         sign | ((rebiased + tie_to_even) >> 42) as u16
@@ -47,11 +49,13 @@ pub(crate) fn f16_of_f64(a: f64) -> u16 {
     }
 }
 
-/// The exact value of a half; a NaN gives some NaN. Without branches, and always inlined, so that a loop over it vectorises.
+/// The exact value of a half; a NaN gives an unspecified NaN. It has no branches and is always inlined, so
+/// that LLVM can vectorize loops over it.
 #[inline(always)]
 pub(crate) fn f32_of_f16(a: u16) -> f32 {
     let magnitude = u32::from(a & 0x7fff) << 13;
-    // The exponent biased anew; that of a subnormal as that of the least normal number, less which it is the value.
+    // Changes the bias of the exponent. A subnormal gets the exponent of the least normal number, which is
+    // then subtracted.
     let normal = magnitude + (112 << 23);
     let subnormal = f32::from_bits(magnitude + LEAST_NORMAL) - f32::from_bits(LEAST_NORMAL);
     let finite = if magnitude < 0x400 << 13 { subnormal.to_bits() } else { normal };
@@ -62,14 +66,16 @@ pub(crate) fn f32_of_f16(a: u16) -> f32 {
 /// The bits of 2^-14, the least normal half, in `f32`.
 const LEAST_NORMAL: u32 = 113 << 23;
 
-/// A value rounded to the nearest half, ties to even. Without branches, and always inlined, so that a loop over it vectorises.
+/// A value rounded to the nearest half, ties to even. It has no branches and is always inlined, so that LLVM
+/// can vectorize loops over it.
 #[inline(always)]
 pub(crate) fn f16_of_f32(a: f32) -> u16 {
     let magnitude = a.to_bits() & 0x7fff_ffff;
-    // The exponent biased anew and 13 bits rounded off; the carry runs into the exponent, up to infinity.
+    // Changes the bias of the exponent and rounds off 13 bits. The carry goes into the exponent, up to
+    // infinity.
     let tie_to_even = 0xfff + (magnitude >> 13 & 1);
     let normal = magnitude.wrapping_sub(112 << 23).wrapping_add(tie_to_even) >> 13;
-    // Adding 1/2, of which the lowest place is 2^-24, rounds to units of 2^-24.
+    // Adding 1/2, whose lowest place is 2^-24, rounds to units of 2^-24.
     let unit = 0.5f32;
     let subnormal = (f32::from_bits(magnitude) + unit).to_bits().wrapping_sub(unit.to_bits());
     let finite = if magnitude < LEAST_NORMAL { subnormal } else { normal };
@@ -115,19 +121,20 @@ pub fn mul_f16(a: u16, b: u16) -> u16 {
 #[must_use]
 pub fn fma_f16(a: u16, b: u16, c: u16) -> u16 {
     let (product, c) = (f32_of_f16(a) * f32_of_f16(b), f32_of_f16(c));
-    // The sum rounded to odd: where it is inexact (its error is exact) and its last digit is even, it moves by one unit in the last
-    // place towards the exact sum.
+    // The sum rounded to odd: if it is inexact (its error is exact) and its last digit is even, it moves by
+    // one unit in the last place towards the exact sum.
     let sum = product + c;
     let c_part = sum - product;
     let error = (product - (sum - c_part)) + (c - c_part);
-    // No product of these underflows: both are multiples of 2^-48. The error of an infinite sum is a NaN, which does not compare.
+    // No product of these underflows: both are multiples of 2^-48. The error of an infinite sum is a NaN,
+    // which compares as false.
     let direction = error * sum;
     let inwards = u32::from(direction < 0.0);
     let inexact = inwards | u32::from(direction > 0.0);
     f16_of_f32(f32::from_bits(sum.to_bits().wrapping_sub(inwards) | inexact))
 }
 
-/// `neg.f16`: a with its sign turned; of a NaN 0x7fff.
+/// `neg.f16`: a with its sign inverted; a NaN gives 0x7fff.
 ///
 /// # Source
 /// PTX ISA §9.7.4.5.
@@ -137,10 +144,10 @@ pub fn neg_f16(a: u16) -> u16 {
     if is_nan(a) { NAN_F16 } else { a ^ 0x8000 }
 }
 
-/// `abs.f16`: a without its sign; of a NaN 0x7fff.
+/// `abs.f16`: a without its sign; a NaN gives 0x7fff.
 ///
 /// # Source
-/// PTX ISA 6.5, `abs`; as `neg.f16` (§9.7.4.5).
+/// PTX ISA 6.5, `abs`; NaN as in `neg.f16` (§9.7.4.5).
 #[inline]
 #[must_use]
 pub fn abs_f16(a: u16) -> u16 {
@@ -152,7 +159,7 @@ fn is_nan(a: u16) -> bool {
     a & 0x7fff > 0x7c00
 }
 
-/// `.ftz` of a half: a subnormal becomes the zero of its sign; all else stays.
+/// `.ftz` of a half: a subnormal becomes a zero with its sign; other values stay.
 ///
 /// # Source
 /// PTX ISA §9.7.4.1.
@@ -162,10 +169,11 @@ pub fn ftz_f16(a: u16) -> u16 {
     if a & 0x7c00 == 0 { a & 0x8000 } else { a }
 }
 
-/// `.relu` of a half: what is negative, -0 among it, becomes +0; a NaN is 0x7fff.
+/// `.relu` of a half: negative numbers, including -0, become +0; a NaN becomes 0x7fff.
 ///
 /// # Source
-/// PTX ISA 7.0, `fma` and `cvt` of half precision. It says "clamped to 0 if negative" and does not speak of -0.
+/// PTX ISA 7.0, `fma` and `cvt` of half precision. It says "clamped to 0 if negative" and does not mention
+/// -0.
 #[inline(always)]
 #[must_use]
 pub fn relu_f16(a: u16) -> u16 {
@@ -173,7 +181,8 @@ pub fn relu_f16(a: u16) -> u16 {
     if is_nan(a) { NAN_F16 } else { positive }
 }
 
-/// `.satfinite` of a conversion to half precision: an infinity becomes the greatest number of its sign; all else stays.
+/// `.satfinite` of a conversion to half precision: an infinity becomes the greatest number with its sign;
+/// other values stay.
 ///
 /// # Source
 /// PTX ISA 8.1, `cvt`.

@@ -1,16 +1,16 @@
 //! Integer arithmetic: `add` to `max`, `dp4a` and `dp2a` (PTX ISA 6.4 §9.7.1).
 //!
-//! **Invariant:** all results are exact modulo 2^n, n being the width of the result type; nothing overflows in the
-//! host's sense.
+//! **Invariant:** all results are exact modulo 2^n, where n is the width of the result type. No host
+//! arithmetic overflows.
 //!
-//! The extended-precision forms with a carry are in `extended`, bit counts and bit fields in `bits`, shifts and
-//! bitwise operations in `logic`.
+//! The extended-precision forms with a carry are in `extended`, bit counts and bit fields in `bits`, shifts
+//! and bitwise operations in `logic`.
 
-/// A PTX integer type of 16, 32 or 64 bits: what the generic bodies below need of it.
+/// A PTX integer type of 16, 32 or 64 bits: the operations that the generic functions below need.
 pub(crate) trait Int: Copy + Ord {
     /// The value 0.
     const ZERO: Self;
-    /// The pattern with every bit set: the greatest unsigned value, or -1.
+    /// The value with every bit set: the greatest unsigned value, or -1.
     const ONES: Self;
     fn add(self, b: Self) -> Self;
     fn sub(self, b: Self) -> Self;
@@ -23,7 +23,7 @@ pub(crate) trait Int: Copy + Ord {
     fn remainder(self, b: Self) -> Self;
     /// The sum as n bits, and the carry out of the unsigned addition of the two patterns.
     fn carrying_add(self, b: Self, carry: bool) -> (Self, bool);
-    /// The complement.
+    /// The bitwise complement.
     fn not(self) -> Self;
 }
 
@@ -144,9 +144,9 @@ per_type! {
 per_type! {
     [/// `div`: the quotient a / b, truncated towards zero.
      ///
-     /// MIN / -1 wraps to MIN. Division by zero gives the pattern of all ones, signed types too: the manual says
-     /// "unspecified, machine-specific value", so it must not trap; the pattern was chosen, programs must not depend
-     /// on it.
+     /// MIN / -1 wraps to MIN. Division by zero gives all ones, for signed types too. The manual says
+     /// "unspecified, machine-specific value", so it must not trap. The value was chosen, and programs must
+     /// not depend on it.
      ///
      /// # Source
      /// PTX ISA §9.7.1.8.
@@ -156,8 +156,8 @@ per_type! {
 per_type! {
     [/// `rem`: a - b * (a / b) with the truncating quotient, so the result has the sign of a.
      ///
-     /// MIN rem -1 is 0; a rem 0 is a. The manual calls negative operands machine-dependent; truncation is what all
-     /// CUDA devices do, and makes `rem` agree with `div`.
+     /// MIN rem -1 is 0; a rem 0 is a. The manual calls negative operands machine-dependent. All CUDA devices
+     /// truncate, and truncation makes `rem` agree with `div`.
      ///
      /// # Source
      /// PTX ISA §9.7.1.9.
@@ -168,7 +168,7 @@ per_type! {
     [/// `abs`: |a|; the most negative value, which has no positive counterpart, stays itself.
      ///
      /// # Source
-     /// PTX ISA §9.7.1.10; silent on the most negative value, wrapping chosen.
+     /// PTX ISA §9.7.1.10, which does not define the most negative value; wrapping was chosen.
     ]
     abs(a): abs_s16 i16, abs_s32 i32, abs_s64 i64
 }
@@ -176,7 +176,7 @@ per_type! {
     [/// `neg`: -a modulo 2^n; the most negative value stays itself.
      ///
      /// # Source
-     /// PTX ISA §9.7.1.11; silent on the most negative value, wrapping chosen.
+     /// PTX ISA §9.7.1.11, which does not define the most negative value; wrapping was chosen.
     ]
     neg(a): neg_s16 i16, neg_s32 i32, neg_s64 i64
 }
@@ -386,7 +386,7 @@ fn product24_s32(a: i32, b: i32) -> i64 {
 
 /// `mul24.lo.u32`: bits 31..0 of the product of the low 24 bits of a and b.
 ///
-/// Bits 31..24 of the operands are ignored: they hold "24-bit integer values", and the manual says no more.
+/// Bits 31..24 of the operands are ignored. The manual only says that operands hold "24-bit integer values".
 ///
 /// # Source
 /// PTX ISA §9.7.1.5.
@@ -396,7 +396,7 @@ pub fn mul24_lo_u32(a: u32, b: u32) -> u32 {
     product24_u32(a, b) as u32
 }
 
-/// `mul24.hi.u32`: bits 47..16 of the product of the low 24 bits of a and b, of which bits 31..24 are ignored.
+/// `mul24.hi.u32`: bits 47..16 of the product of the low 24 bits of a and b. Bits 31..24 are ignored.
 ///
 /// # Source
 /// PTX ISA §9.7.1.5.
@@ -406,7 +406,8 @@ pub fn mul24_hi_u32(a: u32, b: u32) -> u32 {
     (product24_u32(a, b) >> 16) as u32
 }
 
-/// `mul24.lo.s32`: bits 31..0 of the product of a and b, each sign-extended from bit 23 (bits 31..24 are ignored).
+/// `mul24.lo.s32`: bits 31..0 of the product of a and b, each sign-extended from bit 23 (bits 31..24 are
+/// ignored).
 ///
 /// # Source
 /// PTX ISA §9.7.1.5.
@@ -416,7 +417,8 @@ pub fn mul24_lo_s32(a: i32, b: i32) -> i32 {
     product24_s32(a, b) as i32
 }
 
-/// `mul24.hi.s32`: bits 47..16 of the product of a and b, each sign-extended from bit 23 (bits 31..24 are ignored).
+/// `mul24.hi.s32`: bits 47..16 of the product of a and b, each sign-extended from bit 23 (bits 31..24 are
+/// ignored).
 ///
 /// # Source
 /// PTX ISA §9.7.1.5.
@@ -482,7 +484,7 @@ fn byte_u32(a: u32, i: u32) -> u32 {
     (a >> (8 * i)) & 0xff
 }
 
-/// Byte i of the packed a, sign-extended; as the 32-bit pattern, which is all that sums modulo 2^32 need.
+/// Byte i of the packed a, sign-extended, as a 32-bit pattern: sums modulo 2^32 need no more.
 #[inline]
 fn byte_s32(a: u32, i: u32) -> u32 {
     i32::from((a >> (8 * i)) as i8).cast_unsigned()
@@ -494,7 +496,7 @@ fn half_u32(a: u32, i: u32) -> u32 {
     (a >> (16 * i)) & 0xffff
 }
 
-/// Half i of the packed a, sign-extended; as the 32-bit pattern.
+/// Half i of the packed a, sign-extended, as a 32-bit pattern.
 #[inline]
 fn half_s32(a: u32, i: u32) -> u32 {
     i32::from((a >> (16 * i)) as i16).cast_unsigned()
@@ -506,7 +508,7 @@ fn dp4a(a: u32, b: u32, c: u32, byte_a: fn(u32, u32) -> u32, byte_b: fn(u32, u32
     (0..4).fold(c, |d, i| d.wrapping_add(byte_a(a, i).wrapping_mul(byte_b(b, i))))
 }
 
-/// c plus the two products of the halves of a and the bytes of b from byte `first` on, modulo 2^32.
+/// c plus the two products of the halves of a and the bytes `first` and `first + 1` of b, modulo 2^32.
 #[inline]
 fn dp2a(a: u32, b: u32, c: u32, first: u32, half_a: fn(u32, u32) -> u32, byte_b: fn(u32, u32) -> u32) -> u32 {
     (0..2).fold(c, |d, i| d.wrapping_add(half_a(a, i).wrapping_mul(byte_b(b, first + i))))
@@ -516,12 +518,12 @@ macro_rules! dot_products {
     ($($mode:literal $name:ident $generic:ident ($($first:literal)?) $elem_a:ident $elem_b:ident;)+) => {$(
         #[doc = concat!("`", $mode, "`: c plus the dot product of the packed elements of a and b, modulo 2^32.")]
         ///
-        /// The elements of a and b are zero- or sign-extended by their own type (the first is a's). Nothing
-        /// saturates; the type of c only documents signedness, so all operands are patterns here.
+        /// The elements of a and b are zero- or sign-extended by their own types (the first type is a's).
+        /// Nothing saturates. The type of c only documents signedness, so all operands are patterns here.
         ///
         /// # Source
-        /// PTX ISA §9.7.1.21 (`dp4a`: 4 bytes by 4 bytes) and §9.7.1.22 (`dp2a`: 2 halves of a by the low or high 2
-        /// bytes of b).
+        /// PTX ISA §9.7.1.21 (`dp4a`: 4 bytes by 4 bytes) and §9.7.1.22 (`dp2a`: 2 halves of a by the low or
+        /// high 2 bytes of b).
         #[inline]
         #[must_use]
         pub fn $name(a: u32, b: u32, c: u32) -> u32 {

@@ -1,8 +1,8 @@
 //! Logic, shift and byte permutation: `and` to `shr` (PTX ISA 6.4 §9.7.7) and `prmt` (§9.7.8.6).
 //!
-//! **Invariant:** a shift count over the width acts like the width; no count is undefined.
+//! **Invariant:** a shift count greater than the width acts like the width; every count is defined.
 //!
-//! These are bit patterns: signedness matters only to `shr`.
+//! Operands are bit patterns; signedness matters only for `shr`.
 
 per_type! {
     [/// `and`: d = a & b, bit by bit.
@@ -70,12 +70,13 @@ fn cnot<T: Default + PartialEq + From<bool>>(a: T) -> T {
     T::from(a == T::default())
 }
 
-/// `lop3.b32`: each result bit is bit (a << 2 | b << 1 | c) of `lut`, of the bits of a, b and c at its position.
+/// `lop3.b32`: each result bit is bit (a << 2 | b << 1 | c) of `lut`, where a, b and c are the operands' bits
+/// at its position.
 ///
-/// So the table of a function F is F(0xf0, 0xcc, 0xaa).
+/// The table of a function F is therefore F(0xf0, 0xcc, 0xaa).
 ///
 /// # Source
-/// PTX ISA §9.7.7.6; the table it prints for (a & b | c) ^ a, 0xab, is a misprint for 0x1a.
+/// PTX ISA §9.7.7.6. The table 0xab that it prints for (a & b | c) ^ a is a misprint for 0x1a.
 #[inline]
 #[must_use]
 pub fn lop3_b32(a: u32, b: u32, c: u32, lut: u8) -> u32 {
@@ -98,10 +99,12 @@ fn shf_r(a: u32, b: u32, n: u32) -> u32 {
     ((u64::from(b) << 32 | u64::from(a)) >> n) as u32
 }
 
-/// `shf.l.clamp.b32`: the upper word of the 64-bit {b, a} shifted left by min(c, 32); 32 and more give a.
+/// `shf.l.clamp.b32`: the upper word of the 64-bit {b, a} shifted left by min(c, 32); a count of 32 or more
+/// gives a.
 ///
 /// # Source
-/// PTX ISA §9.7.7.7; for counts 0 and 32 its C shifts by 32, read as the shift of the 64-bit value.
+/// PTX ISA §9.7.7.7. For the counts 0 and 32 its C code shifts a word by 32; this is read as the shift of the
+/// 64-bit value.
 #[inline]
 #[must_use]
 pub fn shf_l_clamp_b32(a: u32, b: u32, c: u32) -> u32 {
@@ -118,10 +121,12 @@ pub fn shf_l_wrap_b32(a: u32, b: u32, c: u32) -> u32 {
     shf_l(a, b, c & 0x1f)
 }
 
-/// `shf.r.clamp.b32`: the lower word of the 64-bit {b, a} shifted right by min(c, 32); 32 and more give b.
+/// `shf.r.clamp.b32`: the lower word of the 64-bit {b, a} shifted right by min(c, 32); a count of 32 or more
+/// gives b.
 ///
 /// # Source
-/// PTX ISA §9.7.7.7; for counts 0 and 32 its C shifts by 32, read as the shift of the 64-bit value.
+/// PTX ISA §9.7.7.7. For the counts 0 and 32 its C code shifts a word by 32; this is read as the shift of the
+/// 64-bit value.
 #[inline]
 #[must_use]
 pub fn shf_r_clamp_b32(a: u32, b: u32, c: u32) -> u32 {
@@ -140,7 +145,7 @@ pub fn shf_r_wrap_b32(a: u32, b: u32, c: u32) -> u32 {
 
 macro_rules! shl {
     ($($name:ident $ty:ty;)+) => {$(
-        /// `shl`: d = a << n with zeros from the right; a count of the width N or more gives 0.
+        /// `shl`: d = a << n with zeros shifted in; a count of the width or more gives 0.
         ///
         /// # Source
         /// PTX ISA §9.7.7.8.
@@ -159,8 +164,8 @@ shl! {
 
 macro_rules! shr_unsigned {
     ($($name:ident $ty:ty;)+) => {$(
-        /// `shr` of an unsigned or untyped value: d = a >> n with zeros from the left; a count of the width N or more
-        /// gives 0.
+        /// `shr` of an unsigned or untyped value: d = a >> n with zeros shifted in; a count of the width or
+        /// more gives 0.
         ///
         /// # Source
         /// PTX ISA §9.7.7.9.
@@ -182,8 +187,8 @@ shr_unsigned! {
 
 macro_rules! shr_signed {
     ($($name:ident $ty:ty;)+) => {$(
-        /// `shr` of a signed value: d = a >> n with the sign bit from the left; a count of the width N or more leaves
-        /// only signs.
+        /// `shr` of a signed value: d = a >> n with copies of the sign bit shifted in; a count of the width
+        /// or more gives only copies of the sign bit.
         ///
         /// # Source
         /// PTX ISA §9.7.7.9.
@@ -212,10 +217,10 @@ fn gather(a: u32, b: u32, pick: [u32; 4]) -> u32 {
     pick.iter().rev().fold(0, |d, &i| d << 8 | pair_byte(a, b, i))
 }
 
-/// `prmt.b32`: byte i of the result is the byte of {b, a} chosen by nibble i of c.
+/// `prmt.b32`: byte i of the result is the byte of {b, a} selected by nibble i of c.
 ///
-/// Bits 2..0 of a nibble number the byte (0 to 3 in a, 4 to 7 in b); with bit 3 set, all 8 bits become that byte's
-/// sign bit. Bits 31..16 of c are ignored.
+/// Bits 2..0 of a nibble are the byte's number (0 to 3 in a, 4 to 7 in b). With bit 3 set, all 8 bits become
+/// that byte's sign bit. Bits 31..16 of c are ignored.
 ///
 /// # Source
 /// PTX ISA §9.7.8.6.
@@ -240,8 +245,8 @@ pub fn prmt_f4e_b32(a: u32, b: u32, c: u32) -> u32 {
     gather(a, b, [s, s + 1, s + 2, s + 3])
 }
 
-/// `prmt.b32.b4e` (backward 4 extract): the four bytes of {b, a} from byte c mod 4 downwards, around from byte 0 to
-/// byte 7.
+/// `prmt.b32.b4e` (backward 4 extract): the four bytes of {b, a} from byte c mod 4 downwards, with byte 7
+/// after byte 0.
 ///
 /// # Source
 /// PTX ISA §9.7.8.6.

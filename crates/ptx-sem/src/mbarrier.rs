@@ -1,12 +1,14 @@
-//! Barriers in memory, `mbarrier`: what each operation makes of the 64 bits of the object (PTX ISA 7.0).
+//! Barriers in memory, `mbarrier`: the effect of each operation on the 64-bit object (PTX ISA 7.0).
 //!
-//! The manual leaves the object opaque. Here the arrivals that the phase lacks are in bits 0 to 19, those that each phase expects in
-//! bits 20 to 39, and the number of the phase above. A state is the object as it was before an arrival.
+//! The manual leaves the object opaque. Here bits 0 to 19 are the pending arrivals of the phase, bits 20 to
+//! 39 the arrivals that each phase expects, and the higher bits the number of the phase. A state is the
+//! object before an arrival.
 //!
-//! **Invariant:** a phase that lacks nothing is over: the next one begins in the same step. What the manual leaves undefined (more
-//! arrivals than are lacking, an object that was not initialised) gives some object.
+//! **Invariant:** a phase without pending arrivals is complete, and the next one begins in the same step. If
+//! the manual leaves the result undefined (more arrivals than pending, an object that was not initialized),
+//! the result is some object.
 
-/// Bits of a count; a barrier expects at most 2^20 - 1 arrivals.
+/// The width of a count: a barrier expects at most 2^20 - 1 arrivals.
 const BITS: u32 = 20;
 const COUNT: u64 = (1 << BITS) - 1;
 
@@ -16,13 +18,13 @@ fn object(phase: u64, expected: u64, lacking: u64) -> u64 {
     phase << (2 * BITS) | (expected & COUNT) << BITS | lacking & COUNT
 }
 
-/// Phase, expected and lacking arrivals.
+/// The phase, the expected and the pending arrivals.
 #[inline]
 fn parts(object: u64) -> (u64, u64, u64) {
     (object >> (2 * BITS), object >> BITS & COUNT, object & COUNT)
 }
 
-/// `mbarrier.init`: a barrier whose phases need that many arrivals, in phase 0.
+/// `mbarrier.init`: a barrier in phase 0 whose phases need `count` arrivals.
 ///
 /// # Source
 /// PTX ISA 7.0, `mbarrier.init`.
@@ -32,7 +34,7 @@ pub fn mbarrier_init(count: u32) -> u64 {
     object(0, count.into(), count.into())
 }
 
-/// `mbarrier.arrive`: the object after so many arrivals.
+/// `mbarrier.arrive`: the object after `count` arrivals.
 ///
 /// # Source
 /// PTX ISA 7.0, `mbarrier.arrive`.
@@ -46,7 +48,7 @@ pub fn mbarrier_arrive(barrier: u64, count: u32) -> u64 {
     }
 }
 
-/// `mbarrier.arrive_drop`: the object after so many arrivals that are not expected from the next phase on.
+/// `mbarrier.arrive_drop`: the object after `count` arrivals, which later phases do not expect.
 ///
 /// # Source
 /// PTX ISA 7.0, `mbarrier.arrive_drop`.
@@ -57,7 +59,7 @@ pub fn mbarrier_arrive_drop(barrier: u64, count: u32) -> u64 {
     mbarrier_arrive(object(phase, expected.saturating_sub(count.into()), lacking), count)
 }
 
-/// `mbarrier.test_wait`: whether the phase of a state is over.
+/// `mbarrier.test_wait`: whether the phase of a state is complete.
 ///
 /// # Source
 /// PTX ISA 7.0, `mbarrier.test_wait`.
@@ -67,7 +69,8 @@ pub fn mbarrier_test_wait(barrier: u64, state: u64) -> bool {
     parts(barrier).0 != parts(state).0
 }
 
-/// `mbarrier.test_wait.parity`: whether the phase of that parity, which is the current one or the one before, is over.
+/// `mbarrier.test_wait.parity`: whether the phase with this parity, which is the current or the previous one,
+/// is complete.
 ///
 /// # Source
 /// PTX ISA 7.1, `mbarrier.test_wait`.
@@ -77,7 +80,7 @@ pub fn mbarrier_test_wait_parity(barrier: u64, parity: u32) -> bool {
     parts(barrier).0 & 1 != u64::from(parity & 1)
 }
 
-/// `mbarrier.pending_count`: how many arrivals the phase lacked at a state.
+/// `mbarrier.pending_count`: the number of pending arrivals in a state.
 ///
 /// # Source
 /// PTX ISA 7.0, `mbarrier.pending_count`.

@@ -1,8 +1,9 @@
-//! Integer instructions after PTX 6.4: `szext`, `bmsk` (7.6), `add`, `min` and `max` of pairs, `.relu` (8.0), and `cvt.pack` (6.5).
+//! Integer instructions after PTX 6.4: `szext`, `bmsk` (7.6), `add`, `min` and `max` of pairs, `.relu` (8.0),
+//! and `cvt.pack` (6.5).
 //!
-//! **Invariant:** shifts by counts of 32 and more are decided before they are made.
+//! **Invariant:** shift counts of 32 and more are handled before the shift.
 
-/// All ones from bit `count` on; none from 32 on.
+/// All ones from bit `count` upwards; zero for a count of 32 or more.
 #[inline]
 fn ones_from(count: u32) -> u32 {
     u32::MAX.checked_shl(count).unwrap_or(0)
@@ -12,7 +13,7 @@ macro_rules! szext {
     ($($name:ident $ty:ident $too_wide:expr, $what:literal;)+) => {$(
         #[doc = $what]
         ///
-        /// Of no bits the result is 0.
+        /// The result for zero bits is 0.
         ///
         /// # Source
         /// PTX ISA 7.6, `szext`.
@@ -37,7 +38,7 @@ szext! {
     szext_wrap_s32 i32 |_| false, "`szext.wrap.s32`: the low b mod 32 bits of a, sign-extended.";
 }
 
-/// `bmsk.clamp.b32`: b ones from bit a on, as many as there is room for; none where a is 32 or more.
+/// `bmsk.clamp.b32`: b ones from bit a upwards, as many as fit; none if a is 32 or more.
 ///
 /// # Source
 /// PTX ISA 7.6, `bmsk`.
@@ -47,7 +48,7 @@ pub fn bmsk_clamp_b32(a: u32, b: u32) -> u32 {
     ones_from(a) & !ones_from(a.saturating_add(b))
 }
 
-/// `bmsk.wrap.b32`: b mod 32 ones from bit a mod 32 on, as many as there is room for.
+/// `bmsk.wrap.b32`: b mod 32 ones from bit a mod 32 upwards, as many as fit.
 ///
 /// # Source
 /// PTX ISA 7.6, `bmsk`.
@@ -57,7 +58,7 @@ pub fn bmsk_wrap_b32(a: u32, b: u32) -> u32 {
     bmsk_clamp_b32(a & 31, b & 31)
 }
 
-/// The lower and the upper of two pairs of halves.
+/// Applies a function to the lower and to the upper halves.
 #[inline]
 fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16 | u32::from(f(a as u16, b as u16))
@@ -91,7 +92,7 @@ pairs! {
     max_relu_s16x2 signed(|a, b| a.max(b).max(0)), "`max.relu.s16x2`: the larger in each half, 0 where it is negative.";
 }
 
-/// `min.relu.s32`: the smaller, 0 where it is negative.
+/// `min.relu.s32`: the smaller, or 0 if it is negative.
 ///
 /// # Source
 /// PTX ISA 8.0, `min`.
@@ -101,7 +102,7 @@ pub fn min_relu_s32(a: i32, b: i32) -> i32 {
     a.min(b).max(0)
 }
 
-/// `max.relu.s32`: the larger, 0 where it is negative.
+/// `max.relu.s32`: the larger, or 0 if it is negative.
 ///
 /// # Source
 /// PTX ISA 8.0, `max`.
@@ -133,7 +134,7 @@ pub fn cvt_pack_sat_s16_s32(a: i32, b: i32) -> u32 {
     clamped(a) << 16 | clamped(b)
 }
 
-/// `cvt.pack.sat.u8.s32.b32`: both clamped to 8 bits, under the low half of c.
+/// `cvt.pack.sat.u8.s32.b32`: both clamped to 8 bits, below the low half of c.
 ///
 /// # Source
 /// PTX ISA 6.5, `cvt.pack`.
@@ -144,7 +145,7 @@ pub fn cvt_pack_sat_u8_s32(a: i32, b: i32, c: u32) -> u32 {
     c << 16 | clamped(a) << 8 | clamped(b)
 }
 
-/// `cvt.pack.sat.s8.s32.b32`: both clamped to 8 bits, under the low half of c.
+/// `cvt.pack.sat.s8.s32.b32`: both clamped to 8 bits, below the low half of c.
 ///
 /// # Source
 /// PTX ISA 6.5, `cvt.pack`.
@@ -155,7 +156,7 @@ pub fn cvt_pack_sat_s8_s32(a: i32, b: i32, c: u32) -> u32 {
     c << 16 | clamped(a) << 8 | clamped(b)
 }
 
-/// `cvt.pack.sat.u4.s32.b32`: both clamped to 4 bits, under the low bits of c.
+/// `cvt.pack.sat.u4.s32.b32`: both clamped to 4 bits, below the low bits of c.
 ///
 /// # Source
 /// PTX ISA 6.5, `cvt.pack`.
@@ -166,7 +167,7 @@ pub fn cvt_pack_sat_u4_s32(a: i32, b: i32, c: u32) -> u32 {
     c << 8 | clamped(a) << 4 | clamped(b)
 }
 
-/// `cvt.pack.sat.s4.s32.b32`: both clamped to 4 bits, under the low bits of c.
+/// `cvt.pack.sat.s4.s32.b32`: both clamped to 4 bits, below the low bits of c.
 ///
 /// # Source
 /// PTX ISA 6.5, `cvt.pack`.
@@ -177,7 +178,7 @@ pub fn cvt_pack_sat_s4_s32(a: i32, b: i32, c: u32) -> u32 {
     c << 8 | clamped(a) << 4 | clamped(b)
 }
 
-/// `cvt.pack.sat.u2.s32.b32`: both clamped to 2 bits, under the low bits of c.
+/// `cvt.pack.sat.u2.s32.b32`: both clamped to 2 bits, below the low bits of c.
 ///
 /// # Source
 /// PTX ISA 6.5, `cvt.pack`.
@@ -188,7 +189,7 @@ pub fn cvt_pack_sat_u2_s32(a: i32, b: i32, c: u32) -> u32 {
     c << 4 | clamped(a) << 2 | clamped(b)
 }
 
-/// `cvt.pack.sat.s2.s32.b32`: both clamped to 2 bits, under the low bits of c.
+/// `cvt.pack.sat.s2.s32.b32`: both clamped to 2 bits, below the low bits of c.
 ///
 /// # Source
 /// PTX ISA 6.5, `cvt.pack`.

@@ -1,14 +1,15 @@
 //! Binary floating point in integer arithmetic: unpack, compute exactly, round once.
 //!
-//! One set of routines serves `.f16`, `.bf16`, `.f32` and `.f64`, in all four rounding modes; the format is a parameter. A
-//! finite value is a sign, a `u128` significand and an exponent; what does not fit the significand is kept as a
-//! sticky low bit, so that the single rounding in [`round_pack`] sees the exact value's side of every boundary.
+//! The same routines serve `.f16`, `.bf16`, `.f32` and `.f64` in all four rounding modes; the format is a
+//! parameter. A finite value is a sign, a `u128` significand and an exponent. Bits that do not fit the
+//! significand are kept as a sticky low bit, so that the single rounding in [`round_pack`] sees the side of
+//! every boundary on which the exact value lies.
 //!
-//! **Invariant:** results are correctly rounded in every mode: subnormals gradually, overflow to infinity or to the
-//! largest finite value as the mode says, an exact zero sum +0 (-0 under `.rm`).
+//! **Invariant:** results are correctly rounded in every mode. Underflow is gradual, overflow gives infinity
+//! or the largest finite value by the mode, and an exact zero sum is +0 (-0 under `.rm`).
 //!
-//! It decides no NaN bits: an operation whose result is a NaN returns `None`, and the caller applies the policy of
-//! its type.
+//! NaN bits are not decided here: an operation with a NaN result returns `None`, and the caller applies the
+//! rule of its type.
 
 /// The rounding mode of a float instruction (`.rnd`, `.frnd`).
 ///
@@ -65,7 +66,7 @@ struct Number {
     significand: u128,
 }
 
-/// A float taken apart.
+/// An unpacked float.
 #[derive(Clone, Copy)]
 enum Unpacked {
     Nan,
@@ -95,8 +96,8 @@ fn unpack(format: Format, bits: u64) -> Unpacked {
 
 /// Rounds (-1)^sign * significand * 2^exponent, not zero, to the format and packs it.
 ///
-/// A significand whose lowest bit is sticky (set for anything nonzero below it) must be wider than the format by 2
-/// bits or more.
+/// A significand whose lowest bit is sticky (set for any nonzero bit below it) must be wider than the format
+/// by 2 bits or more.
 fn round_pack(format: Format, number: Number, rnd: Rnd) -> u64 {
     let Number { sign, exponent, significand } = number;
     let zeros = significand.leading_zeros();
@@ -115,7 +116,7 @@ fn round_pack(format: Format, number: Number, rnd: Rnd) -> u64 {
     let least = 1 - format.bias();
     let below = (least - top).clamp(0, 64) as u32;
     let drop = 127 - format.fraction_bits + below;
-    // `drop` is at least 75 and at most 181; beyond 128 all of the value lies below half of the lowest place.
+    // `drop` is at least 75 and at most 181. Beyond 128 the whole value is below half of the lowest place.
     let kept = significand.checked_shr(drop).unwrap_or(0) as u64;
     let rest = match drop {
         ..128 => significand << (128 - drop),
@@ -129,13 +130,13 @@ fn round_pack(format: Format, number: Number, rnd: Rnd) -> u64 {
         Rnd::Rm => sign && rest != 0,
         Rnd::Rp => !sign && rest != 0,
     };
-    // The implicit bit, where there is one, adds 1 to the exponent field; so does a carry out of the fraction.
+    // The implicit bit, if there is one, adds 1 to the exponent field; so does a carry out of the fraction.
     let field = if top < least { 0 } else { ((top - least) as u64) << format.fraction_bits };
     let magnitude = field + kept + u64::from(up);
     format.signed(sign, if magnitude >= format.infinity() { overflowed } else { magnitude })
 }
 
-/// Shifts right by any amount, keeping a sticky low bit for what falls off.
+/// Shifts right by any amount; the lowest bit collects the bits shifted out.
 fn shift_right_sticky(significand: u128, by: u32) -> u128 {
     if by == 0 {
         significand
@@ -152,11 +153,13 @@ fn normalized(number: Number) -> Number {
     Number { significand: number.significand << up, exponent: number.exponent - up as i32, ..number }
 }
 
-/// The exact sum of two numbers of at most 106 significant bits, save for a sticky low bit; `None` for zero.
+/// The exact sum of two numbers of at most 106 significant bits, except for a sticky low bit; `None` for
+/// zero.
 fn sum(a: Number, b: Number) -> Option<Number> {
     let (a, b) = (normalized(a), normalized(b));
     let (big, small) = if a.exponent >= b.exponent { (a, b) } else { (b, a) };
-    // Bits fall off only where the exponents differ by over 19, and then the sum keeps over 120 bits.
+    // Bits are shifted out only if the exponents differ by more than 19, and then the sum keeps over 120
+    // bits.
     let shifted = shift_right_sticky(small.significand, big.exponent.abs_diff(small.exponent));
     if big.sign == small.sign {
         return Some(Number { significand: big.significand + shifted, ..big });
@@ -253,7 +256,8 @@ pub(crate) fn div(format: Format, a: u64, b: u64, rnd: Rnd) -> Option<u64> {
         (Unpacked::Infinity { .. }, _) | (_, Unpacked::Zero { .. }) => format.signed(sign, format.infinity()),
         (Unpacked::Zero { .. }, _) | (_, Unpacked::Infinity { .. }) => format.signed(sign, 0),
         (Unpacked::Finite(x), Unpacked::Finite(y)) => {
-            // A dividend of 127 bits gives a quotient of 74 to 127 bits, and room for the sticky bit below it.
+            // A dividend of 127 bits gives a quotient of 74 to 127 bits, and room for the sticky bit below
+            // it.
             let up = x.significand.leading_zeros() - 1;
             let dividend = x.significand << up;
             let quotient = dividend / y.significand;

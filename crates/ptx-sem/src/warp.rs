@@ -1,7 +1,7 @@
 //! Lane arithmetic of `shfl` and `shfl.sync` (PTX ISA 6.4 §9.7.8.4, §9.7.8.5).
 //!
-//! **Invariant:** the lane given is always in 0..=31. Who is active, and what an inactive source lane gives, is the
-//! machine's business.
+//! **Invariant:** the resulting lane is always in 0..=31. The machine handles inactive lanes and their
+//! values.
 
 /// The mode of `shfl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,16 +16,16 @@ pub enum ShflMode {
     Idx,
 }
 
-/// The lane that `lane` reads in a `shfl`, and whether it is in range (the predicate p); out of range it is `lane`
-/// itself.
+/// The lane that `lane` reads in a `shfl`, and whether it is in range (the predicate p). Out of range the
+/// result is `lane` itself.
 ///
-/// b bits 4..0 are the distance or the index. c packs the bound in bits 4..0 and the segment mask in bits 12..8;
-/// lanes that agree in the bits of the mask form a segment. The bound is a lower one in `.up`, an upper one in the
-/// other modes. Only bits 4..0 of `lane` count.
+/// Bits 4..0 of b are the distance or the index. c packs the bound in bits 4..0 and the segment mask in bits
+/// 12..8. Lanes that agree in the bits of the mask form a segment. The bound is a lower one in `.up`, an
+/// upper one in the other modes. Only bits 4..0 of `lane` count.
 ///
 /// # Source
-/// PTX ISA §9.7.8.5. Lane numbers are compared as signed integers: in five unsigned bits `.up` would wrap around from
-/// lane 0.
+/// PTX ISA §9.7.8.5. Lane numbers are compared as signed integers, because five unsigned bits would wrap
+/// around below lane 0 in `.up`.
 #[inline]
 #[must_use]
 pub fn shfl_source(mode: ShflMode, lane: u32, b: u32, c: u32) -> (u32, bool) {

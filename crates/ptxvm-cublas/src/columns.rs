@@ -1,6 +1,6 @@
-//! Matrices of level 2 by columns: full, banded or packed, and what is computed with a vector from them.
+//! Matrices of level 2 as columns: full, banded or packed, and their products with a vector.
 //!
-//! Invariant: of each column one piece is stored, one element behind another; no other element is read or written.
+//! Invariant: each column has one contiguous stored range of rows. No other element is read or written.
 
 use crate::number::Work;
 use crate::operand::{Fill, Op};
@@ -10,36 +10,36 @@ use crate::storage::Matrix;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// How columns are stored.
+/// The storage of columns.
 #[derive(Clone, Copy)]
 pub(crate) enum Layout {
-    /// A leading dimension apart.
+    /// Columns are one leading dimension apart.
     Full,
-    /// The diagonals from `below` under the main one to `above` over it, as rows.
+    /// Rows of memory hold the diagonals, from `below` under the main one to `above` over it.
     Band { below: usize, above: usize },
-    /// A triangle, column behind column.
+    /// A triangle whose columns are stored one after another.
     Packed(Fill),
 }
 
-/// A matrix by its columns.
+/// A matrix as columns.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns<W> {
     pub(crate) stored: Matrix<W>,
     pub(crate) rows: usize,
     pub(crate) layout: Layout,
-    /// The triangle that counts.
+    /// The triangle that is used; `None` for the whole matrix.
     pub(crate) only: Option<Fill>,
-    /// Whether the diagonal is 1.
+    /// Whether the diagonal is taken to be 1.
     pub(crate) unit: bool,
 }
 
-/// Elements of a piece of a column that are worked on at a time, and rows or columns that a thread takes.
+/// Elements of a column that are processed at a time, and the rows or columns of a thread's share.
 const PART: usize = 512;
-/// Elements of a matrix from which on several threads share it.
+/// Least number of elements of a matrix that several threads share.
 const SHARED: usize = 1 << 21;
 
 impl<W: Work> Columns<W> {
-    /// The rows of a column that are stored and count.
+    /// The rows of a column that are stored and used.
     pub(crate) fn range(&self, column: usize) -> Range<usize> {
         let stored = match self.layout {
             Layout::Full => 0..self.rows,
@@ -53,7 +53,7 @@ impl<W: Work> Columns<W> {
         start..stored.end.min(within.end).max(start)
     }
 
-    /// Where an element is.
+    /// The position of an element in memory, in elements.
     fn position(&self, row: usize, column: usize) -> u64 {
         let (i, j, n) = (row as u64, column as u64, self.rows as u64);
         match self.layout {
@@ -124,7 +124,7 @@ impl<W: Work> Columns<W> {
         Ok(out)
     }
 
-    /// The sum over a column, or its conjugate, times x.
+    /// The dot product of a column, or of its conjugate, with x.
     fn column_dot(&self, op: Op, column: usize, x: &[W], piece: &mut [W; PART]) -> W {
         let range = self.range(column);
         let mut sum = W::default();
@@ -140,7 +140,7 @@ impl<W: Work> Columns<W> {
         sum
     }
 
-    /// A x, for a symmetric or hermitian A of which one triangle is stored.
+    /// A x, for a symmetric or hermitian A with one stored triangle.
     ///
     /// # Errors
     /// `CUBLAS_STATUS_ALLOC_FAILED`.
@@ -165,13 +165,13 @@ impl<W: Work> Columns<W> {
         Ok(out)
     }
 
-    /// Solves op(A) x = b for a triangular A; `x` holds b before.
+    /// Solves op(A) x = b for a triangular A. On entry `x` holds b.
     ///
     /// # Errors
     /// `CUBLAS_STATUS_ALLOC_FAILED`.
     pub(crate) fn solve(&self, fill: Fill, op: Op, x: &mut [W]) -> Answer {
         let mut piece = buffer(W::default(), self.rows)?;
-        // A transposed triangle is the other one: forwards where the first unknown stands alone.
+        // A transposed triangle is the other triangle. A lower triangle is solved forwards.
         let forwards = (fill == Fill::Lower) != op.transposes();
         for step in 0..self.rows {
             let column = if forwards { step } else { self.rows - 1 - step };

@@ -1,7 +1,8 @@
-//! Our driver library, opened at run time: streams, contexts, and which memory may be reached.
+//! ptxvm's driver library, opened at run time: streams, contexts, and checks of device memory.
 //!
-//! Invariant: the library stays open as long as the process. Work that was handed over is owned by the driver until it releases it. With another
-//! driver than ours, nothing works: it has no entry points for our libraries.
+//! Invariant: the library stays open as long as the process lives. The driver owns submitted work until it
+//! releases it. With another driver every call fails, because only ptxvm's driver has the entry points used
+//! here.
 
 use crate::log;
 use crate::status::{Answer, Status};
@@ -9,12 +10,12 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Work in a stream; it may run several times where the stream was captured into a graph.
+/// Work in a stream. It may run several times if the stream was captured into a graph.
 type Work = Box<dyn Fn() -> Answer + Send + Sync>;
 type Run = unsafe extern "C" fn(*mut c_void) -> c_int;
 type Release = unsafe extern "C" fn(*mut c_void);
 
-/// The functions of the driver that are used.
+/// The functions of the driver that this crate calls.
 pub(crate) struct Driver {
     init: extern "C" fn(c_uint) -> c_int,
     get_current: extern "C" fn(*mut usize) -> c_int,
@@ -28,12 +29,13 @@ pub(crate) struct Driver {
 
 impl Driver {
     fn open() -> Option<Self> {
-        // SAFETY: the driver's constructors are those of a library that may be loaded at any time.
+        // SAFETY: the driver's constructors may run at any time.
         let open = |name: &str| unsafe { libloading::Library::new(name) }.ok();
         let library = open("libcuda.so.1").or_else(|| open("libptxvm_cuda.so"))?;
         macro_rules! symbol {
             ($name:literal) => {
-                // SAFETY: the symbol is a function of the field's type: as the public header of the driver API declares it, or as our driver does.
+                // SAFETY: the symbol has the field's type, as the public header of the driver API or ptxvm's
+                // driver declares it.
                 *unsafe { library.get(concat!($name, "\0").as_bytes()) }.ok()?
             };
         }
@@ -50,10 +52,11 @@ impl Driver {
     }
 }
 
-/// The driver, started.
+/// The initialized driver.
 ///
 /// # Errors
-/// `CUBLAS_STATUS_NOT_INITIALIZED` without our driver, and in a child of the process that opened it.
+/// `CUBLAS_STATUS_NOT_INITIALIZED` without ptxvm's driver, and in a forked child of the process that opened
+/// it.
 fn driver() -> Answer<&'static Driver> {
     static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
     host_memory::watch();
@@ -64,7 +67,8 @@ fn driver() -> Answer<&'static Driver> {
     DRIVER.get_or_init(open).as_ref().ok_or(Status::NOT_INITIALIZED)
 }
 
-/// Starts the driver, and makes its primary context current where the thread has none, as the runtime API does.
+/// Initializes the driver, and makes its primary context current if the thread has no context, as the runtime
+/// API does.
 ///
 /// # Errors
 /// `CUBLAS_STATUS_NOT_INITIALIZED`.
@@ -86,10 +90,10 @@ pub(crate) fn is_stream(stream: usize) -> Answer<bool> {
     Ok((enter()?.get_flags)(stream, &mut flags) == 0)
 }
 
-/// Does something in a stream's order when its turn comes, or makes it a node of a graph.
+/// Submits work to a stream, or makes it a node of the graph that the stream is captured into.
 ///
 /// # Errors
-/// `CUBLAS_STATUS_EXECUTION_FAILED` where the driver does not take it, for one after a trap.
+/// `CUBLAS_STATUS_EXECUTION_FAILED` if the driver rejects the work, for example after a trap.
 pub(crate) fn submit(
     name: &'static str,
     stream: usize,
@@ -103,10 +107,11 @@ pub(crate) fn submit(
     hand_over(stream, false, work)
 }
 
-/// Does something in a stream's order before this returns; what it gives.
+/// Runs work in a stream's order, waits for it, and returns its result.
 ///
 /// # Errors
-/// What the work says; `CUBLAS_STATUS_EXECUTION_FAILED` in a captured stream, and where the driver does not take it.
+/// The work's own error; `CUBLAS_STATUS_EXECUTION_FAILED` in a captured stream, and if the driver rejects the
+/// work.
 pub(crate) fn perform<T: Send + 'static>(
     stream: usize,
     work: impl Fn() -> Answer<T> + Send + Sync + 'static,
@@ -139,12 +144,12 @@ fn hand_over(stream: usize, now: bool, work: Work) -> Answer {
     Status::EXECUTION_FAILED.unless(code == 0)
 }
 
-/// Runs the work when its turn in the stream has come. Returns 0, or the driver API's number of the error.
+/// Runs work at its turn in the stream. Returns 0, or the error's number in the driver API.
 ///
 /// # Safety
-/// `work` is what `hand_over` gave to the driver, and has not been released.
+/// `work` is the pointer that `hand_over` gave to the driver, and was not released.
 unsafe extern "C" fn run(work: *mut c_void) -> c_int {
-    // SAFETY: the driver calls with what `hand_over` gave it, before it releases that.
+    // SAFETY: the driver passes the pointer that `hand_over` gave it, before it releases it.
     let work = unsafe { &*work.cast::<Work>() };
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => 0,
@@ -152,7 +157,7 @@ unsafe extern "C" fn run(work: *mut c_void) -> c_int {
         Ok(Err(_)) => 700,
         Err(_) => {
             log::say(
-                "ptxvm bug: a product of matrices failed in itself; please report it with the program and this text",
+                "ptxvm bug: a product of matrices panicked; please report it with the program and this text",
             );
             999
         }
@@ -162,13 +167,14 @@ unsafe extern "C" fn run(work: *mut c_void) -> c_int {
 /// Frees the work.
 ///
 /// # Safety
-/// `work` is what `hand_over` gave to the driver; nothing uses it afterwards.
+/// `work` is the pointer that `hand_over` gave to the driver. It is not used afterwards.
 unsafe extern "C" fn release(work: *mut c_void) {
-    // SAFETY: the driver releases once what `hand_over` gave it.
+    // SAFETY: the driver releases the pointer that `hand_over` gave it once.
     drop(unsafe { Box::from_raw(work.cast::<Work>()) });
 }
 
-/// Whether kernels could access these bytes; else the allocation that holds the first of them, as its address and size.
+/// Whether kernels could access these bytes. If not, the address and size of the allocation that contains the
+/// first byte.
 ///
 /// # Errors
 /// `CUBLAS_STATUS_NOT_INITIALIZED`.

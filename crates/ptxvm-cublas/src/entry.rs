@@ -1,8 +1,8 @@
-//! How a function of the API is written.
+//! The macros that define the functions of the API.
 //!
 //! ```text
 //! blas! {
-//!     // body(parameters behind the handle) { name, name with 64-bit integers or `-`, type in which is computed }
+//!     // body(parameters after the handle) { name, name with 64-bit integers or `-`, compute type }
 //!     axpy(n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int) {
 //!         cublasSaxpy_v2 cublasSaxpy_v2_64 <f32>,
 //!         cublasDaxpy_v2 cublasDaxpy_v2_64 <f64>,
@@ -10,10 +10,12 @@
 //! }
 //! ```
 //!
-//! `int` is `int` in the one and `int64_t` in the other form; `word` is `int` or an enumeration in both, `long` 64 bits in both, `ptr` a pointer.
-//! The body gets all integers as `i64`, behind a [`Call`].
+//! `int` is `int` in the first form and `int64_t` in the 64-bit form. In both forms `word` is `int` or an
+//! enumeration, `long` has 64 bits, and `ptr` is a pointer. The body gets all integers as `i64`, after a
+//! [`Call`].
 //!
-//! Invariant: a panic in a body is caught, reported as a bug of ours, and answered with `CUBLAS_STATUS_INTERNAL_ERROR`.
+//! Invariant: a panic in a body is caught, reported as a bug of ptxvm, and answered with
+//! `CUBLAS_STATUS_INTERNAL_ERROR`.
 
 use crate::driver;
 use crate::ffi::{Pointer, Region};
@@ -31,7 +33,7 @@ pub(crate) struct Call {
     pub(crate) name: &'static str,
     /// Whether its integers have 64 bits.
     pub(crate) wide: bool,
-    /// What the handle was set to.
+    /// The handle's settings.
     pub(crate) settings: Settings,
 }
 
@@ -42,7 +44,7 @@ pub(crate) fn guard(name: &'static str, body: impl FnOnce() -> Answer) -> Status
         Ok(Err(status)) => status,
         Err(_) => {
             log::say(&format!(
-                "ptxvm bug: `{name}` failed in itself; please report it with the program and this text"
+                "ptxvm bug: `{name}` panicked; please report it with the program and this text"
             ));
             Status::INTERNAL_ERROR
         }
@@ -61,12 +63,12 @@ pub(crate) fn enter(
     guard(name, || body(&Call { name, wide, settings: handle::settings(handle)? }))
 }
 
-/// A number that a call gets by a pointer.
+/// A number that a call gets through a pointer.
 #[derive(Clone, Copy)]
 pub(crate) enum Scalar<W> {
-    /// Of the host: read when it was called.
+    /// A host value, read at the time of the call.
     Known(W),
-    /// Of the device: read when the work is done.
+    /// A device value, read when the work runs.
     At(Region, Codec<W>),
 }
 
@@ -92,15 +94,15 @@ fn decoded<W: Work>(codec: &Codec<W>, bytes: &[u8]) -> W {
 }
 
 impl Call {
-    /// The call and an argument of it, for messages.
+    /// The names of the call and of an argument, for messages.
     pub(crate) fn named(&self, argument: &'static str) -> Named {
         (self.name, argument)
     }
 
-    /// A number that the call gets by a pointer, of the host or the device by the handle's pointer mode.
+    /// A number that the call gets through a pointer, to the host or the device by the handle's pointer mode.
     ///
     /// # Errors
-    /// `CUBLAS_STATUS_INVALID_VALUE` for a null pointer and where nothing is; as [`Region::new`].
+    /// `CUBLAS_STATUS_INVALID_VALUE` for a null pointer or unmapped memory; the errors of [`Region::new`].
     pub(crate) fn scalar<W: Work>(
         &self,
         argument: &'static str,
@@ -123,7 +125,7 @@ impl Call {
         }
     }
 
-    /// A number of the type in which is computed.
+    /// A number of the compute type.
     ///
     /// # Errors
     /// As [`Call::scalar`].
@@ -131,7 +133,7 @@ impl Call {
         self.scalar(argument, at, own()?)
     }
 
-    /// Does work in the handle's stream.
+    /// Submits work to the handle's stream.
     ///
     /// # Errors
     /// As [`driver::submit`].
@@ -139,10 +141,12 @@ impl Call {
         driver::submit(self.name, self.settings.stream, work)
     }
 
-    /// Writes the bytes that work in the stream gives to a place of the host, for which it waits, or of the device, by the pointer mode.
+    /// Writes the bytes that work in the stream returns: to host memory, which waits for the work, or to
+    /// device memory, by the pointer mode.
     ///
     /// # Errors
-    /// `CUBLAS_STATUS_INVALID_VALUE` for a null pointer; as [`driver::submit`] and [`driver::perform`].
+    /// `CUBLAS_STATUS_INVALID_VALUE` for a null pointer; the errors of [`driver::submit`] and
+    /// [`driver::perform`].
     pub(crate) fn give(
         &self,
         place: Pointer,
@@ -164,7 +168,7 @@ impl Call {
         }
     }
 
-    /// As [`Call::give`], for a number.
+    /// Like [`Call::give`], for a number.
     ///
     /// # Errors
     /// As [`Call::give`].
@@ -183,17 +187,17 @@ impl Call {
     }
 }
 
-/// The type in which is computed, in memory.
+/// The codec of the compute type itself.
 ///
 /// # Errors
-/// Never: each type is its own.
+/// Never: each compute type has a codec for itself.
 pub(crate) fn own<W: Work>() -> Answer<Codec<W>> {
     W::codec(W::TYPE).ok_or(Status::INTERNAL_ERROR)
 }
 
-/// Integers of either form as one.
+/// Converts integers of either form to one type.
 pub(crate) trait Widen {
-    /// What the body gets.
+    /// The body's type.
     type Wide;
     /// The same value.
     fn widen(self) -> Self::Wide;
@@ -220,14 +224,14 @@ impl Widen for Pointer {
     }
 }
 
-/// Defines functions: see the head of this file.
+/// Defines functions; the head of this file describes the syntax.
 macro_rules! blas {
     ($($body:ident $params:tt { $($name:ident $wide:tt $(<$work:ty>)?),* $(,)? })*) => {
         $($($crate::entry::function!($body $params $name $wide [$($work)?]);)*)*
     };
 }
 
-/// The two forms of a function.
+/// Defines the two forms of a function.
 macro_rules! function {
     ($body:ident $params:tt $name:ident - $work:tt) => {
         $crate::entry::form!($body $params $name i32 $work);
@@ -238,7 +242,7 @@ macro_rules! function {
     };
 }
 
-/// One function.
+/// Defines one function.
 macro_rules! form {
     ($body:ident ($($arg:ident: $kind:ident),* $(,)?) $name:ident $int:ident [$($work:ty)?]) => {
         #[unsafe(no_mangle)]

@@ -1,8 +1,11 @@
-//! Batches of small systems: `getrf`, `getrs`, `getri`, `matinv`; and triangles packed and unpacked.
+//! Batches of small systems: `getrf`, `getrs`, `getri`, `matinv`; and conversions of triangles to and from
+//! packed storage.
 //!
-//! Factors are found by Gauss's elimination with pivots from the column, of which the largest |re| + |im| is taken, in the type of the numbers.
+//! Factors are found by Gaussian elimination with partial pivoting, in the type of the matrix. The pivot is
+//! the element of the column with the largest |re| + |im|.
 //!
-//! Invariant: a matrix is loaded whole, and stored when it is done. A pivot of zero is noted and the elimination goes on, as LAPACK does.
+//! Invariant: a matrix is loaded completely, and stored when its result is complete. A zero pivot is recorded
+//! and the elimination continues, as in LAPACK.
 
 use crate::columns::{Columns, Layout};
 use crate::entry::{Call, blas, own};
@@ -14,13 +17,13 @@ use crate::product::{share, threads};
 use crate::status::{Answer, Status, buffer, valid};
 use crate::storage::Matrix;
 
-/// L and U of a matrix, column behind column, with the rows that were exchanged.
+/// L and U of a matrix in column order, with the row exchanges.
 struct Factors<W> {
     n: usize,
     values: Vec<W>,
-    /// For each row the one with which it changed places, from 0 on.
+    /// For each row the index of the row that it was exchanged with.
     pivots: Vec<usize>,
-    /// The first column, from 1 on, without a pivot other than zero.
+    /// The first column with a zero pivot, counted from 1; 0 for none.
     singular: i32,
 }
 
@@ -64,7 +67,7 @@ impl<W: Work> Factors<W> {
         self.values[row + column * self.n]
     }
 
-    /// Solves op(A) x = b; `x` holds b before.
+    /// Solves op(A) x = b. On entry `x` holds b.
     fn solve(&self, op: Op, x: &mut [W]) {
         let n = self.n;
         let turned = |value: W| if op == Op::Adjoint { value.conj() } else { value };
@@ -96,7 +99,7 @@ impl<W: Work> Factors<W> {
         }
     }
 
-    /// The inverse, column behind column.
+    /// The inverse, in column order.
     fn inverse(&self) -> Answer<Vec<W>> {
         let mut inverse = buffer(W::default(), self.values.len())?;
         for (index, column) in inverse.chunks_exact_mut(self.n.max(1)).enumerate() {
@@ -106,7 +109,7 @@ impl<W: Work> Factors<W> {
         Ok(inverse)
     }
 
-    /// Whether a diagonal element of U is zero: the first, from 1 on.
+    /// The first zero on the diagonal of U, counted from 1; 0 for none.
     fn zero_on_diagonal(&self) -> i32 {
         (0..self.n).find(|j| self.at(*j, *j) == W::default()).map_or(0, |j| j as i32 + 1)
     }
@@ -130,7 +133,7 @@ impl Integers {
         self.0.write_element(index as u64 * 4, &value.to_ne_bytes());
     }
 
-    /// Pivots from 1 on, as indices; what is no row changes nothing.
+    /// Stored pivots, which count from 1, as indices. A pivot that is no row of the matrix exchanges nothing.
     fn pivots(&self, first: usize, n: usize) -> Vec<usize> {
         let pivot = |row: usize| {
             let mut bytes = [0; 4];
@@ -142,12 +145,12 @@ impl Integers {
     }
 }
 
-/// Matrices of a batch by a list of pointers.
+/// The matrices of a batch, given by a list of pointers.
 fn list<W: Work>(call: &Call, name: &'static str, at: Pointer, ld: i64, batch: usize) -> Answer<Place<W>> {
     Ok(Place { base: Base::list(call.named(name), at, batch)?, ld, codec: own()? })
 }
 
-/// Does something for each matrix of a batch, on several threads where that is much.
+/// Calls `work` for each matrix of a batch, on several threads if the batch is large.
 fn each(batch: usize, n: usize, work: impl Fn(usize) -> Answer + Sync) -> Answer {
     let cost = n.saturating_pow(3).saturating_mul(batch);
     share(if cost < 1 << 22 { 1 } else { threads() }, batch, || (), |(), index| work(index))
@@ -185,7 +188,7 @@ fn getrf<W: Work>(
     })
 }
 
-/// Factors that `getrf` left in memory.
+/// The factors that `getrf` stored in memory.
 fn found<W: Work>(
     call: &Call,
     a: &Place<W>,
@@ -233,7 +236,7 @@ fn getri<W: Work>(
     })
 }
 
-/// The largest matrix that `matinv` takes, as its documentation says.
+/// The largest matrix that `matinv` accepts, by its documentation.
 const MATINV_MAX: usize = 32;
 
 fn matinv<W: Work>(
@@ -283,7 +286,7 @@ fn getrs<W: Work>(
     info: Pointer,
     batch: i64,
 ) -> Answer {
-    // `info`, in memory of the host, says which argument is wrong, by its place behind the handle.
+    // `info`, in host memory, receives the negated position of the wrong argument, counted after the handle.
     let wrong = |holds: bool, place: i32| {
         if holds {
             return Ok(());
@@ -318,7 +321,7 @@ fn getrs<W: Work>(
     })
 }
 
-/// A triangle of a full matrix, and packed.
+/// The arguments of a conversion between a triangle of a full matrix and packed storage.
 fn packing<W: Work>(
     call: &Call,
     uplo: i64,

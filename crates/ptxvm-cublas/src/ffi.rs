@@ -1,11 +1,13 @@
-//! Pointers: those of the caller, and memory of the device. All `unsafe` of memory is here.
+//! Pointers of the caller, and device memory. All `unsafe` for memory is here.
 //!
-//! A scalar or a list of the caller is copied after the system has said that it is there ([`host_memory`]). Memory of the device lies in the
-//! address space of the process; it becomes a [`Region`] when the driver has said that kernels may access all of it.
+//! A scalar or list of the caller is copied after the system reported that its memory is mapped
+//! ([`host_memory`]). Device memory lies in the address space of the process. It becomes a [`Region`] when
+//! the driver reported that kernels may access all of it.
 //!
-//! Invariant: no access leaves a region. What the driver once handed out stays mapped as long as the process, so a racing free changes what
-//! is read, and nothing else; memory of the host that kernels reach is there by the promise of who opened it. All accesses to regions are
-//! relaxed atomics, as kernels access them at the same time.
+//! Invariant: no access leaves a region. Memory that the driver allocated stays mapped as long as the process
+//! lives, so a concurrent free can only change the values read. Host memory that kernels can access stays
+//! mapped by its registrant's promise. All accesses to regions are relaxed atomics, because kernels may
+//! access the same memory at the same time.
 
 use crate::driver;
 use crate::log;
@@ -30,20 +32,21 @@ impl Pointer {
         self.0 as u64
     }
 
-    /// So many bytes further on.
+    /// The pointer plus `bytes`.
     pub(crate) fn offset(self, bytes: usize) -> Self {
         Self(self.0.wrapping_add(bytes))
     }
 
-    /// Copies bytes that it points to.
+    /// Copies bytes from where it points.
     ///
     /// # Errors
-    /// `CUBLAS_STATUS_INVALID_VALUE` where there is nothing.
+    /// `CUBLAS_STATUS_INVALID_VALUE` if the memory is not mapped.
     pub(crate) fn read(self, into: &mut [u8]) -> Answer {
         valid(could_be(self.0, into.len()))?;
         valid(is_in_callers(self.0, into.len()) || is_mapped(self.0, into.len()))?;
         let from: *const u8 = std::ptr::with_exposed_provenance(self.0);
-        // SAFETY: the memory is there, and the caller of the function promises that it stays so for the call; `into` is ours.
+        // SAFETY: the memory is mapped, and the caller of the function promises that it stays mapped for the
+        // call. `into` is exclusively borrowed.
         unsafe { std::ptr::copy(from, into.as_mut_ptr(), into.len()) };
         Ok(())
     }
@@ -51,28 +54,29 @@ impl Pointer {
     /// Writes bytes to where it points.
     ///
     /// # Errors
-    /// `CUBLAS_STATUS_INVALID_VALUE` where nothing can be written.
+    /// `CUBLAS_STATUS_INVALID_VALUE` if the memory cannot be written.
     pub(crate) fn write(self, from: &[u8]) -> Answer {
         if !is_in_callers(self.0, from.len()) {
             match host_memory::write(self.0, from) {
                 Ok(count) => return valid(count == from.len()),
-                // The system does not do it for us: the caller's promise must do.
+                // The system refuses to check the address, so the caller is trusted.
                 Err(host_memory::Refused) => valid(could_be(self.0, from.len()))?,
             }
         }
         let to: *mut u8 = std::ptr::with_exposed_provenance_mut(self.0);
-        // SAFETY: in a variable of a caller, or there by the promise of the function's caller; `from` is ours.
+        // SAFETY: the memory is a variable of a calling function, or mapped by the caller's promise. `from`
+        // is borrowed.
         unsafe { std::ptr::copy(from.as_ptr(), to, from.len()) };
         Ok(())
     }
 }
 
-/// A text of ours that C reads.
+/// A text of this library for C to read.
 pub(crate) fn text(text: &'static CStr) -> *const c_char {
     text.as_ptr()
 }
 
-/// A function of the caller that takes a line of a log.
+/// A function of the caller that receives a line of a log.
 pub(crate) type LogFunction = Option<unsafe extern "C" fn(*const c_char)>;
 
 /// Bytes that kernels may access.
@@ -86,8 +90,8 @@ impl Region {
     /// The bytes at an address; `call` and `argument` name them in the message.
     ///
     /// # Errors
-    /// `CUBLAS_STATUS_EXECUTION_FAILED`, with a line on standard error, where a kernel could not access all of them, and where `aligned` does not
-    /// divide the address.
+    /// `CUBLAS_STATUS_EXECUTION_FAILED`, with a line on standard error, if a kernel could not access all of
+    /// the bytes, or if the address is not a multiple of `aligned`.
     pub(crate) fn new(
         (call, argument): (&str, &str),
         address: u64,
@@ -103,15 +107,15 @@ impl Region {
         }
         let needs = format_args!("needs {bytes} bytes at {address:#x}");
         if !address.is_multiple_of(aligned) {
-            return fail(format!("{needs}, which is no multiple of {aligned}"));
+            return fail(format!("{needs}, which is not a multiple of {aligned}"));
         }
         let bytes = match u64::try_from(bytes) {
             Ok(bytes) if address.checked_add(bytes).is_some() => bytes,
-            _ => return fail(format!("{needs}, more than there are addresses")),
+            _ => return fail(format!("{needs}, which exceeds the address space")),
         };
         match driver::reach(address, bytes)? {
             Ok(()) => Ok(Self { start: address, bytes }),
-            Err([_, 0]) => fail(format!("{needs}, where no memory of the device is")),
+            Err([_, 0]) => fail(format!("{needs}, where there is no device memory")),
             Err([start, size]) => fail(format!("{needs}, in an allocation of {size} bytes at {start:#x}")),
         }
     }
@@ -122,7 +126,7 @@ impl Region {
         (self.start + offset) as usize
     }
 
-    /// Copies its bytes from an offset on.
+    /// Copies the region's bytes from an offset.
     pub(crate) fn read(&self, offset: u64, into: &mut [u8]) {
         let mut at = self.check(offset, into.len() as u64);
         let head = (at.wrapping_neg() % 8).min(into.len());
@@ -142,7 +146,7 @@ impl Region {
         }
     }
 
-    /// Copies bytes to an offset.
+    /// Copies bytes to an offset of the region.
     pub(crate) fn write(&self, offset: u64, from: &[u8]) {
         let mut at = self.check(offset, from.len() as u64);
         let head = (at.wrapping_neg() % 8).min(from.len());
@@ -162,7 +166,8 @@ impl Region {
         }
     }
 
-    /// Copies one element of 1, 2, 4, 8 or more bytes, at an offset that its size divides (from the start, which is aligned for it).
+    /// Copies one element of 1, 2, 4, 8 or more bytes. The offset is a multiple of its size, for which the
+    /// start is aligned.
     pub(crate) fn read_element(&self, offset: u64, into: &mut [u8]) {
         let at = self.check(offset, into.len() as u64);
         match into.len() {
@@ -176,7 +181,7 @@ impl Region {
         }
     }
 
-    /// As [`Region::read_element`], the other way.
+    /// Like [`Region::read_element`], for writing.
     pub(crate) fn write_element(&self, offset: u64, from: &[u8]) {
         let at = self.check(offset, from.len() as u64);
         match *from {
@@ -195,7 +200,8 @@ impl Region {
 #[inline(always)]
 fn cell<'a, T>(address: usize) -> &'a T {
     let at: *const T = std::ptr::with_exposed_provenance(address);
-    // SAFETY: both callers' addresses are inside a region, which the driver said may be accessed and which stays mapped, and multiples of the
-    // cell's size; all accesses of it are atomic. The reference is used at once.
+    // SAFETY: both callers pass addresses inside a region, which the driver reported to be accessible and
+    // which stays mapped. The addresses are multiples of the cell's size, and all accesses are atomic. The
+    // reference is used at once.
     unsafe { &*at }
 }

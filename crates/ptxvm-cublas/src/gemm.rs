@@ -1,10 +1,13 @@
-//! C = alpha op(A) op(B) + beta C: single, with types as arguments, and for batches by lists of pointers or by strides.
+//! C = alpha op(A) op(B) + beta C: single products, products with types as arguments, and batches by lists of
+//! pointers or by strides.
 //!
-//! Half precision (`float16`, `bfloat16`) is multiplied and summed up in single precision and rounded once, when C is stored, also for `CUBLAS_COMPUTE_16F`,
-//! where the device may round every sum. Single precision is computed in single precision in every math mode (a mode allows less, it does not ask for it).
-//! Integers of 8 bits are summed up in 32 bits that wrap around.
+//! Half precision (`float16`, `bfloat16`) is multiplied and summed in single precision and rounded once, when
+//! C is stored. This holds for `CUBLAS_COMPUTE_16F` too, where a device may round each partial sum. Single
+//! precision is computed in single precision in every math mode, because a mode only allows less precision.
+//! 8-bit integers are summed in 32 bits that wrap around.
 //!
-//! Invariant: wrong arguments are found as the reference BLAS finds them, before anything is read. Lists of pointers are read when the work is done.
+//! Invariant: arguments are checked in the order of the reference BLAS, before anything is read. Lists of
+//! pointers are read when the work runs.
 
 use crate::entry::{Call, Scalar, blas, own};
 use crate::ffi::{Pointer, Region};
@@ -18,12 +21,12 @@ use crate::storage::{Matrix, Named};
 /// Products that are prepared at a time.
 const PART: usize = 1024;
 
-/// Where the matrices of a batch begin.
+/// The addresses of a batch's matrices.
 #[derive(Clone, Copy)]
 pub(crate) enum Base {
-    /// One behind another, so many elements apart.
+    /// At a constant distance in elements.
     Strided(Pointer, i64),
-    /// Where a list in device memory says.
+    /// In a list of pointers in device memory.
     List(Region),
 }
 
@@ -31,12 +34,12 @@ impl Base {
     /// A list of pointers.
     ///
     /// # Errors
-    /// As [`Region::new`].
+    /// Creates a base from a list of pointers.
     pub(crate) fn list(named: Named, at: Pointer, batch: usize) -> Answer<Self> {
         Ok(Self::List(Region::new(named, at.address(), batch as u128 * 8, 8)?))
     }
 
-    /// Where one of them begins.
+    /// The address of a matrix.
     pub(crate) fn at(&self, index: usize, ty: DataType) -> Pointer {
         match self {
             Self::Strided(at, stride) => {
@@ -52,7 +55,7 @@ impl Base {
     }
 }
 
-/// The matrices of a batch in one role.
+/// The matrices of a batch for one operand.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<W> {
     pub(crate) base: Base,
@@ -61,7 +64,7 @@ pub(crate) struct Place<W> {
 }
 
 impl<W: Work> Place<W> {
-    /// One of them.
+    /// One matrix of the batch.
     ///
     /// # Errors
     /// As [`Region::new`].
@@ -85,15 +88,15 @@ pub(crate) struct Gemm<W> {
     pub(crate) batch: usize,
 }
 
-/// A number of rows, columns or matrices.
+/// Converts a number of rows, columns or matrices.
 ///
 /// # Errors
-/// `CUBLAS_STATUS_INVALID_VALUE` for a negative one.
+/// `CUBLAS_STATUS_INVALID_VALUE` for a negative number.
 pub(crate) fn count(number: i64) -> Answer<usize> {
     usize::try_from(number).map_err(|_| crate::status::Status::INVALID_VALUE)
 }
 
-/// Fails unless columns of so many rows fit between one column and the next.
+/// Fails unless the leading dimension is at least `rows`, and at least 1.
 pub(crate) fn leading(ld: i64, rows: usize) -> Answer {
     valid(ld >= 1 && ld.unsigned_abs() >= rows as u64)
 }
@@ -107,7 +110,7 @@ impl<W: Work> Gemm<W> {
         leading(self.c.ld, self.m)
     }
 
-    /// One of the products. Without `alpha`, only C counts.
+    /// One of the products. Without `alpha`, only C is used.
     fn product(&self, call: &Call, index: usize, alpha: Option<Scalar<W>>) -> Answer<Product<W>> {
         let c = self.c.matrix(call.named("C"), index, (self.m, self.n))?;
         let mut terms = Vec::new();
@@ -136,10 +139,10 @@ impl<W: Work> Gemm<W> {
         Ok(())
     }
 
-    /// Checks everything that can be known now, and does it in the stream.
+    /// Checks everything that is known at the call, and submits the work.
     ///
     /// # Errors
-    /// `CUBLAS_STATUS_INVALID_VALUE`; as [`Region::new`].
+    /// `CUBLAS_STATUS_INVALID_VALUE`; the errors of [`Region::new`].
     pub(crate) fn start(self, call: &Call) -> Answer {
         self.check()?;
         if self.m == 0 || self.n == 0 || self.batch == 0 {
@@ -158,7 +161,7 @@ impl<W: Work> Gemm<W> {
     }
 }
 
-/// The types of A, B and C, and how they and the factors become numbers.
+/// The codecs of A, B, C and of the factors.
 struct Codecs<W> {
     a: Codec<W>,
     b: Codec<W>,
@@ -175,7 +178,8 @@ struct Dimensions {
     batch: i64,
 }
 
-/// Factors, and where A, B and C are: pointer, leading dimension, stride; `None` where the pointer is to a list.
+/// The factors, and pointer, leading dimension and stride of A, B and C. The stride is `None` if the pointer
+/// is to a list.
 struct Matrices {
     alpha: Pointer,
     beta: Pointer,
@@ -210,13 +214,13 @@ impl<W: Work> Codecs<W> {
     }
 }
 
-/// All of half precision, factors too.
+/// Half precision for the matrices and the factors.
 fn halves() -> Answer<Codecs<f32>> {
     let half = f32::codec(DataType::F16).ok_or(crate::status::Status::INTERNAL_ERROR)?;
     Ok(Codecs { a: half, b: half, c: half, scale: half })
 }
 
-/// Which of the combinations of the documentation types of A and B, C and computing are.
+/// The documented combinations of the types of A and B, of C, and of the computation.
 pub(crate) enum Kind {
     /// Half precision with factors in half precision.
     Half,
@@ -232,7 +236,7 @@ pub(crate) enum Kind {
     Whole,
 }
 
-/// The combination, if there is such a one.
+/// The combination, if it is documented.
 pub(crate) fn kind(inputs: DataType, output: DataType, compute: i64) -> Option<Kind> {
     use DataType::{Bf16, C32, C64, F16, F32, F64, I8, I32};
     Some(match (compute, inputs, output) {
@@ -248,7 +252,7 @@ pub(crate) fn kind(inputs: DataType, output: DataType, compute: i64) -> Option<K
     })
 }
 
-/// Types as arguments: A and B, C, computing.
+/// A product with types as arguments: `types` are those of A, B and C, and the compute type.
 fn start_ex(call: &Call, dimensions: &Dimensions, types: [i64; 4], at: &Matrices) -> Answer {
     fn go<W: Work>(
         call: &Call,
@@ -275,7 +279,7 @@ fn start_ex(call: &Call, dimensions: &Dimensions, types: [i64; 4], at: &Matrices
         Some((Kind::ComplexDouble, types)) => go::<C64>(call, dimensions, types, at),
         Some((Kind::Whole, types)) => go::<Whole>(call, dimensions, types, at),
         None => log::refused(&format!(
-            "{} with cudaDataType {a} and {b}, {c} for C, in cublasComputeType {compute}",
+            "{} with cudaDataType {a} for A, {b} for B, {c} for C and cublasComputeType {compute}",
             call.name
         )),
     }
@@ -485,7 +489,7 @@ fn gemm_ex(
     start_ex(call, &dimensions, [a_type, b_type, c_type, compute], &at)
 }
 
-/// Computed in single precision, of real or complex numbers as the name says.
+/// A product of real or complex numbers that is computed in single precision.
 fn gemm_ex_single(
     call: &Call,
     opa: i64,

@@ -1,6 +1,7 @@
-//! y = alpha op(A) x + beta y for batches: by lists of pointers or by strides, also with halves that are summed up in single precision.
+//! y = alpha op(A) x + beta y for batches by lists of pointers or by strides. Half precision is summed in
+//! single precision.
 //!
-//! Invariant: as for `gemm` in batches; each product is one of `gemv`.
+//! Invariant: the same as of batches of `gemm`; each product has the result of one `gemv`.
 
 use crate::columns::{Columns, Layout};
 use crate::entry::{Call, Scalar, blas, own};
@@ -20,7 +21,7 @@ struct Batch<W> {
     n: usize,
     alpha: Scalar<W>,
     a: Place<W>,
-    /// Increments stand where matrices have leading dimensions.
+    /// For vectors, the leading dimension is the increment.
     x: Place<W>,
     beta: Scalar<W>,
     y: Place<W>,
@@ -58,7 +59,7 @@ struct Arguments {
     batch: i64,
     alpha: Pointer,
     beta: Pointer,
-    /// Pointer, leading dimension or increment, stride; `None` where the pointer is to a list.
+    /// Pointer, leading dimension or increment, and stride, which is `None` if the pointer is to a list.
     a: (Pointer, i64, Option<i64>),
     x: (Pointer, i64, Option<i64>),
     y: (Pointer, i64, Option<i64>),
@@ -89,7 +90,7 @@ fn start<W: Work>(call: &Call, at: &Arguments, [inputs, output]: [Codec<W>; 2]) 
     })
 }
 
-/// Types of A and x, and of y, by the letters of the name.
+/// The codecs of A and x, and of y, by the letters of the function's name.
 fn halves(call: &Call) -> Answer<[Codec<f32>; 2]> {
     let codec = |ty| f32::codec(ty).ok_or(Status::INTERNAL_ERROR);
     let input = if call.name.starts_with("cublasH") { DataType::F16 } else { DataType::Bf16 };

@@ -1,7 +1,8 @@
-//! Handles, and what they are set to: stream, pointer mode, modes of computing.
+//! Handles and their settings: stream, pointer mode, compute modes.
 //!
-//! Invariant: a handle is never given twice, and never followed as a pointer. A handle of cuBLAS is one of cuBLASLt too, as the documentation
-//! promises. Modes of computing are noted; products are computed in full precision in all of them.
+//! Invariant: a handle's number is never used twice and never dereferenced. A handle of cuBLAS is also one of
+//! cuBLASLt, as the documentation promises. Compute modes are stored but have no effect: products are
+//! computed in full precision in all of them.
 
 use crate::driver;
 use crate::entry::guard;
@@ -13,10 +14,10 @@ use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, PoisonError, RwLock, RwLockWriteGuard};
 
-/// The version that this library is like: CUDA 12.9's.
+/// The version that this library reports: CUDA 12.9's.
 pub(crate) const VERSION: [c_int; 3] = [12, 9, 1];
 
-/// Where numbers are that calls get by pointers.
+/// The memory of numbers that calls get through pointers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PointerMode {
     /// In memory of the host.
@@ -26,7 +27,7 @@ pub(crate) enum PointerMode {
     Device,
 }
 
-/// What a handle is set to.
+/// A handle's settings.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) stream: usize,
@@ -38,7 +39,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Of a call that says itself where it works.
+    /// The settings of a call that takes a stream and a pointer mode itself.
     pub(crate) fn of(stream: usize, pointer_mode: PointerMode) -> Self {
         Self { stream, pointer_mode, ..Self::default() }
     }
@@ -52,10 +53,10 @@ fn table() -> RwLockWriteGuard<'static, Table> {
     HANDLES.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a handle is set to.
+/// The settings of a handle.
 ///
 /// # Errors
-/// `CUBLAS_STATUS_NOT_INITIALIZED` for what is no handle.
+/// `CUBLAS_STATUS_NOT_INITIALIZED` for an unknown handle.
 pub(crate) fn settings(handle: Pointer) -> Answer<Settings> {
     if host_memory::is_forked() {
         return Err(Status::NOT_INITIALIZED);
@@ -64,7 +65,7 @@ pub(crate) fn settings(handle: Pointer) -> Answer<Settings> {
     table.get(&handle.0).copied().ok_or(Status::NOT_INITIALIZED)
 }
 
-/// Changes what a handle is set to.
+/// Changes the settings of a handle.
 fn set(handle: Pointer, change: impl FnOnce(&mut Settings)) -> Answer {
     settings(handle)?;
     table().get_mut(&handle.0).map(change).ok_or(Status::NOT_INITIALIZED)
@@ -73,9 +74,9 @@ fn set(handle: Pointer, change: impl FnOnce(&mut Settings)) -> Answer {
 /// Makes a handle.
 ///
 /// # Errors
-/// `CUBLAS_STATUS_INVALID_VALUE` for a null pointer, `CUBLAS_STATUS_NOT_INITIALIZED` without our driver.
+/// `CUBLAS_STATUS_INVALID_VALUE` for a null pointer, `CUBLAS_STATUS_NOT_INITIALIZED` without ptxvm's driver.
 pub(crate) fn create(place: Pointer) -> Answer {
-    // It begins where no small number and no mapped page is, and goes on in steps in which pointers lie.
+    // Handles start above the small numbers, below every mapped page, and are multiples of 16 like pointers.
     static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
     valid(!place.is_null())?;
     driver::enter()?;
@@ -85,7 +86,7 @@ pub(crate) fn create(place: Pointer) -> Answer {
     Ok(())
 }
 
-/// Forgets a handle; work that was handed over goes on.
+/// Removes a handle. Submitted work continues.
 ///
 /// # Errors
 /// `CUBLAS_STATUS_NOT_INITIALIZED`.
@@ -94,7 +95,7 @@ pub(crate) fn destroy(handle: Pointer) -> Answer {
     table().remove(&handle.0).map(|_| ()).ok_or(Status::NOT_INITIALIZED)
 }
 
-/// What a property of the library is: major, minor, patch level.
+/// Writes a property of the library: major, minor, patch level.
 ///
 /// # Errors
 /// `CUBLAS_STATUS_INVALID_VALUE`.
@@ -112,7 +113,7 @@ macro_rules! functions {
     )*};
 }
 
-/// A setting that is a number.
+/// Defines the getter and the setter of a numeric setting.
 macro_rules! modes {
     ($($get:ident $set:ident $field:ident $allowed:expr;)*) => {$(
         functions! {
@@ -131,7 +132,7 @@ macro_rules! modes {
 
 modes! {
     cublasGetAtomicsMode cublasSetAtomicsMode atomics |mode| (0..=1).contains(&mode);
-    // The modes, and the flag against sums in reduced precision.
+    // The modes, and the flag that disallows sums in reduced precision.
     cublasGetMathMode cublasSetMathMode math |mode| (0..=4).contains(&(mode & !16));
     cublasGetSmCountTarget cublasSetSmCountTarget multiprocessors |count| count >= 0;
     cublasGetEmulationStrategy cublasSetEmulationStrategy emulation |mode| (0..=2).contains(&mode);
@@ -171,7 +172,7 @@ functions! {
         mode.write(&c_int::from(is_device).to_ne_bytes())
     }
 
-    // Nothing here needs a workspace; what is given must be memory of the device, aligned as the documentation asks.
+    // No function here needs a workspace. A given workspace must be device memory, aligned as documented.
     cublasSetWorkspace_v2(handle: Pointer, workspace: Pointer, bytes: usize) {
         settings(handle)?;
         valid(workspace.0.is_multiple_of(256) && (bytes == 0 || !workspace.is_null()))?;
@@ -187,13 +188,13 @@ functions! {
         property(which, value)
     }
 
-    // Of what is said, PTXVM_LOG decides; a log in NVIDIA's form is not written.
+    // `PTXVM_LOG` controls all logging. A log in NVIDIA's form is not written.
     cublasLoggerConfigure(is_on: c_int, _to_out: c_int, _to_err: c_int, _file: Pointer) {
-        if is_on == 0 { Ok(()) } else { log::refused("a log of cuBLAS (PTXVM_LOG has one)") }
+        if is_on == 0 { Ok(()) } else { log::refused("a log in the form of cuBLAS (`PTXVM_LOG` enables ptxvm's own)") }
     }
 
     cublasSetLoggerCallback(callback: LogFunction) {
-        if callback.is_none() { Ok(()) } else { log::refused("a log of cuBLAS (PTXVM_LOG has one)") }
+        if callback.is_none() { Ok(()) } else { log::refused("a log in the form of cuBLAS (`PTXVM_LOG` enables ptxvm's own)") }
     }
 
     cublasGetLoggerCallback(callback: Pointer) {

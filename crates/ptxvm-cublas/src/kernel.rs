@@ -1,13 +1,14 @@
-//! Products of small matrices in our own memory: the crate `matrixmultiply`, whose kernels suit the processor that it finds.
+//! Products of small matrices in host memory, by the crate `matrixmultiply`, which selects its kernels by the
+//! processor.
 //!
-//! Invariant: every element that a product touches lies in the slices; that is checked before. What it does not do: it knows nothing of device
-//! memory, of types of elements, and of threads.
+//! Invariant: every element that a product accesses lies in the slices; this is checked first. What it does
+//! not do: device memory, conversions of element types, threads.
 
 use crate::number::{C32, C64, Whole};
 use matrixmultiply::CGemmOption::Standard;
 
-/// C, of `m` rows and `n` columns, += A B with `k` columns of A. Elements of A and B lie so far apart from row to row, and from column to column;
-/// columns of C lie `c` apart.
+/// C += A B for a C of `m` rows and `n` columns, with `k` columns of A. The strides of A and B are the
+/// distances between rows and between columns, in elements. Columns of C are `c` elements apart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) m: usize,
@@ -19,7 +20,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Whether there is anything to do. Panics ("never") where a slice is too short.
+    /// Whether there is work to do. Panics if a slice is too short, which never happens.
     fn check(&self, a: usize, b: usize, c: usize) -> bool {
         if self.m == 0 || self.n == 0 || self.k == 0 {
             return false;
@@ -32,7 +33,7 @@ impl Shape {
                 && last(self.k, self.n, self.b) < b
                 && last(self.m, self.n, [1, self.c]) < c
                 && self.c >= self.m,
-            "ptxvm bug: a product leaves its matrices"
+            "ptxvm bug: a product accesses elements outside its matrices"
         );
         true
     }
@@ -46,7 +47,8 @@ macro_rules! product {
                 return;
             }
             let Shape { m, n, k, a: [rsa, csa], b: [rsb, csb], c: csc } = shape;
-            // SAFETY: `check` found all elements inside the slices; C is ours alone; complex numbers are arrays of their two parts.
+            // SAFETY: `check` found all elements inside the slices, C is borrowed exclusively, and complex
+            // numbers have the layout of arrays of two parts.
             unsafe {
                 matrixmultiply::$gemm(
                     $($option,)*
@@ -87,7 +89,7 @@ mod tests {
     use super::*;
     use std::num::Wrapping;
 
-    /// Small integers, so that every order of additions gives the same.
+    /// Small integers, whose sums are exact in every order of additions.
     fn numbers<T>(count: usize, of: impl Fn(i32) -> T) -> Vec<T> {
         (0..count).map(|i| of((i * 7919 % 13) as i32 - 6)).collect()
     }

@@ -1,10 +1,12 @@
 //! Level 1: vectors.
 //!
-//! Sums (`dot`, `nrm2`, `asum`) are formed in double precision from the first element to the last, and rounded once; in double precision, the
-//! norm of numbers whose squares would overflow or vanish is computed with scaled ones. Nothing is done for `n` less than 1; `nrm2`, `asum`, `amax` and `amin`
-//! give 0 for it and for increments less than 1, and `scal` does nothing for these.
+//! The sums of `dot`, `nrm2` and `asum` are formed in double precision from the first element to the last,
+//! and rounded once. If the squares of double-precision numbers would overflow or underflow, `nrm2` scales
+//! the numbers first. For `n` less than 1 nothing is done. For that, and for increments less than 1, `nrm2`,
+//! `asum`, `amax` and `amin` return 0 and `scal` does nothing.
 //!
-//! Invariant: an element is read before it is written, in the order of indices, as a loop of the reference BLAS would do.
+//! Invariant: elements are read and written in the order of indices, as by the loops of the reference BLAS;
+//! this matters for overlapping vectors.
 
 use crate::entry::{Call, blas, own};
 use crate::ffi::{Pointer, Region};
@@ -13,10 +15,10 @@ use crate::number::{C32, C64, Codec, DataType, Work};
 use crate::status::{Answer, valid};
 use crate::storage::Vector;
 
-/// Elements that are worked on at a time.
+/// Elements that are processed at a time.
 const PART: usize = 256;
 
-/// Where a vector is: pointer, increment, type.
+/// A vector argument: pointer, increment, codec.
 type Place<W> = (Pointer, i64, Codec<W>);
 
 impl Call {
@@ -26,7 +28,8 @@ impl Call {
         n: i64,
         (at, increment, codec): Place<W>,
     ) -> Answer<Vector<W>> {
-        // Without an increment a number is as large as its caller likes, and costs time alone.
+        // With increment 0 the vector is one element, so `n` is not limited by memory; a large `n` would only
+        // cost time.
         valid(increment != 0 || n <= i64::from(i32::MAX))?;
         Vector::new(self.named(name), at, usize::try_from(n).unwrap_or(0), increment, codec)
     }
@@ -35,7 +38,7 @@ impl Call {
 /// Changes x and y, part by part.
 fn change_both<W: Work>(x: &Vector<W>, y: &Vector<W>, change: impl Fn(&mut [W], &mut [W])) {
     let (mut a, mut b) = ([W::default(); PART], [W::default(); PART]);
-    // One element at a time where elements lie upon each other.
+    // Overlapping elements need one element at a time.
     let part = if x.is_one_place() || y.is_one_place() { 1 } else { PART };
     for from in (0..x.n).step_by(part) {
         let count = part.min(x.n - from);
@@ -62,7 +65,7 @@ fn change_one<W: Work>(x: &Vector<W>, y: &Vector<W>, change: impl Fn(&[W], &mut 
     }
 }
 
-/// Reads x, part by part, with the index of the first element.
+/// Passes x to a function, part by part, with the index of each part's first element.
 fn each<W: Work>(x: &Vector<W>, mut with: impl FnMut(usize, &[W])) {
     let mut a = [W::default(); PART];
     for from in (0..x.n).step_by(PART) {
@@ -128,7 +131,7 @@ pub(crate) fn swap_of<W: Work>(call: &Call, n: i64, x: Place<W>, y: Place<W>) ->
     })
 }
 
-/// The sum of x y, or of the conjugates of x and y.
+/// The sum of x y, optionally with the conjugate of x.
 pub(crate) fn dot_of<W: Work>(
     call: &Call,
     n: i64,
@@ -175,7 +178,7 @@ pub(crate) fn nrm2_of<W: Work>(
             sum
         };
         let sum: f64 = squares(1.0);
-        // 2^-700 to 2^1000: no square among them was lost that mattered, and none overflowed.
+        // From 2^-700 to 2^1000 no square overflowed, and no square that underflowed matters.
         if (1e-210..1e300).contains(&sum) || sum.is_nan() {
             return Ok(W::of_real(sum.sqrt()));
         }
@@ -188,7 +191,7 @@ pub(crate) fn nrm2_of<W: Work>(
         if largest == 0.0 || largest.is_infinite() {
             return Ok(W::of_real(largest));
         }
-        // A power of two, so that scaling rounds nothing.
+        // Scaling by a power of two is exact.
         let scale = if largest > 1.0 { 2f64.powi(-600) } else { 2f64.powi(600) };
         Ok(W::of_real(squares(scale).sqrt() / scale))
     })
@@ -210,7 +213,7 @@ pub(crate) fn asum_of<W: Work>(
     })
 }
 
-/// The first index, from 1 on, of the element with the largest or smallest |re| + |im|.
+/// The first index, counted from 1, of the element with the largest or smallest |re| + |im|.
 pub(crate) fn extreme_of<W: Work>(
     call: &Call,
     n: i64,
@@ -257,7 +260,7 @@ pub(crate) fn rot_of<W: Work>(
     })
 }
 
-/// x, y = H (x, y), with H from five parameters, the first of which says which elements of it are given.
+/// x, y = H (x, y). The first of the five parameters tells which elements of H the others give.
 pub(crate) fn rotm_of<W: Work>(
     call: &Call,
     n: i64,
@@ -279,7 +282,7 @@ pub(crate) fn rotm_of<W: Work>(
             -1.0 => [given[1], given[2], given[3], given[4]],
             0.0 => [one, given[2], given[3], one],
             1.0 => [given[1], -one, one, given[4]],
-            // -2 is the identity, and other numbers mean nothing.
+            // -2 means the identity; other numbers have no meaning.
             _ => return Ok(()),
         };
         change_both(&x, &y, |x, y| {
@@ -291,7 +294,7 @@ pub(crate) fn rotm_of<W: Work>(
     })
 }
 
-/// Changes single numbers, by the pointer mode at once or in the stream.
+/// Changes single numbers, at once for host pointers and in the stream for device pointers.
 pub(crate) fn change_numbers<W: Work>(
     call: &Call,
     places: Vec<(&'static str, Pointer, Codec<W>)>,

@@ -1,7 +1,7 @@
-//! Level 1 with types of elements, of numbers and of computing as arguments.
+//! Level 1 with the types of vectors, of scalars and of the computation as arguments.
 //!
-//! Invariant: the type in which is computed can hold every element exactly; combinations that the documentation does not name work where that is
-//! so, and are refused else.
+//! Invariant: the compute type can hold every element exactly. Undocumented combinations work if this holds,
+//! and are not supported otherwise.
 
 use crate::entry::{Call, blas};
 use crate::ffi::Pointer;
@@ -13,7 +13,7 @@ use crate::number::{C32, C64, Codec, DataType, Work};
 use crate::rotation;
 use crate::status::{Answer, valid};
 
-/// Calls a body for the type in which `executionType` says is computed.
+/// Calls a body for the compute type that `executionType` names.
 macro_rules! executed {
     ($call:expr, $code:expr, $work:ident, $body:expr) => {
         match DataType::of($code) {
@@ -38,7 +38,7 @@ macro_rules! executed {
     };
 }
 
-/// How elements of a type become numbers of the type in which is computed.
+/// The codec between an element type and the compute type.
 fn codec<W: Work>(call: &Call, code: i64) -> Answer<Codec<W>> {
     match DataType::of(code).and_then(W::codec) {
         Some(codec) => Ok(codec),
@@ -81,7 +81,7 @@ fn scal_ex(
     })
 }
 
-/// The type in which a type's elements are moved without a change.
+/// The compute type that moves elements of a type without changing them.
 fn moved(code: i64) -> i64 {
     match code {
         2 | 14 => 0,
@@ -168,7 +168,7 @@ fn dotc_ex(
     dot_ex_of(call, n, (x, x_type, incx), (y, y_type, incy), (result, result_type), execution, true)
 }
 
-/// The type in which is computed for a vector of a type whose result is real.
+/// The compute type for a vector whose result is real.
 fn of_vector(x_type: i64, execution: i64) -> i64 {
     match x_type {
         4 | 5 => x_type,
@@ -176,7 +176,7 @@ fn of_vector(x_type: i64, execution: i64) -> i64 {
     }
 }
 
-/// How a real result is stored.
+/// The codec of a real result.
 fn result_codec<W: Work>(call: &Call, code: i64) -> Answer<Codec<W>> {
     let real = W::real_codec();
     if DataType::of(code) == Some(real.ty) { Ok(real) } else { codec(call, code) }
@@ -243,7 +243,7 @@ fn rot_ex(
     executed!(call, execution, W, {
         let (x, y) = ((x, incx, codec::<W>(call, x_type)?), (y, incy, codec(call, y_type)?));
         let cs = result_codec(call, cs_type)?;
-        // The cosine is real in any case.
+        // The cosine is always real.
         let real = if cs.ty == W::TYPE { W::real_codec() } else { cs };
         rot_of(call, n, x, y, (c, real), (s, cs))
     })

@@ -1,8 +1,9 @@
 //! Level 2: matrices and vectors.
 //!
-//! Sums are formed in the type of the numbers. The vector that a function reads is copied before anything is written.
+//! Sums are formed in the type of the numbers. A vector operand is copied before anything is written.
 //!
-//! Invariant: wrong arguments are found as the reference BLAS finds them. Where alpha is 0, the matrix and x are not read; where beta is 0, y is not.
+//! Invariant: arguments are checked in the order of the reference BLAS. If alpha is 0, the matrix and x are
+//! not read; if beta is 0, y is not read.
 
 use crate::columns::{Columns, Layout};
 use crate::entry::{Call, Scalar, blas, own};
@@ -13,7 +14,7 @@ use crate::operand::{Fill, Op, is_unit};
 use crate::status::{Answer, valid};
 use crate::storage::{Matrix, Named, Vector};
 
-/// A matrix of so many rows and columns as its arguments describe it.
+/// A full matrix of `rows` by `columns`.
 fn full<W: Work>(
     named: Named,
     at: Pointer,
@@ -61,12 +62,12 @@ impl<W: Work> Columns<W> {
     }
 }
 
-/// The largest bandwidth: beyond the matrix there is nothing, and sums of it do not overflow.
+/// The bandwidth, limited so that sums of it do not overflow. There is nothing outside the matrix.
 fn bandwidth(number: i64) -> Answer<usize> {
     count(number).map(|number| number.min(usize::MAX / 4))
 }
 
-/// y = alpha f(x) + beta y, where `matrix` is made only where alpha is not 0.
+/// y = alpha f(x) + beta y. `matrix` is called only if alpha is not 0.
 struct Combine<W> {
     alpha: Scalar<W>,
     x: (Pointer, i64, usize, Codec<W>),
@@ -114,7 +115,8 @@ impl<W: Work> Combine<W> {
         Ok(())
     }
 
-    /// Checks what is known now (where alpha may be 0, the matrix is not), and does it in the stream.
+    /// Checks the arguments that are known at the call, and submits the work. If alpha may be 0, the matrix
+    /// is not checked.
     fn start(
         self,
         call: &Call,
@@ -259,7 +261,7 @@ fn hemv<W: Work>(
     symv_of::<W>(call, (uplo, n), (alpha, beta), (a, lda), (x, incx), (y, incy), true)
 }
 
-/// Symmetric where the numbers are real, hermitian where they are complex: BLAS has no others of banded and packed matrices.
+/// Symmetric for real numbers and hermitian for complex ones: BLAS has no other banded and packed products.
 fn sbmv<W: Work>(
     call: &Call,
     uplo: i64,
@@ -299,7 +301,7 @@ fn spmv<W: Work>(
     })
 }
 
-/// What triangular functions begin with.
+/// Checks the arguments that all triangular functions begin with.
 fn triangular(uplo: i64, trans: i64, diag: i64, n: i64, incx: i64) -> Answer<(Fill, Op, bool, usize)> {
     let (fill, op, unit, n) = (Fill::of(uplo)?, Op::of(trans)?, is_unit(diag)?, count(n)?);
     valid(incx != 0)?;

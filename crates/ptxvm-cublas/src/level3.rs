@@ -1,7 +1,8 @@
-//! Level 3 with symmetric and hermitian matrices: `symm`, `hemm`, `syrk`, `herk`, `syr2k`, `her2k`, `syrkx`, `herkx`; and sums and scalings of matrices: `geam`,
-//! `dgmm`.
+//! Level 3 with symmetric and hermitian matrices (`symm`, `hemm`, `syrk`, `herk`, `syr2k`, `her2k`, `syrkx`,
+//! `herkx`), and sums and scalings of matrices (`geam`, `dgmm`).
 //!
-//! Invariant: wrong arguments are found as the reference BLAS finds them; of a symmetric result only the named triangle is read and written.
+//! Invariant: arguments are checked in the order of the reference BLAS. Of a symmetric result only the named
+//! triangle is read and written.
 
 use crate::entry::{Call, Scalar, blas, own};
 use crate::ffi::Pointer;
@@ -14,7 +15,7 @@ use crate::status::{Answer, Status, buffer};
 use crate::storage::{Matrix, Vector};
 use std::slice::from_ref;
 
-/// Starts a product whose terms are made where alpha is not 0.
+/// Starts a product. Its terms are created only if alpha is not 0.
 fn start<W: Work>(
     call: &Call,
     alpha: Scalar<W>,
@@ -108,10 +109,10 @@ fn hemm<W: Work>(
     symmetric::<W>(call, (side, uplo), (m, n), (alpha, beta), a, b, c, Form::Hermitian)
 }
 
-/// What a result that is a triangle consists of.
+/// The variants of a result that is a triangle.
 #[derive(Clone, Copy)]
 struct Rank {
-    /// Conjugates, and a diagonal that is real.
+    /// Conjugates, and a real diagonal.
     hermitian: bool,
     /// Whether B A^T is added to A B^T.
     both: bool,
@@ -127,7 +128,7 @@ struct Triangle<W> {
     k: i64,
     alpha: Pointer,
     a: (Pointer, i64),
-    /// A again where there is no B.
+    /// The same as A for a function without B.
     b: (Pointer, i64),
     beta: Pointer,
     c: (Pointer, i64),
@@ -150,7 +151,7 @@ fn rank<W: Work>(call: &Call, rank: Rank, at: Triangle<W>) -> Answer {
     let mut product = Product::scaled(beta, c);
     (product.k, product.only, product.hermitian) = (k, Some(fill), rank.hermitian);
     let turned = if rank.hermitian { Op::Adjoint } else { Op::Transposed };
-    // A is as it is stored, or turned; then what stands to its right is the other way.
+    // The left factor is A as stored, or its transpose; the right factor is the opposite.
     let ops = if op.transposes() { (turned, Op::Plain) } else { (Op::Plain, turned) };
     let (a, b, codec) = (at.a, at.b, at.codec);
     start(call, alpha, product, move |call, alpha| {
@@ -201,7 +202,7 @@ ranks! {
     herkx true false;
 }
 
-/// With types as arguments: complex numbers of single precision are those that are supported.
+/// Rejects types other than complex numbers of single precision.
 fn complex_only(call: &Call, types: [i64; 2]) -> Answer {
     if types == [4, 4] {
         return Ok(());
@@ -270,7 +271,7 @@ fn geam<W: Work>(
     leading(lda, opa.turn((m, n)).0)?;
     leading(ldb, opb.turn((m, n)).0)?;
     leading(ldc, m)?;
-    // In place, rows and columns must lie where they lay.
+    // If C is A or B, its rows and columns must have the same positions.
     let in_place = |at: Pointer, ld: i64, op: Op| at != c || ld == ldc && !op.transposes();
     Status::INVALID_VALUE.unless(in_place(a, lda, opa) && in_place(b, ldb, opb))?;
     let (alpha, beta) = (call.own::<W>("alpha", alpha)?, call.own::<W>("beta", beta)?);

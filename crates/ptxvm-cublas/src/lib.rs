@@ -1,21 +1,24 @@
-//! cuBLAS and cuBLASLt (`libcublas`, `libcublasLt`) for programs that run on the PTX virtual machine, written from the public headers of CUDA 12
-//! and 13.
+//! cuBLAS and cuBLASLt (`libcublas`, `libcublasLt`) for programs that run on the PTX virtual machine, written
+//! from the public headers of CUDA 12 and 13.
 //!
-//! What a function computes is done on the host, with memory of the device, in the order of the handle's stream: our driver library takes it as work
-//! of the stream, so that it comes behind kernels and copies, and into graphs that are captured. Both libraries are one file under two names, as a handle
-//! of the one is also one of the other.
+//! Functions compute on the host, with operands in device memory, in the order of the handle's stream.
+//! ptxvm's driver library accepts the computation as work of the stream, so it is ordered after earlier
+//! kernels and copies and becomes a node of a captured graph. Both libraries are one file under two names,
+//! because a handle of one is also a handle of the other.
 //!
-//! One file for each part of the API. `entry` says how a function is written, `storage` how matrices come from the device's memory, `product` how they
-//! are multiplied, `number` in which types.
+//! Each part of the API has its file. `entry` has the macros that define functions, `storage` loads matrices
+//! from device memory, `product` multiplies them, `number` has the types.
 //!
-//! Invariants: every function of the public headers is exported; what is not done answers `CUBLAS_STATUS_NOT_SUPPORTED`, never success; no panic crosses into C;
-//! only memory that a kernel could access is accessed, and checked before; `unsafe` stands in `driver`, `ffi` and `kernel` alone.
+//! Invariants: every function of the public headers is exported, and unsupported ones return
+//! `CUBLAS_STATUS_NOT_SUPPORTED`. No panic crosses into C. Only memory that a kernel could access is
+//! accessed, after a check. `unsafe` occurs only in `driver`, `ffi` and `kernel`.
 //!
-//! What it does not do: the interfaces of the first version (`cublas.h`), several devices (`cublasXt`), floating point of 8 and
+//! What it does not do: the interfaces of the first version (`cublas.h`), several devices (`cublasXt`),
+//! floating point of 8 bits or fewer.
 //! fewer bits.
 #![allow(non_snake_case, reason = "functions have the names of the API")]
 #![allow(clippy::too_many_arguments, reason = "functions have the parameters of BLAS")]
-// They panic where the descriptor is full or its reader is gone.
+// These macros panic if standard output or standard error is full or closed.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod columns;

@@ -1,9 +1,10 @@
 //! cuBLASLt: products of matrices that descriptors describe.
 //!
-//! `descriptor` holds layouts, operations and preferences, `matmul` is the product, `epilogue` what is done to its elements, `algorithm` the one way of
-//! computing that there is.
+//! `descriptor` holds layouts, operations and preferences, `matmul` is the product, `epilogue` the functions
+//! applied to its elements, `algorithm` the only algorithm.
 //!
-//! Invariant: what a descriptor asks for and is not done is refused by name when the product is called, and when a way to compute it is asked for.
+//! Invariant: a product whose descriptors ask for something unsupported is rejected by name, both when it is
+//! called and when an algorithm is requested for it.
 
 mod algorithm;
 mod descriptor;
@@ -40,7 +41,7 @@ functions! {
         handle::property(which, value)
     }
 
-    // Nothing is kept of heuristics, so there is no limit to it.
+    // Heuristics are not cached, so the cache has no limit.
     cublasLtHeuristicsCacheGetCapacity(capacity: Pointer) {
         capacity.write(&0usize.to_ne_bytes())
     }
@@ -49,25 +50,26 @@ functions! {
         Ok(())
     }
 
-    // Of what is said, PTXVM_LOG decides; a log in NVIDIA's form is not written, so switching it off is done already.
+    // `PTXVM_LOG` controls all logging. A log in NVIDIA's form is never written, so switching it off
+    // succeeds.
     cublasLtLoggerSetCallback(callback: LogFunction) {
-        if callback.is_none() { Ok(()) } else { log::refused("a log of cuBLASLt (PTXVM_LOG has one)") }
+        if callback.is_none() { Ok(()) } else { log::refused("a log in the form of cuBLASLt (`PTXVM_LOG` enables ptxvm's own)") }
     }
 
     cublasLtLoggerSetFile(file: Pointer) {
-        if file.is_null() { Ok(()) } else { log::refused("a log of cuBLASLt (PTXVM_LOG has one)") }
+        if file.is_null() { Ok(()) } else { log::refused("a log in the form of cuBLASLt (`PTXVM_LOG` enables ptxvm's own)") }
     }
 
     cublasLtLoggerOpenFile(_name: Pointer) {
-        log::refused("a log of cuBLASLt (PTXVM_LOG has one)")
+        log::refused("a log in the form of cuBLASLt (`PTXVM_LOG` enables ptxvm's own)")
     }
 
     cublasLtLoggerSetLevel(level: c_int) {
-        if level == 0 { Ok(()) } else { log::refused("a log of cuBLASLt (PTXVM_LOG has one)") }
+        if level == 0 { Ok(()) } else { log::refused("a log in the form of cuBLASLt (`PTXVM_LOG` enables ptxvm's own)") }
     }
 
     cublasLtLoggerSetMask(mask: c_int) {
-        if mask == 0 { Ok(()) } else { log::refused("a log of cuBLASLt (PTXVM_LOG has one)") }
+        if mask == 0 { Ok(()) } else { log::refused("a log in the form of cuBLASLt (`PTXVM_LOG` enables ptxvm's own)") }
     }
 
     cublasLtLoggerForceDisable() {
@@ -96,7 +98,7 @@ extern "C" fn cublasLtGetCudartVersion() -> usize {
     12090
 }
 
-/// The mask has bits for sets of instructions of the host; none of them is masked. Returns the mask that was in force.
+/// Accepts a mask of the host's instruction sets, which has no effect. Returns the previous mask.
 #[unsafe(no_mangle)]
 extern "C" fn cublasLtDisableCpuInstructionsSetMask(_mask: u32) -> u32 {
     guard("cublasLtDisableCpuInstructionsSetMask", || Ok(()));

@@ -1,7 +1,7 @@
-//! Numbers: types of elements in memory, and the types in which is computed.
+//! Numbers: element types in memory, and the compute types.
 //!
-//! Invariant: an element becomes the number that it stands for, without rounding; a number becomes the nearest element, ties to even, and integers
-//! of 8 bits are rounded and clamped.
+//! Invariant: decoding an element is exact. Encoding rounds to the nearest element, ties to even; 8-bit
+//! integers are rounded and clamped.
 
 use half::slice::HalfFloatSliceExt as _;
 use half::{bf16, f16};
@@ -9,14 +9,14 @@ use num_complex::Complex;
 use std::num::Wrapping;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// Numbers of single precision with an imaginary part.
+/// Complex numbers of single precision.
 pub(crate) type C32 = Complex<f32>;
-/// Numbers of double precision with an imaginary part.
+/// Complex numbers of double precision.
 pub(crate) type C64 = Complex<f64>;
-/// Integers, which wrap around as the device's do.
+/// Integers, which wrap around as on the device.
 pub(crate) type Whole = Wrapping<i32>;
 
-/// `cudaDataType`, as far as something here takes it.
+/// `cudaDataType`: the values that functions here accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DataType {
     F16,
@@ -30,7 +30,7 @@ pub(crate) enum DataType {
 }
 
 impl DataType {
-    /// The type of that number in the public header.
+    /// The type with a number of the public header.
     pub(crate) fn of(code: i64) -> Option<Self> {
         Some(match code {
             0 => Self::F32,
@@ -70,18 +70,18 @@ impl DataType {
         }
     }
 
-    /// What the addresses of elements are multiples of.
+    /// The alignment of elements in bytes.
     pub(crate) fn alignment(self) -> u64 {
         self.bytes().min(8)
     }
 }
 
-/// How elements become numbers and back.
+/// Conversions between elements and numbers.
 pub(crate) struct Codec<W> {
     pub(crate) ty: DataType,
-    /// As many elements as there are numbers.
+    /// Converts as many elements as there are numbers.
     pub(crate) decode: fn(&[u8], &mut [W]),
-    /// As many elements as there are numbers.
+    /// Converts as many numbers as there are elements.
     pub(crate) encode: fn(&[W], &mut [u8]),
 }
 
@@ -93,7 +93,7 @@ impl<W> Clone for Codec<W> {
 
 impl<W> Copy for Codec<W> {}
 
-/// A type in which is computed.
+/// A compute type.
 pub(crate) trait Work:
     Copy
     + Default
@@ -111,30 +111,30 @@ pub(crate) trait Work:
     + SubAssign
     + MulAssign
 {
-    /// The type itself in memory.
+    /// The element type of the same format.
     const TYPE: DataType;
     /// 1.
     const ONE: Self;
-    /// How elements of a type become such numbers, if they can.
+    /// The codec between an element type and this type, if there is one.
     fn codec(ty: DataType) -> Option<Codec<Self>>;
-    /// How real elements of the same precision become such numbers, and their real part elements.
+    /// The codec of real elements of the same precision; it encodes the real part.
     fn real_codec() -> Codec<Self>;
     /// The conjugate.
     fn conj(self) -> Self;
-    /// The real part alone.
+    /// The number without its imaginary part.
     fn real(self) -> Self;
-    /// A real number.
+    /// Converts a real number.
     fn of_real(value: f64) -> Self;
     /// The real and the imaginary part.
     fn parts(self) -> [f64; 2];
-    /// Of a real and an imaginary part.
+    /// Makes a number of its real and imaginary part.
     fn of_parts(parts: [f64; 2]) -> Self;
     /// |re| + |im|, by which pivots and largest elements are chosen.
     fn size(self) -> f64 {
         let [re, im] = self.parts();
         re.abs() + im.abs()
     }
-    /// C += A B, where columns and rows of each matrix are so far apart: see [`crate::kernel`].
+    /// C += A B. [`crate::kernel`] describes the strides.
     fn accumulate(shape: crate::kernel::Shape, a: &[Self], b: &[Self], c: &mut [Self]);
 }
 
@@ -163,7 +163,7 @@ elements!(decode_i32, encode_i32, i32, Whole, 4, Wrapping, |x| x.0);
 elements!(decode_i8, encode_i8, i8, Whole, 1, |x| Wrapping(x.into()), |x| x.0.clamp(-128, 127) as i8);
 elements!(decode_byte, encode_byte, i8, f32, 1, f32::from, |x| x.round_ties_even() as i8);
 
-/// Elements converted at a time.
+/// Elements that are converted at a time.
 const PART: usize = 256;
 
 macro_rules! halves {

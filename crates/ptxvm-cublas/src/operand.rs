@@ -1,7 +1,7 @@
-//! Matrices as operands: what their stored elements stand for, and transposed or not.
+//! Matrices as operands: transposition, and the elements that are implied by symmetry.
 //!
-//! Invariant: of symmetric, hermitian and triangular matrices only the named triangle is read; the imaginary part of a hermitian diagonal and the
-//! elements of a unit diagonal are not.
+//! Invariant: of symmetric, hermitian and triangular matrices only the named triangle is read. The imaginary
+//! part of a hermitian diagonal and the elements of a unit diagonal are not used.
 
 use crate::log;
 use crate::number::Work;
@@ -17,7 +17,7 @@ pub(crate) enum Fill {
 }
 
 impl Fill {
-    /// The fill mode of that number.
+    /// The fill mode with a number of the public header.
     ///
     /// # Errors
     /// `CUBLAS_STATUS_INVALID_VALUE`.
@@ -29,7 +29,7 @@ impl Fill {
         }
     }
 
-    /// The rows of a column that lie in the triangle, of a matrix with so many rows.
+    /// The rows of a column that lie in the triangle of a matrix with `rows` rows.
     pub(crate) fn rows(self, column: usize, rows: usize) -> Range<usize> {
         match self {
             Self::Lower => column.min(rows)..rows,
@@ -47,10 +47,11 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// The operation of that number.
+    /// The operation with a number of the public header.
     ///
     /// # Errors
-    /// `CUBLAS_STATUS_INVALID_VALUE`; `CUBLAS_STATUS_NOT_SUPPORTED` for `CUBLAS_OP_CONJG`, which the documentation calls a placeholder.
+    /// `CUBLAS_STATUS_INVALID_VALUE`; `CUBLAS_STATUS_NOT_SUPPORTED` for `CUBLAS_OP_CONJG`, which the
+    /// documentation calls a placeholder.
     pub(crate) fn of(code: i64) -> Answer<Self> {
         match code {
             0 => Ok(Self::Plain),
@@ -61,18 +62,18 @@ impl Op {
         }
     }
 
-    /// Whether rows and columns change places.
+    /// Whether rows and columns are exchanged.
     pub(crate) fn transposes(self) -> bool {
         self != Self::Plain
     }
 
-    /// Rows and columns of the stored matrix, from those of what it stands for, or the other way.
+    /// Exchanges rows and columns if the operation transposes: from op(A) to A, or back.
     pub(crate) fn turn<T>(self, (rows, columns): (T, T)) -> (T, T) {
         if self.transposes() { (columns, rows) } else { (rows, columns) }
     }
 }
 
-/// `cublasDiagType_t`: whether the diagonal is 1, whatever is stored.
+/// `cublasDiagType_t`: whether the diagonal is taken to be 1, regardless of stored values.
 pub(crate) fn is_unit(code: i64) -> Answer<bool> {
     match code {
         0 => Ok(false),
@@ -89,7 +90,7 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// The side of that number.
+    /// The side with a number of the public header.
     ///
     /// # Errors
     /// `CUBLAS_STATUS_INVALID_VALUE`.
@@ -102,7 +103,7 @@ impl Side {
     }
 }
 
-/// What stored elements stand for.
+/// The meaning of the stored elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     General,
@@ -125,7 +126,7 @@ impl<W: Work> Operand<W> {
         Self { matrix, form: Form::General, op }
     }
 
-    /// Loads a tile of op(A); how far elements lie apart from row to row, and from column to column.
+    /// Loads a tile of op(A). Returns the distances between rows and between columns, in elements.
     pub(crate) fn tile(&self, rows: Range<usize>, columns: Range<usize>, into: &mut [W]) -> [usize; 2] {
         let (rows, columns) = self.op.turn((rows, columns));
         let height = rows.len();
@@ -136,7 +137,7 @@ impl<W: Work> Operand<W> {
         if self.op.transposes() { [height, 1] } else { [1, height] }
     }
 
-    /// Loads a tile of A, column behind column.
+    /// Loads a tile of A in column order.
     fn stored(&self, rows: Range<usize>, columns: Range<usize>, into: &mut [W]) {
         let height = rows.len();
         if height == 0 {
@@ -186,7 +187,7 @@ impl<W: Work> Operand<W> {
     }
 }
 
-/// The part of a range that lies in another; where there is none, an empty one inside the other.
+/// The intersection of two ranges; if it is empty, an empty range inside the second.
 fn clip(range: Range<usize>, within: &Range<usize>) -> Range<usize> {
     let start = range.start.clamp(within.start, within.end);
     start..range.end.clamp(start, within.end)

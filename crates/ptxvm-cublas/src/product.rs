@@ -1,10 +1,11 @@
 //! D = alpha op(A) op(B) + beta C, tile by tile.
 //!
-//! Each tile of D is summed up in our own memory, over pieces of the inner dimension: tiles of A and B are loaded from the device, converted,
-//! and multiplied by [`crate::kernel`]. So products need no memory in proportion to their matrices, and the types of elements are free.
+//! Each tile of D is summed in host memory over pieces of the inner dimension: tiles of A and B are loaded
+//! from device memory, converted, and multiplied by [`crate::kernel`]. The memory for this does not grow with
+//! the matrices, and element types can be combined freely.
 //!
-//! Invariant: the order of additions for an element depends on the inner dimension alone, so results do not depend on how many threads work. Where
-//! alpha is 0, A and B are not read; where beta is 0, C is not.
+//! Invariant: the order of an element's additions depends only on the inner dimension, so results do not
+//! depend on the number of threads. If alpha is 0, A and B are not read; if beta is 0, C is not read.
 
 use crate::entry::Scalar;
 use crate::kernel::Shape;
@@ -16,23 +17,24 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Rows and columns of a tile of D, at most: its sums stay in the second cache.
+/// Most rows and columns of a tile of D, whose sums then fit into the second-level cache.
 const TILE: usize = 512;
-/// Rows and columns of a tile where there are too few tiles for all threads.
+/// Rows and columns of a tile if there are fewer large tiles than threads.
 const SMALL_TILE: usize = 128;
-/// Piece of the inner dimension that is multiplied at a time.
+/// The piece of the inner dimension that is multiplied at a time.
 const DEPTH: usize = 256;
-/// Multiplications from which on several threads share a product. Chosen: a thread takes some ten microseconds to start.
+/// Least number of multiplications that several threads share. Chosen: starting a thread takes about ten
+/// microseconds.
 const SHARED: u128 = 4_000_000;
 
-/// What is done to a piece of a column of D before it is stored: first row, column, values.
+/// Applied to a piece of a column of D before it is stored: first row, column, values.
 pub(crate) type Finish<W> = Arc<dyn Fn(usize, usize, &mut [W]) + Send + Sync>;
 
 /// alpha op(A) op(B)
 #[derive(Clone, Copy)]
 pub(crate) struct Term<W> {
     pub(crate) alpha: Scalar<W>,
-    /// Whether the conjugate of alpha is meant.
+    /// Whether the conjugate of alpha is the factor.
     pub(crate) conjugate: bool,
     pub(crate) a: Operand<W>,
     pub(crate) b: Operand<W>,
@@ -47,9 +49,9 @@ pub(crate) struct Product<W> {
     pub(crate) beta: Scalar<W>,
     pub(crate) c: Matrix<W>,
     pub(crate) d: Matrix<W>,
-    /// The triangle of D to which the result is limited.
+    /// The triangle of D that is computed; `None` for all of D.
     pub(crate) only: Option<Fill>,
-    /// Whether the diagonal of D has no imaginary part.
+    /// Whether the diagonal of D is real.
     pub(crate) hermitian: bool,
     pub(crate) finish: Option<Finish<W>>,
 }
@@ -68,7 +70,7 @@ impl<W: Work> Scratch<W> {
     }
 }
 
-/// Makes room for so many values, whatever they are.
+/// Returns room for `count` values with unspecified contents.
 pub(crate) fn room<W: Work>(buffer: &mut Vec<W>, count: usize) -> Answer<&mut [W]> {
     if buffer.len() < count {
         buffer.try_reserve_exact(count - buffer.len()).map_err(|_| Status::ALLOC_FAILED)?;
@@ -77,14 +79,14 @@ pub(crate) fn room<W: Work>(buffer: &mut Vec<W>, count: usize) -> Answer<&mut [W
     Ok(&mut buffer[..count])
 }
 
-/// A part of a product: which, and the rows and columns of D.
+/// A part of a product: its index, and the rows and columns of D.
 struct Tile {
     product: usize,
     rows: Range<usize>,
     columns: Range<usize>,
 }
 
-/// Computes products that have nothing to do with each other.
+/// Computes independent products.
 ///
 /// # Errors
 /// `CUBLAS_STATUS_ALLOC_FAILED`.
@@ -116,7 +118,7 @@ pub(crate) fn run<W: Work>(products: &[Product<W>]) -> Answer {
     })
 }
 
-/// Does `count` pieces of work on several threads; each has something of its own.
+/// Runs `count` tasks on several threads, each with a state of its own.
 ///
 /// # Errors
 /// The first error.
@@ -143,7 +145,7 @@ pub(crate) fn share<S>(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads.min(count) {
-            // Where the system gives no more threads, those that there are do the work.
+            // If the system allows no more threads, the existing ones do the work.
             if std::thread::Builder::new().name("ptxvm-cublas".to_owned()).spawn_scoped(scope, body).is_err()
             {
                 break;
@@ -154,7 +156,7 @@ pub(crate) fn share<S>(
     failed.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many threads share large work: `PTXVM_THREADS`, else as many as there are cores.
+/// The number of threads that share large work: `PTXVM_THREADS`, else the number of cores.
 pub(crate) fn threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(|| {
@@ -165,7 +167,7 @@ pub(crate) fn threads() -> usize {
 }
 
 impl<W: Work> Product<W> {
-    /// D = beta C, in place, to which terms are added.
+    /// D = beta C, in place. The caller adds terms.
     pub(crate) fn scaled(beta: Scalar<W>, c: Matrix<W>) -> Self {
         Self { terms: Vec::new(), k: 0, beta, c, d: c, only: None, hermitian: false, finish: None }
     }
@@ -242,10 +244,10 @@ impl<W: Work> Product<W> {
     }
 }
 
-/// Lanes in which a row is summed up.
+/// Partial sums of a dot product.
 const LANES: usize = 16;
 
-/// sums += A x, for A with rows and columns so far apart, the one or the other one behind another.
+/// sums += A x, for an A whose rows or columns are contiguous.
 fn matrix_vector<W: Work>(a: &[W], [row, column]: [usize; 2], x: &[W], sums: &mut [W]) {
     if row == 1 {
         for (l, factor) in x.iter().enumerate() {
@@ -260,7 +262,7 @@ fn matrix_vector<W: Work>(a: &[W], [row, column]: [usize; 2], x: &[W], sums: &mu
     }
 }
 
-/// The sum of products, in lanes that are summed up in the end.
+/// The dot product, in partial sums that are added at the end.
 pub(crate) fn dot<W: Work>(a: &[W], b: &[W]) -> W {
     let mut lanes = [W::default(); LANES];
     let (a_parts, a_rest) = a.as_chunks::<LANES>();

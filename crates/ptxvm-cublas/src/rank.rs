@@ -1,6 +1,6 @@
-//! Level 2: sums of a matrix and products of a column with a row (`ger`, `syr`, `syr2`, `her`, `spr`, ...).
+//! Level 2: rank-1 and rank-2 updates of a matrix (`ger`, `syr`, `syr2`, `her`, `spr`, ...).
 //!
-//! Invariant: only the named triangle is read and written; the diagonal of a hermitian result has no imaginary part.
+//! Invariant: only the named triangle is read and written. The diagonal of a hermitian result is real.
 
 use crate::columns::{Columns, Layout};
 use crate::entry::{Call, Scalar, blas, own};
@@ -11,7 +11,7 @@ use crate::operand::Fill;
 use crate::status::{Answer, buffer, valid};
 use crate::storage::{Matrix, Vector};
 
-/// What is added to A.
+/// The term that is added to A.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// alpha x y^T
@@ -27,7 +27,7 @@ enum Kind {
 struct Update<W> {
     alpha: Scalar<W>,
     x: Vector<W>,
-    /// `None` where it is x.
+    /// `None` if y is x.
     y: Option<Vector<W>>,
     a: Columns<W>,
     kind: Kind,
@@ -82,7 +82,7 @@ fn add<W: Work>(sums: &mut [W], values: &[W], factor: W) {
     }
 }
 
-/// Where a triangle lies: full or packed.
+/// The storage of a triangle: full or packed.
 #[derive(Clone, Copy)]
 enum Place {
     Full(Pointer, i64),
@@ -152,7 +152,7 @@ fn gerc<W: Work>(
     general::<W>(call, (m, n), alpha, (x, incx), (y, incy), (a, lda), Kind::Conjugate)
 }
 
-/// A += alpha x x^T or x^H, for which alpha is real.
+/// A += alpha x x^T, or alpha x x^H with a real alpha.
 fn one<W: Work>(
     call: &Call,
     (uplo, n): (i64, i64),
@@ -215,7 +215,7 @@ fn her<W: Work>(
     one::<W>(call, (uplo, n), alpha, (x, incx), Place::Full(a, lda), Kind::Hermitian)
 }
 
-/// Symmetric where the numbers are real, hermitian where they are complex: BLAS has no others of packed matrices.
+/// Symmetric for real numbers and hermitian for complex ones: BLAS has no other packed updates.
 fn spr<W: Work>(call: &Call, uplo: i64, n: i64, alpha: Pointer, x: Pointer, incx: i64, a: Pointer) -> Answer {
     one::<W>(call, (uplo, n), alpha, (x, incx), Place::Packed(a), Kind::Hermitian)
 }

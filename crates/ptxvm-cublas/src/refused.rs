@@ -1,10 +1,13 @@
-//! Functions that are exported and answer `CUBLAS_STATUS_NOT_SUPPORTED`; `PTXVM_LOG` names each that a program calls.
+//! Exported functions that return `CUBLAS_STATUS_NOT_SUPPORTED`. `PTXVM_LOG` names each of them that a
+//! program calls.
 //!
-//! The functions of the first version (`cublas.h`) have no handle, and most have no status: what they would return is no number (or index 0), and they
-//! are named without being asked, as their callers cannot know otherwise.
+//! The functions of the first version (`cublas.h`) have no handle, and most return no status. They return NaN
+//! (or index 0), and a message names them without `PTXVM_LOG`, because their callers have no other way to
+//! know.
 //!
-//! Invariant: no name stands here and in a file that implements it: the linker would complain of a symbol defined twice. What it does not do:
-//! their parameters are not looked at, so their types are left out (C's calling conventions allow it).
+//! Invariant: a name is either here or in a file that implements it; the linker rejects a symbol that is
+//! defined twice. What it does not do: parameters are not read, so their types are omitted, which C's calling
+//! conventions allow.
 
 use crate::log;
 use crate::number::{C32, C64};
@@ -19,18 +22,18 @@ macro_rules! refused {
     )*};
 }
 
-/// Those of the first version, by what they return.
+/// Functions of the first version, by their return type.
 macro_rules! first_version {
     ($ty:ty, $value:expr; $($name:ident)*) => {$(
         #[unsafe(no_mangle)]
         extern "C" fn $name() -> $ty {
-            log::say(concat!("ptxvm: ", stringify!($name), " of cublas.h is not supported; cublas_v2.h has what is"));
+            log::say(concat!("ptxvm: ", stringify!($name), " of cublas.h is not supported; use the functions of cublas_v2.h"));
             $value
         }
     )*};
 }
 
-// In no header; NVIDIA's cuSOLVER does not load without it.
+// This function is in no header, but NVIDIA's cuSOLVER does not load without it.
 refused! {
     cublasSetEnvironmentMode
 }

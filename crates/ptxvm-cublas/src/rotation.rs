@@ -1,10 +1,12 @@
-//! How rotations are found that turn one of two numbers into zero: `rotg` and `rotmg`.
+//! Generation of rotations that turn one of two numbers into zero: `rotg` and `rotmg`.
 //!
-//! Invariant: the formulas are those of the reference BLAS, computed in double precision; every loop ends for every input.
+//! Invariant: the formulas are those of the reference BLAS, computed in double precision. Every loop ends for
+//! every input.
 
 use crate::number::{C64, Work};
 
-/// a, b, c, s of real numbers: c a + s b becomes r, which takes a's place; b becomes the number from which c and s can be found again.
+/// Generates a rotation of real numbers a, b, c, s. a becomes r = c a + s b, and b becomes the number that
+/// encodes c and s.
 pub(crate) fn real<W: Work>(values: &mut [W]) {
     let [a, b, c, s] = values else { return };
     let [x, y] = [a.parts()[0], b.parts()[0]];
@@ -24,7 +26,7 @@ pub(crate) fn real<W: Work>(values: &mut [W]) {
     (*a, *b, *c, *s) = (W::of_real(r), W::of_real(z), W::of_real(cosine), W::of_real(sine));
 }
 
-/// a, b, c, s of complex numbers; b stays as it is.
+/// Generates a rotation of complex numbers a, b, c, s; b stays unchanged.
 pub(crate) fn complex<W: Work>(values: &mut [W]) {
     let [a, b, c, s] = values else { return };
     let of = |parts: [f64; 2]| C64::new(parts[0], parts[1]);
@@ -42,10 +44,11 @@ pub(crate) fn complex<W: Work>(values: &mut [W]) {
     *s = W::of_parts([sine.re, sine.im]);
 }
 
-/// By how much factors are brought back into range.
+/// The factor that brings numbers back into range.
 const GAMMA: f64 = 4096.0;
 
-/// d1, d2, x1, y1 and the five parameters of `rotm`: the modified rotation, without square roots.
+/// Generates a modified rotation, without square roots, from d1, d2, x1, y1 and the five parameters of
+/// `rotm`.
 pub(crate) fn modified<W: Work>(values: &mut [W]) {
     let numbers: Vec<f64> = values.iter().map(|value| value.parts()[0]).collect();
     let [d1, d2, x1, y1, ..] = numbers[..] else { return };
@@ -110,7 +113,7 @@ impl Modified {
         found
     }
 
-    /// Brings both factors between 1 / GAMMA^2 and GAMMA^2.
+    /// Brings both factors into the range from 1 / GAMMA^2 to GAMMA^2.
     fn rescale(&mut self) {
         let is_off =
             |d: f64| d != 0.0 && d.is_finite() && !(GAMMA.powi(-2)..GAMMA.powi(2)).contains(&d.abs());

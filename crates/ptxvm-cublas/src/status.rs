@@ -1,4 +1,4 @@
-//! What functions answer: `cublasStatus_t`.
+//! The results of functions: `cublasStatus_t`.
 //!
 //! Invariant: numbers and names are those of the public header.
 
@@ -27,13 +27,13 @@ macro_rules! statuses {
 
 statuses! {
     SUCCESS = 0, c"CUBLAS_STATUS_SUCCESS", c"success";
-    NOT_INITIALIZED = 1, c"CUBLAS_STATUS_NOT_INITIALIZED", c"no such handle, or no CUDA driver";
+    NOT_INITIALIZED = 1, c"CUBLAS_STATUS_NOT_INITIALIZED", c"unknown handle, or no CUDA driver";
     ALLOC_FAILED = 3, c"CUBLAS_STATUS_ALLOC_FAILED", c"no memory";
     INVALID_VALUE = 7, c"CUBLAS_STATUS_INVALID_VALUE", c"an argument is wrong";
-    ARCH_MISMATCH = 8, c"CUBLAS_STATUS_ARCH_MISMATCH", c"the device lacks what this takes";
+    ARCH_MISMATCH = 8, c"CUBLAS_STATUS_ARCH_MISMATCH", c"the device lacks a required feature";
     MAPPING_ERROR = 11, c"CUBLAS_STATUS_MAPPING_ERROR", c"memory cannot be reached";
     EXECUTION_FAILED = 13, c"CUBLAS_STATUS_EXECUTION_FAILED", c"the computation failed on the device";
-    INTERNAL_ERROR = 14, c"CUBLAS_STATUS_INTERNAL_ERROR", c"the library failed in itself";
+    INTERNAL_ERROR = 14, c"CUBLAS_STATUS_INTERNAL_ERROR", c"an internal error of the library";
     NOT_SUPPORTED = 15, c"CUBLAS_STATUS_NOT_SUPPORTED", c"this is not supported";
     LICENSE_ERROR = 16, c"CUBLAS_STATUS_LICENSE_ERROR", c"a license is missing";
 }
@@ -45,24 +45,24 @@ impl Status {
         found.map_or(c"unknown cublasStatus_t", |(_, name, _)| name)
     }
 
-    /// What it means.
+    /// A description.
     pub(crate) fn text(self) -> &'static CStr {
         let found = Self::ALL.iter().find(|(status, ..)| *status == self);
-        found.map_or(c"no status of cuBLAS", |(.., text)| text)
+        found.map_or(c"unknown status of cuBLAS", |(.., text)| text)
     }
 
-    /// Fails with it unless something holds.
+    /// Fails with this status unless `holds`.
     pub(crate) fn unless(self, holds: bool) -> Answer {
         if holds { Ok(()) } else { Err(self) }
     }
 }
 
-/// Fails for a wrong argument.
+/// Fails with `CUBLAS_STATUS_INVALID_VALUE` unless `holds`.
 pub(crate) fn valid(holds: bool) -> Answer {
     Status::INVALID_VALUE.unless(holds)
 }
 
-/// A buffer of so many values.
+/// A buffer of `count` values.
 ///
 /// # Errors
 /// `CUBLAS_STATUS_ALLOC_FAILED`.

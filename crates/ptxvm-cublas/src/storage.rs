@@ -1,14 +1,14 @@
-//! Vectors and matrices in device memory, loaded into our own and stored from it in parts.
+//! Vectors and matrices in device memory, loaded and stored in parts.
 //!
-//! Invariant: everything lies in a checked [`Region`]; what is not part of a vector or matrix (between elements of a vector, below the last row of
-//! a column) is neither read nor written.
+//! Invariant: all elements lie in a checked [`Region`]. Memory between the elements of a vector, and below
+//! the last row of a column, is neither read nor written.
 
 use crate::ffi::{Pointer, Region};
 use crate::number::{Codec, DataType, Work};
 use crate::status::Answer;
 use std::ops::Range;
 
-/// Bytes converted at a time.
+/// Bytes that are converted at a time.
 const PART: usize = 4096;
 
 /// Names of the call and of its argument, for messages.
@@ -71,17 +71,17 @@ impl<W: Work> Elements<W> {
     }
 }
 
-/// A vector, as BLAS describes it: with a negative increment its first element is the last in memory.
+/// A vector of BLAS: with a negative increment its first element is the last in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Vector<W> {
     elements: Elements<W>,
-    /// How many elements.
+    /// The number of elements.
     pub(crate) n: usize,
     increment: i64,
 }
 
 impl<W: Work> Vector<W> {
-    /// `n` elements, `increment` apart, from the lowest address on.
+    /// `n` elements, `increment` apart, from the lowest address.
     ///
     /// # Errors
     /// As [`Region::new`].
@@ -93,7 +93,7 @@ impl<W: Work> Vector<W> {
         Ok(Self { elements: Elements::new(named, at, span, codec)?, n, increment })
     }
 
-    /// Whether all elements are the same one.
+    /// Whether all elements have the same address.
     pub(crate) fn is_one_place(&self) -> bool {
         self.increment == 0
     }
@@ -103,7 +103,7 @@ impl<W: Work> Vector<W> {
         if self.increment < 0 { (self.n - 1 - index) as u64 * step } else { index as u64 * step }
     }
 
-    /// Loads the elements from an index on.
+    /// Loads elements from an index.
     pub(crate) fn load(&self, from: usize, into: &mut [W]) {
         if !into.is_empty() {
             self.elements.load(self.position(from), self.increment, into);
@@ -120,7 +120,7 @@ impl<W: Work> Vector<W> {
         Ok(values)
     }
 
-    /// Stores elements from an index on.
+    /// Stores elements from an index.
     pub(crate) fn store(&self, from: usize, values: &[W]) {
         if !values.is_empty() {
             self.elements.store(self.position(from), self.increment, values);
@@ -128,7 +128,8 @@ impl<W: Work> Vector<W> {
     }
 }
 
-/// A matrix whose columns lie one behind another, or are part of a packed or banded matrix: the caller says where each piece of a column is.
+/// A matrix whose columns are `stride` apart, or a packed or banded matrix, for which the caller computes
+/// positions.
 #[derive(Clone, Copy)]
 pub(crate) struct Matrix<W> {
     elements: Elements<W>,
@@ -160,7 +161,7 @@ impl<W: Work> Matrix<W> {
         Ok(Self { elements: Elements::new(named, at, span, codec)?, rows, columns, stride })
     }
 
-    /// `count` elements one behind another, for a packed matrix.
+    /// A packed triangle of `n` columns.
     ///
     /// # Errors
     /// As [`Region::new`].
@@ -169,14 +170,14 @@ impl<W: Work> Matrix<W> {
         Ok(Self { elements: Elements::new(named, at, count, codec)?, rows: n, columns: n, stride: 0 })
     }
 
-    /// Loads elements one behind another, from a position on.
+    /// Loads contiguous elements from a position.
     pub(crate) fn load_run(&self, position: u64, into: &mut [W]) {
         if !into.is_empty() {
             self.elements.load(position, 1, into);
         }
     }
 
-    /// Stores elements one behind another, from a position on.
+    /// Stores contiguous elements from a position.
     pub(crate) fn store_run(&self, position: u64, from: &[W]) {
         if !from.is_empty() {
             self.elements.store(position, 1, from);
@@ -201,7 +202,7 @@ impl<W: Work> Matrix<W> {
         }
     }
 
-    /// Loads a tile, column behind column.
+    /// Loads a tile in column order.
     pub(crate) fn tile(&self, rows: Range<usize>, columns: Range<usize>, into: &mut [W]) {
         let height = rows.len();
         if height == 0 {
@@ -212,7 +213,7 @@ impl<W: Work> Matrix<W> {
         }
     }
 
-    /// Loads all of it, column behind column.
+    /// Loads the matrix in column order.
     ///
     /// # Errors
     /// `CUBLAS_STATUS_ALLOC_FAILED`.
@@ -223,7 +224,7 @@ impl<W: Work> Matrix<W> {
         Ok(values)
     }
 
-    /// Stores all of it.
+    /// Stores the matrix.
     pub(crate) fn store_all(&self, from: &[W]) {
         if self.rows > 0 {
             for (column, from) in from.chunks_exact(self.rows).enumerate() {

@@ -1,9 +1,10 @@
-//! Copies of vectors and matrices between host and device: `cublasSetVector`, `cublasGetMatrix` and their kin.
+//! Copies of vectors and matrices between host and device: `cublasSetVector`, `cublasGetMatrix` and the like.
 //!
-//! Memory of the host that the driver does not know (it is not pinned) is read or written before a function returns, as CUDA does; the device's is
-//! accessed in the order of the stream.
+//! Host memory that the driver does not know (it is not pinned) is read or written before a function returns,
+//! as in CUDA. Device memory is accessed in the order of the stream.
 //!
-//! Invariant: what lies between elements of a vector, and below the last row of a column, is neither read nor written.
+//! Invariant: memory between the elements of a vector, and below the last row of a column, is neither read
+//! nor written.
 
 use crate::driver;
 use crate::entry::guard;
@@ -11,14 +12,14 @@ use crate::ffi::{Pointer, Region};
 use crate::gemm::{count, leading};
 use crate::status::{Answer, Status, buffer, valid};
 
-/// Pieces of memory of one size, so far apart.
+/// Pieces of memory of equal size at a constant distance.
 #[derive(Clone, Copy)]
 struct Pieces {
     at: Pointer,
     stride: u64,
 }
 
-/// What is copied.
+/// The two sides of a copy.
 #[derive(Clone, Copy)]
 struct Copy {
     name: &'static str,
@@ -48,7 +49,7 @@ impl Copy {
         buffer(0, self.bytes.checked_mul(self.pieces).ok_or(Status::ALLOC_FAILED)?)
     }
 
-    /// Both in the order of the stream.
+    /// Copies with both sides in the order of the stream.
     fn inside(self, waits: bool) -> Answer {
         let (from, to) = (self.region("x", self.from)?, self.region("y", self.to)?);
         let work = move || {
@@ -101,7 +102,7 @@ impl Copy {
     }
 }
 
-/// Which way, in which stream, and whether the call waits.
+/// The direction, the stream, and whether the call waits.
 #[derive(Clone, Copy)]
 struct Way {
     name: &'static str,

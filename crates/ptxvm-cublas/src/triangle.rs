@@ -1,9 +1,11 @@
 //! Level 3 with triangular matrices: products (`trmm`) and solutions of equations (`trsm`, also in batches).
 //!
-//! B is worked on in panels (columns where A stands on the left, else rows), each of which is loaded whole, so that results may take its place, and
-//! panels are shared by threads. Equations are solved block by block: a block by substitution, the rest by products.
+//! B is processed in panels: columns if A is the left factor, else rows. Each panel is loaded completely, so
+//! results may replace it, and threads share the panels. Equations are solved in blocks: a block by
+//! substitution, the rest by products.
 //!
-//! Invariant: a panel depends on itself and A alone; the order of operations within it does not depend on how many threads work.
+//! Invariant: the result of a panel depends only on the panel and A, and its operations have a fixed order,
+//! so results do not depend on the number of threads.
 
 use crate::entry::{Call, Scalar, blas, own};
 use crate::ffi::Pointer;
@@ -20,10 +22,10 @@ use std::ops::Range;
 const PANEL: usize = 128;
 /// Unknowns of a block.
 const BLOCK: usize = 64;
-/// Multiplications from which on several threads share the panels.
+/// Least number of multiplications for which several threads share the panels.
 const SHARED: usize = 4_000_000;
 
-/// A triangular matrix and the side on which it stands.
+/// A triangular matrix and its side.
 #[derive(Clone, Copy)]
 pub(crate) struct Triangle<W> {
     pub(crate) a: Operand<W>,
@@ -35,7 +37,7 @@ pub(crate) struct Triangle<W> {
 }
 
 impl<W: Work> Triangle<W> {
-    /// op(A), for a matrix of that side.
+    /// op(A), for a matrix on that side.
     pub(crate) fn new(matrix: Matrix<W>, side: Side, fill: Fill, op: Op, unit: bool) -> Self {
         let a = Operand { matrix, form: Form::Triangular { fill, unit }, op };
         Self { a, side, size: matrix.rows, lower: (fill == Fill::Lower) != op.transposes() }
@@ -70,7 +72,7 @@ impl<W: Work> Triangle<W> {
         })
     }
 
-    /// The solution X of op(A) X = alpha B, or X op(A) = alpha B, takes B's place.
+    /// Replaces B by the solution X of op(A) X = alpha B, or of X op(A) = alpha B.
     ///
     /// # Errors
     /// `CUBLAS_STATUS_ALLOC_FAILED`.
@@ -124,7 +126,7 @@ impl<W: Work> Triangle<W> {
 
     fn solve_panel(&self, scratch: &mut Vec<W>, panel: &mut [W], width: usize) -> Answer {
         let blocks = self.size.div_ceil(BLOCK);
-        // From the left a lower triangle is solved forwards, from the right an upper one.
+        // On the left a lower triangle is solved forwards; on the right an upper one is.
         let forwards = self.lower == (self.side == Side::Left);
         for step in 0..blocks {
             let index = if forwards { step } else { blocks - 1 - step };
@@ -206,7 +208,7 @@ impl<W: Work> Triangle<W> {
     }
 }
 
-/// The arguments that say what A is.
+/// The arguments that describe A.
 struct Arguments {
     side: Side,
     fill: Fill,

@@ -1,12 +1,12 @@
-//! Arguments that are wrong in every way, for every function that is written here: none crashes, hangs or fails in itself.
+//! Wrong arguments for every implemented function: none crashes, hangs or panics.
 //!
-//! The functions' names come from the sources, so that none is left out.
+//! The functions' names come from the sources, so none is omitted.
 
 mod support;
 
 use support::{Device, EXECUTION_FAILED, Handle, INVALID_VALUE, NOT_SUPPORTED, SUCCESS, raw};
 
-/// What stands for arguments: small numbers, pointers that are right, freed, of the host, of nothing.
+/// An argument: a small number, or a pointer that is valid, freed, of the host, or unmapped.
 fn word(state: &mut u64, right: &[usize]) -> usize {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -32,7 +32,7 @@ fn word(state: &mut u64, right: &[usize]) -> usize {
     odd.get(choice).copied().unwrap_or_else(|| right[choice % right.len()])
 }
 
-/// Functions that the sources define.
+/// The functions that the sources define.
 fn names() -> Vec<String> {
     fn collect(folder: &std::path::Path, names: &mut Vec<String>) {
         for file in std::fs::read_dir(folder).expect("the sources are there") {
@@ -51,7 +51,7 @@ fn names() -> Vec<String> {
     }
     let mut names = Vec::new();
     collect(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut names);
-    // Parts of messages, and what gives no status.
+    // Parts of messages, and functions that return no status.
     names.retain(|name| {
         !["cublasComputeType", "cublasLtEpilogue", "cublasLtOrder", "cublasLtPointerMode", "cublasStatus_t"]
             .contains(&name.as_str())
@@ -66,7 +66,7 @@ fn names() -> Vec<String> {
     names
 }
 
-/// In a process of its own: each function says what it found, and contexts are reset.
+/// Runs in a process of its own. Each function prints its result, and contexts are reset.
 #[test]
 fn nothing_wrong_crashes_or_hangs() {
     const CHILD: &str = "PTXVM_HOSTILE_CHILD";
@@ -96,7 +96,7 @@ fn hostile() {
         for turn in 0..40 {
             let mut arguments = [0; 20];
             arguments.iter_mut().for_each(|argument| *argument = word(&mut state, &right));
-            // Often all is well but for some.
+            // In every second turn most arguments are valid.
             if turn % 2 == 0 {
                 arguments[0] = handle.0;
             }
@@ -115,7 +115,7 @@ fn hostile() {
             );
             assert!(begun.elapsed().as_secs() < 20, "{name} took too long");
         }
-        // What failed in the stream has struck the context.
+        // Work that failed in the stream made the context fail.
         raw("cuCtxSynchronize", &[]);
         raw("cublasDestroy_v2", &[handle.0]);
         std::mem::forget((handle, memory, pointers));

@@ -1,4 +1,5 @@
-//! Level 1 against sums that are exact, in each type, with increments of either sign, both pointer modes and both widths of integers.
+//! Level 1 against exact sums, for each type, increments of either sign, both pointer modes and both widths
+//! of integers.
 
 mod support;
 
@@ -7,7 +8,7 @@ use support::{C32, C64, Dense, Device, Handle, Number, SUCCESS, place, span, sto
 const SIZES: [usize; 4] = [0, 1, 7, 600];
 const INCREMENTS: [i32; 4] = [1, 3, -1, -2];
 
-/// Does something for each width of integers, size, and pair of increments.
+/// Calls `with` for each width of integers, size, and pair of increments.
 fn each(mut with: impl FnMut(&str, usize, i32, i32)) {
     for suffix in ["_v2", "_v2_64"] {
         for n in SIZES {
@@ -73,7 +74,7 @@ fn result<T: Number>(handle: &Handle, name: &str, device: bool, arguments: &[usi
     if device { memory.get()[0] } else { host[0] }
 }
 
-/// `R` is the type of the real results, and its letters in names are before the type's.
+/// `R` is the type of the real results. Its letter precedes the type's in names.
 fn sums<T: Number, R: Number>(real: &str, index: &str, dots: &[(&str, bool)]) {
     let handle = Handle::new();
     let letter = T::LETTER;
@@ -117,7 +118,7 @@ fn sums<T: Number, R: Number>(real: &str, index: &str, dots: &[(&str, bool)]) {
             for (which, expected) in [("max", largest.0), ("min", smallest.0)] {
                 let name = format!("cublasI{index}a{which}{suffix}");
                 let found = if suffix.ends_with("_64") {
-                    // As two integers: numbers here have no 64 bits.
+                    // As two integers, because the test's numbers have no 64-bit type.
                     let mut host = [-1i64];
                     let arguments =
                         [&[handle.0], &one[..], &[host.as_mut_ptr().expose_provenance()]].concat();

@@ -1,4 +1,5 @@
-//! Level 2 against sums that are exact: full, banded and packed matrices, either triangle, transposed or not, increments of either sign.
+//! Level 2 against exact sums: full, banded and packed matrices, either triangle, transposed or not,
+//! increments of either sign.
 
 mod support;
 
@@ -12,7 +13,7 @@ fn factors<T: Number>() -> (C64, C64) {
 
 const OPS: [i32; 3] = [0, 1, 2];
 
-/// The matrix of which a banded one in memory holds the diagonals.
+/// The matrix whose diagonals a banded matrix in memory holds.
 fn banded<T: Number>(memory: &[T], (m, n): (usize, usize), (kl, ku): (usize, usize), ld: usize) -> Dense {
     Dense::new(m, n, |i, j| {
         let inside = i <= j + kl && j <= i + ku;
@@ -20,7 +21,7 @@ fn banded<T: Number>(memory: &[T], (m, n): (usize, usize), (kl, ku): (usize, usi
     })
 }
 
-/// Where an element of a packed triangle is.
+/// The position of an element in a packed triangle.
 fn packed_place(uplo: i32, i: usize, j: usize, n: usize) -> usize {
     if uplo == 0 { j * n + i - j * (j + 1) / 2 } else { j * (j + 1) / 2 + i }
 }
@@ -73,7 +74,7 @@ fn general<T: Number>() {
     }
 }
 
-/// `full`, `band`, `pack` are names; `form` is that of the first and of the others.
+/// `full`, `band` and `pack` are names; `form` is that of the first name and of the others.
 fn symmetric<T: Number>(names: &[(&str, char)]) {
     let handle = Handle::new();
     let (alpha, beta) = factors::<T>();
@@ -113,7 +114,7 @@ fn triangular<T: Number>() {
     let handle = Handle::new();
     let (k, ld) = (3usize, N + 2);
     let mut a = values::<T>(7, ld * N);
-    // Large diagonals in every layout, so that solutions stay small.
+    // Large diagonals in every layout keep solutions small.
     let mut diagonals: Vec<usize> = (0..N).map(|j| j + j * ld).collect();
     diagonals.extend((0..N).flat_map(|j| [j * ld, k + j * ld]));
     for uplo in [0, 1] {
@@ -148,7 +149,7 @@ fn triangular<T: Number>() {
                         let product = store_vector(&matrix.times(&x), &xs, incx);
                         assert_eq!(dx.get(), product, "{layout}mv {uplo} {op} {unit} {incx}");
                         assert_eq!(go("sv", dx.at), SUCCESS);
-                        // With a unit diagonal solutions grow: small numbers then, as all are whole.
+                        // With a unit diagonal solutions grow, so the numbers are small; all are integers.
                         close(&dx.get(), &xs, &format!("{} {layout}sv {uplo} {op} {unit} {incx}", T::LETTER));
                     }
                 }

@@ -1,5 +1,5 @@
-//! Level 3 against sums that are exact: symmetric, hermitian and triangular matrices on either side, either triangle, transposed or not; and batches
-//! of equations.
+//! Level 3 against exact sums: symmetric, hermitian and triangular matrices on either side, either triangle,
+//! transposed or not; and batches of equations.
 
 mod support;
 
@@ -96,7 +96,7 @@ fn triangular<T: Number>() {
     for (m, n) in SHAPES {
         for (side, size) in [(0, m), (1, n)] {
             let (lda, ldb, ldc) = (size + 1, m + 2, m + 1);
-            // A diagonal of 4 and ones beside it now and then: products are whole, solutions stay small.
+            // A diagonal of 4 and some ones beside it: products are integers, and solutions stay small.
             let mut a = vec![T::of(C64::new(0.0, 0.0)); lda * size];
             for j in 0..size {
                 for i in 0..size {
@@ -263,7 +263,7 @@ fn factored<T: Number>() {
     let (letter, n, batch, ld) = (T::LETTER, 12usize, 3usize, 13usize);
     let mut a = values::<T>(1, ld * n * batch);
     for i in 0..batch {
-        // Large beside the diagonal, so that rows change places.
+        // Large elements beside the diagonal cause row exchanges.
         (0..n).for_each(|j| a[i * ld * n + (j + 5) % n + j * ld] = T::of(C64::new(9.0, 1.0)));
     }
     let list = |at: usize| {
@@ -277,7 +277,7 @@ fn factored<T: Number>() {
     assert_eq!(info.get(), vec![0; batch]);
     assert!(pivots.get().iter().enumerate().any(|(i, p)| *p != (i % n) as i32 + 1));
     for op in [0, 1, 2] {
-        // What A makes of x, solved, is x.
+        // The solution for A x is x.
         let x = values::<T>(2, ld * 2 * batch);
         let b: Vec<T> = (0..batch)
             .flat_map(|i| {

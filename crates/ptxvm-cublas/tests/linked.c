@@ -1,4 +1,5 @@
-// A program that is linked with cuBLAS and cuBLASLt, whose symbols have versions: multiplies two matrices by each and prints what is wrong.
+// A program linked with cuBLAS and cuBLASLt libraries that have symbol versions. It multiplies two matrices
+// with each library and prints wrong results.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,7 +40,7 @@ int main(void) {
     TRY(cuMemcpyHtoD_v2(a, values, sizeof values));
     TRY(cublasSgemm_v2(blas, 0, 0, 2, 2, 2, &one, a, 2, a, 2, &zero, c, 2));
     if (check("gemm", c, squared)) return 1;
-    // The handle of the one library is one of the other.
+    // A handle of one library is also a handle of the other.
     TRY(cublasLtMatmulDescCreate(&operation, 68, 0));
     TRY(cublasLtMatrixLayoutCreate(&layout, 0, 2, 2, 2));
     TRY(cublasLtMatmul(blas, operation, &one, a, layout, a, layout, &one, c, layout, c, layout, NULL, NULL, 0, NULL));

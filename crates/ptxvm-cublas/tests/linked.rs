@@ -1,13 +1,14 @@
-//! A C program that was linked with libraries whose symbols have versions, as NVIDIA's have, finds ours under each of their names, without a word of the
-//! loader.
+//! A C program that is linked with libraries with symbol versions, like NVIDIA's, finds ptxvm's under each of
+//! their names, without a warning of the loader.
 //!
-//! What it is linked with are empty functions with such versions. Where there is no C compiler the test says so and does nothing.
+//! The linked libraries have empty functions with these versions. Without a C compiler the test prints that
+//! and passes.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where cargo put a library.
+/// The path of a library that cargo built.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let deps = test.parent().expect("a test lies in a folder");
@@ -15,7 +16,7 @@ fn library(name: &str) -> PathBuf {
     places.into_iter().find(|path| path.exists()).expect("cargo built the libraries")
 }
 
-/// Runs the C compiler; `None` where there is none.
+/// Runs the C compiler; `None` if there is none.
 fn compile(arguments: &[&str], folder: &Path) -> Option<()> {
     match Command::new("cc").args(arguments).current_dir(folder).status() {
         Ok(status) if status.success() => Some(()),
@@ -27,7 +28,7 @@ fn compile(arguments: &[&str], folder: &Path) -> Option<()> {
     }
 }
 
-/// Libraries of empty functions, with those versions.
+/// Builds libraries of empty functions with symbol versions.
 fn stand_ins(folder: &Path, major: u32) -> Option<()> {
     std::fs::create_dir_all(folder).expect("a folder can be made");
     let source = include_str!("linked.c");
@@ -87,7 +88,7 @@ fn programs_that_want_versions_of_symbols_find_them() {
         let output = program.env("LD_LIBRARY_PATH", &running).output().expect("it starts");
         let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
         assert_eq!(said[0], "well: CUBLAS_STATUS_SUCCESS\n", "{major}: {}: {}", output.status, said[1]);
-        // Linked by another linker than rustc's own, the library has no versions, and the loader says so.
+        // Without LLD the library has no versions, and the loader prints a warning.
         assert!(option_env!("PTXVM_CUBLAS_HAS_VERSIONS").is_none() || said[1].is_empty(), "{}", said[1]);
         std::fs::remove_dir_all(&base).expect("it can be removed");
     }

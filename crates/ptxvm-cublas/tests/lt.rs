@@ -1,5 +1,5 @@
-//! cuBLASLt: layouts, orders, epilogues and batches against sums that are exact; one way of computing is offered for what is done, and none for what is
-//! refused.
+//! cuBLASLt: layouts, orders, epilogues and batches against exact sums. An algorithm is offered for each
+//! supported product, and none for unsupported ones.
 
 mod support;
 
@@ -23,7 +23,7 @@ fn operation(compute: i32, scale: i32) -> usize {
     operation
 }
 
-/// How many ways of computing there are, or the error.
+/// The number of algorithms that are offered, or the error.
 fn ways(handle: &Handle, operation: usize, [a, b, c, d]: [usize; 4]) -> (i32, i32) {
     let (mut preference, mut results, mut count) = (0usize, [0u8; 96 * 2], -1);
     assert_eq!(call!("cublasLtMatmulPreferenceCreate", &mut preference), SUCCESS);
@@ -105,7 +105,7 @@ fn orders_and_transposition() {
     }
 }
 
-/// D, what lies beside it, and the gradient of a bias, for an epilogue.
+/// D, the auxiliary output, and the gradient of a bias, for an epilogue.
 fn epilogue<T: Number>(ty: i32, code: i32, aux: &[T]) -> (Vec<T>, Vec<T>, Vec<T>, [Dense; 3]) {
     let handle = Handle::new();
     let (m, n, k) = (8usize, 6usize, 5usize);
@@ -168,7 +168,7 @@ fn epilogues<T: Number>(ty: i32) {
         close(&d, &each(&sum, gelu), "gelu");
         close(&aux[..48], &each(&sum, |x| x), "what gelu was applied to");
     }
-    // The gradient of gelu at what lies beside, and the sum over its columns.
+    // The gradient of GELU at the auxiliary input, and its sum over columns.
     let inputs = values::<T>(9, 48);
     let (d, _, bias, [product, ..]) = epilogue::<T>(ty, 64 | 128 | 16, &inputs);
     let slope = |x: f64| (gelu(x + 1e-6) - gelu(x - 1e-6)) / 2e-6;
@@ -241,7 +241,7 @@ fn what_is_not_done_is_offered_by_nothing() {
     let tiled = layout(0, 4, 4, 4);
     set("MatrixLayout", tiled, 1, 2i32);
     assert_eq!(ways(&handle, plain, [tiled, square, square, square]), (NOT_SUPPORTED, 0));
-    // Attributes have one size; what is destroyed is no descriptor any more.
+    // Attributes have one size, and a destroyed descriptor is invalid.
     assert_eq!(call!("cublasLtMatrixLayoutSetAttribute", square, 1, &0i64, 8), INVALID_VALUE);
     assert_eq!(call!("cublasLtMatrixLayoutSetAttribute", square, 99, &0i64, 8), INVALID_VALUE);
     let (mut rows, mut written) = (0u64, 0usize);

@@ -1,4 +1,4 @@
-//! Products of matrices against sums that are exact: shapes, transposed or not, leading dimensions, types, batches.
+//! Products of matrices against exact sums: shapes, transposition, leading dimensions, types, batches.
 
 mod support;
 
@@ -22,7 +22,7 @@ fn ops<T: Number>() -> &'static [i32] {
     if T::COMPLEX { &[0, 1, 2] } else { &[0, 1] }
 }
 
-/// Rows and columns as they are stored.
+/// Rows and columns of the stored matrix.
 fn turned(op: i32, shape: (usize, usize)) -> (usize, usize) {
     if op == 0 { shape } else { (shape.1, shape.0) }
 }
@@ -44,7 +44,7 @@ impl<I: Number, O: Number> Case<I, O> {
         let (a, b) = (values::<I>(1, lda * ca.max(1)), values::<I>(2, ldb * cb.max(1)));
         let mut c = values::<O>(3, ldc * n);
         if beta == C64::default() {
-            // What must not be read is no number.
+            // Elements that must not be read are NaN.
             c.iter_mut().for_each(|c| *c = O::of(C64::new(f64::NAN, f64::NAN)));
         }
         let alpha = C64::new(2.0, if I::COMPLEX { 1.0 } else { 0.0 });
@@ -55,7 +55,7 @@ impl<I: Number, O: Number> Case<I, O> {
         Self { a: (a, lda), b: (b, ldb), c: (c, ldc), alpha, beta, expected }
     }
 
-    /// The first columns of C, without what lies below them.
+    /// Compares the first columns of C, without the memory below them.
     fn same(&self, found: &[O], m: usize, what: &str) {
         for (column, (found, expected)) in
             found.chunks(self.c.1).zip(self.expected.chunks(self.c.1)).enumerate()
@@ -107,7 +107,7 @@ fn products_of_complex_numbers() {
     gemm::<C64>();
 }
 
-/// With types as arguments: (A and B, C, computing, factors).
+/// A product with types as arguments: of A and B, of C, of the computation, of the factors.
 fn gemm_ex<I: Number, O: Number, S: Number>(input: i32, output: i32, compute: i32) {
     let handle = Handle::new();
     for (m, n, k) in [(3, 5, 7), (40, 33, 60), (1, 9, 40), (9, 1, 40)] {
@@ -160,7 +160,7 @@ fn products_with_types_as_arguments() {
     gemm_ex::<C64, C64, C64>(5, 5, 70);
     let handle = Handle::new();
     let x = Device::new(&[0f32; 4]);
-    // Types of 8 bits, and types that do not go together, are refused.
+    // 8-bit types, and types that do not match, are not supported.
     for (a, b, c, compute) in [(28, 28, 2, 68), (2, 14, 0, 68), (0, 0, 2, 68), (0, 0, 0, 64), (1, 1, 1, 68)] {
         let status = call!(
             "cublasGemmEx",
@@ -191,7 +191,7 @@ fn products_with_types_as_arguments() {
 #[test]
 fn halves_are_rounded_once() {
     let handle = Handle::new();
-    // 2048 + 1 is no half; 2048 ones and one more are 2049, which is rounded to 2048, and two more are 2050.
+    // 2049 is not a half. 2048 ones and one more round to 2048; two more give 2050.
     let ones = Device::new(&vec![f16::ONE; 3000]);
     for (k, expected) in [(2048usize, 2048.0), (2050, 2050.0), (2500, 2500.0)] {
         let c = Device::new(&[f16::ZERO]);
@@ -272,7 +272,8 @@ fn batches_with_types_as_arguments() {
     let handle = Handle::new();
     let a = Device::new(&values::<f16>(1, 24));
     let (c, d) = (Device::new(&[0f32; 8]), Device::new(&[0f32; 8]));
-    // Three products of 2 by 2 with 4 inside; C has a stride of 2 columns, and the last one is left out.
+    // Three products of 2 by 2 with inner dimension 4. C has a stride of 2 columns, and the last one is left
+    // out.
     let status = call!(
         "cublasGemmStridedBatchedEx",
         handle.0,

@@ -1,4 +1,5 @@
-//! Work in streams: its order, captures into graphs, results in device memory; and copies of vectors and matrices.
+//! Work in streams: order, captures into graphs, results in device memory; and copies of vectors and
+//! matrices.
 
 mod support;
 
@@ -10,7 +11,7 @@ fn stream() -> usize {
     stream
 }
 
-/// Holds a stream up until its number is 1.
+/// Blocks a stream until its number is 1.
 fn gate(stream: usize) -> Device<u32> {
     let gate = Device::new(&[0u32]);
     assert_eq!(call!("cuStreamWaitValue32_v2", stream, gate.at, 1, 1), SUCCESS);
@@ -28,7 +29,7 @@ fn work_is_done_in_its_turn() {
     assert_eq!(call!("cublasSetStream_v2", handle.0, stream), SUCCESS);
     let x = Device::new(&[1f32, 2.0, 3.0]);
     let gate = gate(stream);
-    // The factor is read when the call is made: the program may change it.
+    // The factor is read at the call, so the program may change it afterwards.
     let mut two = 2f32;
     assert_eq!(call!("cublasSscal_v2", handle.0, 3, &two, x.at, 1), SUCCESS);
     two = 9.0;
@@ -38,7 +39,7 @@ fn work_is_done_in_its_turn() {
     open(&gate);
     assert_eq!(call!("cuStreamSynchronize", stream), SUCCESS);
     assert_eq!((x.get(), two), (vec![20.0, 40.0, 60.0], 9.0));
-    // A result for the host is there when the call returns.
+    // A result in host memory is complete when the call returns.
     let mut sum = 0f32;
     assert_eq!(call!("cublasSasum_v2", handle.0, 3, x.at, 1, &mut sum), SUCCESS);
     assert_eq!(sum, 120.0);
@@ -59,7 +60,7 @@ fn captured_work_runs_with_its_graph() {
     let (one, zero) = (1f32, 0f32);
     let status = call!("cublasSgemm_v2", handle.0, 0, 0, 2, 2, 2, &one, x.at, 2, x.at, 2, &zero, c.at, 2);
     assert_eq!(status, SUCCESS);
-    // The host cannot wait for what is only noted.
+    // The host cannot wait for work that is only captured.
     let mut host = 5f32;
     assert_eq!(call!("cublasSasum_v2", handle.0, 4, x.at, 1, &mut host), EXECUTION_FAILED);
     let (mut graph, mut executable) = (0usize, 0usize);

@@ -1,4 +1,5 @@
-//! Arguments that are wrong: each is found as the reference BLAS finds it, and memory that is not the device's is never touched.
+//! Wrong arguments: each is found in the order of the reference BLAS, and memory that is not the device's is
+//! never accessed.
 
 mod support;
 
@@ -6,7 +7,7 @@ use support::{Device, EXECUTION_FAILED, Handle, INVALID_VALUE, NOT_SUPPORTED, SU
 
 const WRONG: usize = usize::MAX;
 
-/// A call that is right, and which arguments are wrong with which values.
+/// A valid call, and the wrong values of single arguments.
 fn check(name: &str, right: &[usize], wrong: &[(usize, usize)]) {
     assert_eq!(raw(name, right), SUCCESS, "{name}");
     for (index, value) in wrong {
@@ -78,7 +79,8 @@ fn each_wrong_argument_is_found() {
     assert_eq!(raw("cublasSetVector", &[4, 0, place, 1, d, 1]), INVALID_VALUE);
     assert_eq!(raw("cublasSetVector", &[4, 4, place, 0, d, 1]), INVALID_VALUE);
     assert_eq!(raw("cublasSetMatrix", &[4, 4, 4, place, 3, d, 4]), INVALID_VALUE);
-    // Hermitian products know no mere transposition, and symmetric ones of complex numbers no conjugates.
+    // Hermitian products do not allow plain transposition, and complex symmetric products do not allow
+    // conjugation.
     assert_eq!(raw("cublasCherk_v2", &[h, 0, 1, 1, 1, s, d, 1, s, d, 1]), INVALID_VALUE);
     assert_eq!(raw("cublasCsyrk_v2", &[h, 0, 2, 1, 1, d, d, 1, d, d, 1]), INVALID_VALUE);
     assert_eq!(raw("cublasSgemm_v2", &[h, 3, 0, 1, 1, 1, s, d, 1, d, 1, s, d, 1]), NOT_SUPPORTED);
@@ -95,7 +97,7 @@ fn memory_that_is_not_the_devices_is_never_touched() {
     let host = mine.as_mut_ptr().expose_provenance();
     let right = [h, 0, 0, 8, 8, 8, s, d, 8, d, 8, s, d, 8];
     assert_eq!(raw("cublasSgemm_v2", &right), SUCCESS);
-    // Memory of the host, one element too far, addresses of nothing, one that is no multiple of the size.
+    // Host memory, one element too far, unmapped addresses, a misaligned address.
     for wrong in [host, d + 4, d + 2, 0, 16, 1 << 46, usize::MAX - 3] {
         for index in [7, 9, 12] {
             let mut arguments = right;
@@ -110,6 +112,6 @@ fn memory_that_is_not_the_devices_is_never_touched() {
         assert_eq!(raw("cublasSscal_v2_64", &[h, n << 31, s, d, increment << 31]), EXECUTION_FAILED);
     }
     assert_eq!(mine, [7.0; 64]);
-    // The context is as it was: these were found before anything began.
+    // The context is unchanged, because the errors were found before the work began.
     assert_eq!(raw("cublasSgemm_v2", &right), SUCCESS);
 }

@@ -1,6 +1,7 @@
-//! What a launch costs through the driver API: `cargo bench -p ptxvm-cuda --bench launch`.
+//! The time of a launch through the driver API: `cargo bench -p ptxvm-cuda --bench launch`.
 //!
-//! An empty kernel of one warp: the call alone, the call and its execution, and both waited for one by one.
+//! The kernel is empty and has one warp. The bench measures the call alone, the call with its execution, and
+//! single launches with a wait after each.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -32,6 +33,6 @@ fn main() {
             api.ok("cuStreamSynchronize", (stream,));
         }
         let waited = each(start);
-        println!("call {called:.2} us, with execution {done:.2} us, waited for one by one {waited:.2} us");
+        println!("call {called:.2} us, with execution {done:.2} us, with a wait after each {waited:.2} us");
     }
 }

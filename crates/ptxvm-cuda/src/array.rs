@@ -1,6 +1,7 @@
-//! Arrays: texels that textures and surfaces are made of.
+//! Arrays: the texels of textures and surfaces.
 //!
-//! Invariant: an array lives as long as a texture or surface of it, whenever it is destroyed.
+//! Invariant: an array lives at least as long as each texture or surface of it, even if the program destroys
+//! it earlier.
 
 use crate::context::{Context, current};
 use crate::copy::move_checked;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 /// `CUDA_ARRAY3D_LAYERED`, `..._CUBEMAP`
 const LAYERED: c_uint = 1;
 const CUBEMAP: c_uint = 4;
-/// Flags that say what an array will be used for, or nothing here: surfaces, gather, depth, colour, sparse.
+/// Flags that announce the use of an array and have no effect here: surfaces, gather, depth, color, sparse.
 const HINTS: c_uint = 2 | 8 | 0x10 | 0x20;
 
 /// `CUDA_ARRAY3D_DESCRIPTOR`
@@ -43,25 +44,26 @@ pub(crate) struct Plain {
     pub(crate) channels: c_uint,
 }
 
-/// An array, or a level of one.
+/// An array, or a level of a mipmapped array.
 #[derive(Clone)]
 pub(crate) struct CudaArray {
     pub(crate) array: Array,
     pub(crate) level: u32,
     pub(crate) description: Description,
-    /// The context that it goes with.
+    /// The context that it belongs to.
     pub(crate) context: Arc<Context>,
 }
 
-/// Levels of an array.
+/// The levels of a mipmapped array.
 pub(crate) struct Mipmap {
     pub(crate) array: Array,
     pub(crate) description: Description,
-    /// The context that it goes with.
+    /// The context that it belongs to.
     pub(crate) context: Arc<Context>,
 }
 
-/// The format of texels: of `CUarray_format` and a number of channels. Integers of 8 and 16 bits are read as fractions unless `as_integer`.
+/// The format of texels, from a `CUarray_format` and a number of channels. Integers of 8 and 16 bits are read
+/// as fractions unless `as_integer`.
 ///
 /// # Errors
 /// `CUDA_ERROR_INVALID_VALUE`
@@ -91,7 +93,7 @@ pub(crate) fn format(format: c_int, channels: c_uint, as_integer: bool) -> Resul
     Format::new(ty, order).ok_or(Status::InvalidValue)
 }
 
-/// The shape that a description means.
+/// The shape of an array with this description.
 fn shape(description: &Description, levels: u32) -> Result<Shape, Status> {
     let number = |n: usize| u32::try_from(n).map_err(|_| Status::InvalidValue);
     let (width, height, depth) =
@@ -117,7 +119,8 @@ fn create(description: Description, levels: u32) -> Result<(&'static Driver, Arc
     let (driver, context) = current()?;
     let shape = shape(&description, levels)?;
     let format = format(description.format, description.channels, true)?;
-    // Not more than the device has, as for any memory; what levels and alignment add is found out below.
+    // The texels must fit into the device's memory. Creating the image checks the rest, which levels and
+    // alignment add.
     let [width, height, depth] = shape.size;
     let dimensions = [width, height, depth, shape.layers.max(1)];
     let bytes = dimensions.iter().fold(u64::from(format.bytes()), |all, n| all.saturating_mul(u64::from(*n)));
@@ -146,10 +149,10 @@ impl CudaArray {
         self.array.format().bytes() as usize
     }
 
-    /// Where bytes of a row are: the row's address, and that they lie in it.
+    /// The address of bytes in a row, after a check that they lie in it.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where they do not.
+    /// `CUDA_ERROR_INVALID_VALUE` if the bytes are not in the row.
     pub(crate) fn row(&self, plane: usize, y: usize, x: usize, bytes: usize) -> Result<u64, Status> {
         let (size, _) = self.array.extent(self.level).ok_or(Status::InvalidValue)?;
         let row = size[0] as usize * self.texel();
@@ -161,7 +164,7 @@ impl CudaArray {
     }
 }
 
-/// Either side of a copy with an array.
+/// A side of a copy with an array.
 #[derive(Clone)]
 enum End {
     Array(Arc<CudaArray>, usize),
@@ -169,7 +172,7 @@ enum End {
 }
 
 impl End {
-    /// Fails unless so many bytes are there.
+    /// Fails unless the side has `bytes` bytes.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`.
@@ -183,7 +186,7 @@ impl End {
         }
     }
 
-    /// What lies in one piece from a byte on: where, and how many bytes, at most `bytes`.
+    /// The contiguous piece at a byte offset, of at most `bytes` bytes, and its length.
     fn piece(&self, at: usize, bytes: usize) -> Result<(Side, usize), Status> {
         match self {
             End::Memory(side) => Ok((side.part(at, bytes)?, bytes)),
@@ -193,7 +196,7 @@ impl End {
 }
 
 impl CudaArray {
-    /// Bytes of a row from one on, as rows follow each other without gaps.
+    /// The piece of a row at a byte offset. Rows count as contiguous.
     fn piece(&self, at: usize, bytes: usize) -> Result<(Side, usize), Status> {
         let (size, _) = self.array.extent(self.level).ok_or(Status::InvalidValue)?;
         let row = size[0] as usize * self.texel();
@@ -204,7 +207,7 @@ impl CudaArray {
     }
 }
 
-/// Copies bytes of the rows of an array, one after another without gaps.
+/// Copies bytes of an array's rows, which count as contiguous.
 fn copy(
     (to, from): (impl FnOnce(&Driver) -> Result<End, Status>, impl FnOnce(&Driver) -> Result<End, Status>),
     bytes: usize,
@@ -245,13 +248,13 @@ fn device_end(address: u64, bytes: usize) -> impl FnOnce(&Driver) -> Result<End,
 }
 
 entries! { ENTRIES;
-    /// Makes an array of one or two dimensions.
+    /// Creates an array of one or two dimensions.
     fn cuArrayCreate_v2(array: Out<Handle>, description: In<Plain>) {
         let Plain { width, height, format, channels } = description.get()?;
         create_array(array, Description { width, height, depth: 0, format, channels, flags: 0 })
     }
 
-    /// Makes an array.
+    /// Creates an array.
     fn cuArray3DCreate_v2(array: Out<Handle>, description: In<Description>) {
         create_array(array, description.get()?)
     }
@@ -262,20 +265,20 @@ entries! { ENTRIES;
         driver.arrays.remove(array).map(|_| ())
     }
 
-    /// What an array was made with.
+    /// The description that an array was created with.
     fn cuArrayGetDescriptor_v2(description: Out<Plain>, array: Handle) {
         description.check()?;
         let Description { width, height, depth: _, format, channels, flags: _ } = find(array)?.1.description;
         description.set(Plain { width, height, format, channels })
     }
 
-    /// What an array was made with.
+    /// The description that an array was created with.
     fn cuArray3DGetDescriptor_v2(description: Out<Description>, array: Handle) {
         description.check()?;
         description.set(find(array)?.1.description)
     }
 
-    /// Makes an array with levels.
+    /// Creates a mipmapped array.
     fn cuMipmappedArrayCreate(mipmap: Out<Handle>, description: In<Description>, levels: c_uint) {
         mipmap.check()?;
         let description = description.get()?;
@@ -286,7 +289,7 @@ entries! { ENTRIES;
         mipmap.set(driver.mipmaps.insert(Mipmap { array, description, context }))
     }
 
-    /// A level, as an array.
+    /// A level of a mipmapped array, as an array.
     fn cuMipmappedArrayGetLevel(level_array: Out<Handle>, mipmap: Handle, level: c_uint) {
         let driver = driver()?;
         level_array.check()?;
@@ -305,7 +308,7 @@ entries! { ENTRIES;
         level_array.set(driver.arrays.insert(CudaArray { array, level, description, context }))
     }
 
-    /// Destroys an array with levels.
+    /// Destroys a mipmapped array.
     fn cuMipmappedArrayDestroy(mipmap: Handle) {
         let (driver, _) = current()?;
         driver.mipmaps.remove(mipmap).map(|_| ())
@@ -345,7 +348,7 @@ entries! { ENTRIES;
         copy((device_end(address, bytes), array_end(array, offset)), bytes, (Handle::NULL, default), When::Now)
     }
 
-    /// Copies from an array to another.
+    /// Copies from one array to another.
     fn cuMemcpyAtoA_v2 | cuMemcpyAtoA_v2_ptds as default (
         to: Handle, to_offset: usize, from: Handle, from_offset: usize, bytes: usize,
     ) {

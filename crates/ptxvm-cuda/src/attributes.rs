@@ -1,11 +1,12 @@
-//! What the device says of itself: `CUdevice_attribute`.
+//! The attributes of a device: `CUdevice_attribute`.
 //!
-//! The values are those of a data-centre GPU of its compute capability, from the public tables of the CUDA programming guide, save what describes the
-//! machine that we run on (unified addressing, host memory that kernels reach). What is not there (graphics interoperation, multicast, ...) is 0.
+//! The values are those of a data-center GPU of the compute capability, from the public tables of the CUDA
+//! programming guide, except for properties of the host (unified addressing, host memory that kernels can
+//! access). Missing features (graphics interoperation, multicast, ...) are 0.
 //!
-//! Invariant: every attribute of the public header has an answer; other numbers have none.
+//! Invariant: every attribute of the public header has a value; other numbers have none.
 
-/// What depends on the compute capability.
+/// Limits that depend on the compute capability.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Multiprocessors. Chosen: the count of the first data-centre GPU of that capability.
@@ -16,19 +17,19 @@ pub(crate) struct Limits {
     pub(crate) blocks: i32,
     /// Shared memory of a multiprocessor in bytes.
     pub(crate) shared: i32,
-    /// Shared memory that a CTA can have if it asks.
+    /// Most shared memory of a CTA with `cuFuncSetAttribute`.
     pub(crate) shared_optin: i32,
-    /// Shared memory that the system takes of each CTA.
+    /// Shared memory that the system reserves for each CTA.
     pub(crate) shared_reserved: i32,
     /// 32-bit registers of a multiprocessor.
     pub(crate) registers: i32,
 }
 
-/// Shared memory that a CTA can have without asking.
+/// Most shared memory of a CTA by default.
 pub(crate) const SHARED: i32 = 48 << 10;
 
 impl Limits {
-    /// Of a compute capability (80 for 8.0).
+    /// The limits of a compute capability (80 for 8.0).
     pub(crate) fn of(capability: i32) -> Self {
         const KIB: i32 = 1024;
         let reserved = if capability >= 80 { KIB } else { 0 };
@@ -61,7 +62,7 @@ impl Limits {
     }
 }
 
-/// The value of an attribute; `None` for a number that is none.
+/// The value of an attribute; `None` for an unknown number.
 pub(crate) fn attribute(number: i32, capability: i32) -> Option<i32> {
     let limits = Limits::of(capability);
     let since = |first: i32| i32::from(capability >= first);
@@ -142,9 +143,9 @@ pub(crate) fn attribute(number: i32, capability: i32) -> Option<i32> {
         89 => since(60), // concurrent access to managed memory
         90 => since(60), // pre-emption
         91 => 1,         // registered memory has the host's addresses
-        92..=94 => 0,    // first form of memory operations in streams
+        92..=94 => 0,    // first version of memory operations in streams
         95 => since(60), // cooperative launch
-        96 => 0,         // of several devices
+        96 => 0,         // cooperative launch on several devices
         97 => limits.shared_optin,
         98 => 0,
         99 => 1, // host memory can be registered
@@ -180,7 +181,7 @@ pub(crate) fn attribute(number: i32, capability: i32) -> Option<i32> {
     })
 }
 
-/// 32-bit numbers, their order that of the public `CUdevprop`.
+/// The 32-bit numbers of the public `CUdevprop`, in its order.
 pub(crate) fn properties(capability: i32) -> [i32; 14] {
     let of = |number| attribute(number, capability).unwrap_or(0);
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14].map(of)

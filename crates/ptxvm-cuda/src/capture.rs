@@ -1,10 +1,12 @@
-//! Capture of streams: what is put into a stream becomes nodes of a graph, and runs when the graph is launched.
+//! Capture of streams: work that is submitted to a stream becomes nodes of a graph, and runs when the graph
+//! is launched.
 //!
-//! A capture begins in one stream; others join it when they wait for an event that was recorded in it. Each stream of a capture knows after which nodes its
-//! next one comes.
+//! A capture begins in one stream. Other streams join it when they wait for an event that was recorded in it.
+//! Each captured stream keeps the nodes that its next node depends on.
 //!
-//! Invariant: while a stream is captured nothing of it runs; what cannot be a node is refused, and with it the whole capture. What it does not do:
-//! allocations and callbacks of streams are no nodes here, and the modes that guard other calls of the process make no difference.
+//! Invariant: while a stream is captured none of its work runs. An operation that cannot be a node fails and
+//! invalidates the capture. What it does not do: callbacks of `cuStreamAddCallback` cannot be captured, and
+//! the capture modes that restrict other calls of the process have no effect.
 
 use crate::driver::{Driver, driver};
 use crate::entry::{DefaultStream, entries};
@@ -22,39 +24,39 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// `CU_STREAM_CAPTURE_STATUS_NONE`, `..._ACTIVE`, `..._INVALIDATED`
 const STATUS: [c_int; 3] = [0, 1, 2];
 
-/// A capture that was begun.
+/// A capture that was started.
 pub(crate) struct Capture {
     id: u64,
     graph: Handle,
-    /// Whether it was made for the capture, and is not the program's.
+    /// Whether the graph was created for the capture and is not the program's.
     is_own: bool,
-    /// The stream that it was begun in.
+    /// The stream in which the capture began.
     origin: Slot,
-    /// Streams that take part, with that one.
+    /// The streams that take part, including the first.
     streams: Mutex<Vec<Slot>>,
-    /// The last nodes of streams that took part and were destroyed.
+    /// The last nodes of participating streams that were destroyed.
     left: Mutex<Vec<Handle>>,
-    /// Something happened that no graph can do.
+    /// An operation failed that cannot be in a graph.
     invalid: AtomicBool,
     ended: AtomicBool,
 }
 
-/// Where a stream is in a capture.
+/// A stream's position in a capture.
 #[derive(Clone)]
 pub(crate) struct Place {
     capture: Arc<Capture>,
-    /// What the next node depends on.
+    /// The nodes that the next node depends on.
     after: Vec<Handle>,
 }
 
-/// The place of a stream, if it is captured; all handles of the stream share it.
+/// The position of a stream, if it is captured. All handles of the stream share it.
 #[derive(Clone, Default)]
 pub(crate) struct Slot(Arc<Mutex<Option<Place>>>);
 
 thread_local! {
     /// `CUstreamCaptureMode` of this thread.
     static MODE: Cell<c_int> = const { Cell::new(0) };
-    /// The nodes that `cuStreamGetCaptureInfo` gave last: they stay until the next call.
+    /// The nodes that `cuStreamGetCaptureInfo` returned last. They are valid until the next call.
     static GIVEN: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -63,7 +65,7 @@ impl Slot {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the stream is.
+    /// The stream's position.
     pub(crate) fn place(&self) -> Option<Place> {
         self.lock().clone()
     }
@@ -73,7 +75,7 @@ impl Slot {
         self.lock().is_some()
     }
 
-    /// Fails where the stream is captured, and spoils the capture: for what cannot be a node.
+    /// Fails and invalidates the capture if the stream is captured: for operations that cannot be nodes.
     ///
     /// # Errors
     /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`.
@@ -87,7 +89,7 @@ impl Slot {
         }
     }
 
-    /// Makes something the next node.
+    /// Adds work as the next node.
     ///
     /// # Errors
     /// `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`.
@@ -102,10 +104,11 @@ impl Slot {
         Ok(())
     }
 
-    /// What comes next also waits for a place that an event has.
+    /// Makes the next node also depend on the position in an event.
     ///
     /// # Errors
-    /// `CUDA_ERROR_CAPTURED_EVENT` where that capture has ended, `CUDA_ERROR_STREAM_CAPTURE_MERGE` where the stream is in another.
+    /// `CUDA_ERROR_CAPTURED_EVENT` if the event's capture has ended, `CUDA_ERROR_STREAM_CAPTURE_MERGE` if the
+    /// stream is in another.
     pub(crate) fn join(&self, event: Place) -> Answer {
         if event.capture.ended.load(Ordering::Relaxed) {
             return Err(Status::CapturedEvent);
@@ -130,9 +133,9 @@ impl Slot {
         Ok(())
     }
 
-    /// The stream is destroyed. A capture that began in it can never end, and is spoiled; one that it only joined goes on without it, and its last
-    /// nodes must be joined as those of the other streams. The graph of a capture that no stream takes part in any more cannot be asked for, and
-    /// goes.
+    /// Removes a stream that is destroyed. A capture that began in it can never end and is invalidated. A
+    /// capture that it only joined continues; its last nodes must be joined like those of the other streams.
+    /// If no stream takes part in a capture any more, nothing can return its graph, which is destroyed.
     pub(crate) fn leave(&self, driver: &Driver) {
         let Some(Place { capture, after }) = self.lock().take() else { return };
         match Arc::ptr_eq(&capture.origin.0, &self.0) {
@@ -153,7 +156,7 @@ impl Slot {
         }
     }
 
-    /// Fails where the stream is captured, for an event from outside.
+    /// Fails if the stream is captured: for waiting on an event from outside the capture.
     ///
     /// # Errors
     /// `CUDA_ERROR_STREAM_CAPTURE_ISOLATION`.
@@ -224,7 +227,7 @@ fn end((stream, default): (Handle, DefaultStream), out: Out<Handle>) -> Answer {
         return Err(Status::StreamCaptureUnmatched);
     }
     capture.ended.store(true, Ordering::Relaxed);
-    // The program may have destroyed it. The streams are free again all the same.
+    // The program may have destroyed the graph. The streams leave the capture in any case.
     let graph = driver.graphs.get(capture.graph);
     let before = graph.as_ref().map(|graph| graph.ancestors(&place.after)).unwrap_or_default();
     let mut joined = capture.left().iter().all(|node| before.contains(node));
@@ -252,7 +255,7 @@ fn end((stream, default): (Handle, DefaultStream), out: Out<Handle>) -> Answer {
     }
 }
 
-/// Tells of a stream's capture; what follows it is written only where there is one.
+/// Writes the state of a stream's capture. Returns the stream's position if it is captured.
 fn info((stream, default): (Handle, DefaultStream), status: Out<c_int>) -> Result<Option<Place>, Status> {
     let (_, queue) = queue(stream, default)?;
     let place = queue.slot().and_then(Slot::place);
@@ -264,7 +267,7 @@ fn info((stream, default): (Handle, DefaultStream), status: Out<c_int>) -> Resul
     Ok(place)
 }
 
-/// The same with the graph, and what the next node depends on.
+/// Writes the state of a stream's capture with the graph and the next node's dependencies.
 fn whole_info(
     stream: (Handle, DefaultStream),
     status: Out<c_int>,
@@ -281,11 +284,11 @@ fn whole_info(
         *given = after;
         nodes.set_optional(if given.is_empty() { Pointer::NULL } else { Pointer::of_values(&given) })
     };
-    // A thread that is ending keeps nothing for its program any more.
+    // The list of a thread that is ending is gone.
     GIVEN.try_with(give).unwrap_or(Err(Status::Deinitialized))
 }
 
-/// Adds to what the next node depends on, or sets it.
+/// Adds to the next node's dependencies, or replaces them.
 fn update(stream: (Handle, DefaultStream), (nodes, count): (In<Handle>, usize), flags: c_uint) -> Answer {
     let (driver, queue) = queue(stream.0, stream.1)?;
     let nodes = if count == 0 { Vec::new() } else { nodes.all(count)? };
@@ -323,7 +326,7 @@ entries! { ENTRIES;
         begin((stream, default), Some((graph, after)), mode)
     }
 
-    /// Ends a capture: its graph.
+    /// Ends a capture, and returns its graph.
     fn cuStreamEndCapture | cuStreamEndCapture_ptsz as default (stream: Handle, graph: Out<Handle>) {
         end((stream, default), graph)
     }
@@ -346,7 +349,7 @@ entries! { ENTRIES;
         whole_info((stream, default), status, (id, graph), (nodes, count))
     }
 
-    /// The capture that a stream takes part in, with its graph; edges carry nothing.
+    /// The capture that a stream takes part in, with its graph; edges have no data.
     fn cuStreamGetCaptureInfo_v3 | cuStreamGetCaptureInfo_v3_ptsz as default (
         stream: Handle, status: Out<c_int>, id: Out<u64>, graph: Out<Handle>, nodes: Out<Pointer>, edges: Out<Pointer>,
         count: Out<usize>,
@@ -355,21 +358,21 @@ entries! { ENTRIES;
         whole_info((stream, default), status, (id, graph), (nodes, count))
     }
 
-    /// Changes what the next node of a captured stream depends on.
+    /// Changes the dependencies of the next node of a captured stream.
     fn cuStreamUpdateCaptureDependencies | cuStreamUpdateCaptureDependencies_ptsz as default (
         stream: Handle, nodes: In<Handle>, count: usize, flags: c_uint,
     ) {
         update((stream, default), (nodes, count), flags)
     }
 
-    /// Changes what the next node of a captured stream depends on; edges carry nothing.
+    /// Changes the dependencies of the next node of a captured stream; edges have no data.
     fn cuStreamUpdateCaptureDependencies_v2 | cuStreamUpdateCaptureDependencies_v2_ptsz as default (
         stream: Handle, nodes: In<Handle>, _edges: Pointer, count: usize, flags: c_uint,
     ) {
         update((stream, default), (nodes, count), flags)
     }
 
-    /// Notes the thread's mode, and gives the one before. It makes no difference.
+    /// Stores the thread's mode and returns the previous one. The mode has no effect.
     fn cuThreadExchangeStreamCaptureMode(mode: Out<c_int>) {
         let new = In::from(mode).get()?;
         if !(0..=2).contains(&new) {

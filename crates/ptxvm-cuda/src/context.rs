@@ -1,7 +1,7 @@
-//! Contexts: which one is current in a thread, the primary one, and errors that stay.
+//! Contexts: the current one of a thread, the primary one of a device, and sticky errors.
 //!
-//! Invariant: a context that a trap has struck answers every call that needs it with the same error until it is destroyed, or has
-//! recovered ([`crate::health`]).
+//! Invariant: after a trap, a context answers every call that needs it with the same error until it is
+//! destroyed or has recovered ([`crate::health`]).
 
 use crate::driver::{Driver, driver};
 use crate::entry::entries;
@@ -18,13 +18,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// `CU_CTX_FLAGS_MASK`
 const FLAGS: c_uint = 0xff;
-/// Values of `CUlimit`.
+/// The number of values of `CUlimit`.
 const LIMITS: usize = 11;
-/// That of lines of L2 that persist.
+/// The limit of persisting lines of L2.
 const PERSISTING: usize = 6;
-/// That of what `printf` may print.
+/// The limit of the buffer of `printf`.
 const PRINTF: usize = 1;
-/// The most that a launch may print, whatever is asked for, in bytes.
+/// The most bytes that a launch may print, regardless of the limit.
 const PRINTF_MOST: usize = 1 << 30;
 
 /// A context.
@@ -35,19 +35,19 @@ pub(crate) struct Context {
     pub(crate) device: c_int,
     /// Whether it is the primary one of the device.
     pub(crate) primary: bool,
-    /// Its streams.
+    /// The group of its streams.
     pub(crate) streams: StreamGroup,
     /// The default stream.
     pub(crate) legacy: Arc<Stream>,
-    /// What a program has set for the default stream.
+    /// Attributes that the program set for the default stream.
     pub(crate) attributes: Arc<crate::stream_attributes::Attributes>,
-    /// Destroyed, or about to be.
+    /// Whether it is destroyed, or about to be.
     gone: AtomicBool,
-    /// What a trap left.
+    /// The error of a trap.
     pub(crate) health: Health,
     flags: AtomicU32,
     limits: Mutex<[usize; LIMITS]>,
-    /// Contexts whose devices' memory its kernels access.
+    /// Contexts whose devices' memory its kernels can access.
     peers: Mutex<Vec<Handle>>,
     cache: AtomicU32,
     banks: AtomicU32,
@@ -57,7 +57,7 @@ impl Context {
     fn new(driver: &Driver, handle: Handle, device: c_int, primary: bool, flags: c_uint) -> Self {
         let streams = driver.vm.streams();
         let legacy = Arc::new(streams.stream(StreamKind::Legacy));
-        // Defaults of the limits: stack, printf, malloc; the others are said to be what they are on such devices.
+        // Default limits: stack, printf, malloc; the others are those of such devices.
         let limits = [1024, 1 << 20, 8 << 20, 2, 2048, 64, 0, 0, 0, 0, 0];
         Self {
             handle,
@@ -76,15 +76,15 @@ impl Context {
         }
     }
 
-    /// What the program asked for as room for `printf`, in bytes.
+    /// The size that the program set for the buffer of `printf`, in bytes.
     pub(crate) fn printf_bytes(&self) -> u64 {
         self.limits()[PRINTF].min(PRINTF_MOST) as u64
     }
 
-    /// Fails if a trap has struck it.
+    /// Fails with the error of a trap, if there is one.
     ///
     /// # Errors
-    /// What the trap is called.
+    /// The error of the trap.
     pub(crate) fn check(self: &Arc<Self>) -> Answer {
         if self.is_gone() {
             return Err(Status::ContextIsDestroyed);
@@ -92,10 +92,10 @@ impl Context {
         health::check(self)
     }
 
-    /// As [`Context::check`], for work of its streams, which answers no call.
+    /// Like [`Context::check`], for work of the context's streams, which is not the answer of a call.
     ///
     /// # Errors
-    /// As there.
+    /// The error of the trap.
     pub(crate) fn check_within(&self) -> Answer {
         if self.is_gone() {
             return Err(Status::ContextIsDestroyed);
@@ -110,11 +110,11 @@ impl Context {
 
     /// Memory and modules of its device.
     pub(crate) fn vm<'a>(&self, driver: &'a Driver) -> &'a Vm {
-        // A context is made for a device that is there.
+        // Contexts are created only for existing devices.
         driver.device(self.device).map_or(&driver.vm, |device| &device.vm)
     }
 
-    /// Contexts whose devices' memory its kernels access.
+    /// Contexts whose devices' memory its kernels can access.
     pub(crate) fn peers(&self) -> MutexGuard<'_, Vec<Handle>> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -133,10 +133,10 @@ pub(crate) struct Primary {
 }
 
 thread_local! {
-    /// The current context of the thread, or null. It has no destructor, so that calls find it while the thread ends: in destructors of static
-    /// objects, and in what `atexit` calls.
+    /// The current context of the thread, or null. It has no destructor, so calls find it while the thread
+    /// ends: in destructors of static objects, and in functions that `atexit` calls.
     static TOP: Cell<Handle> = const { Cell::new(Handle::NULL) };
-    /// The contexts below it, the next one last. A thread that is ending has forgotten them.
+    /// The contexts below it on the thread's stack, the next one last. They are gone while the thread ends.
     static BELOW: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -158,25 +158,27 @@ fn pop() -> Option<Handle> {
     Some(popped)
 }
 
-/// The current context, if no trap has struck it.
+/// The current context, unless it has the error of a trap.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_CONTEXT` where none is current, `CUDA_ERROR_CONTEXT_IS_DESTROYED`, and what a trap left.
+/// `CUDA_ERROR_INVALID_CONTEXT` if no context is current, `CUDA_ERROR_CONTEXT_IS_DESTROYED`, and the error of
+/// a trap.
 pub(crate) fn current() -> Result<(&'static Driver, Arc<Context>), Status> {
     let (driver, context) = current_even_struck()?;
     context.check()?;
     Ok((driver, context))
 }
 
-/// Fails where a trap has struck the current context; a thread without one, or without a driver, has no such error.
+/// Fails if the current context has the error of a trap. Succeeds without a context or a driver.
 ///
 /// # Errors
-/// What the trap is called.
+/// The error of the trap.
 pub(crate) fn check_current() -> Answer {
     struck().map_or(Ok(()), |(context, _)| context.check())
 }
 
-/// The current context, if a trap has struck it; with whether a call has answered with the error.
+/// The current context and its error, if it has the error of a trap, and whether a call has returned that
+/// error.
 pub(crate) fn struck() -> Option<(Arc<Context>, (Status, bool))> {
     let (_, context) = current_even_struck().ok()?;
     let error = context.health.error().filter(|_| !context.is_gone())?;
@@ -190,7 +192,7 @@ fn current_even_struck() -> Result<(&'static Driver, Arc<Context>), Status> {
     Ok((driver, context))
 }
 
-/// The context of a handle; null is the current one.
+/// The context of a handle. Null means the current one.
 ///
 /// # Errors
 /// As [`current`].
@@ -214,7 +216,7 @@ fn create(out: Out<Handle>, flags: c_uint, number: c_int) -> Answer {
     out.set(handle)
 }
 
-/// Ends a context: stops its work, and frees what belongs to it.
+/// Ends a context: stops its work, and frees its resources.
 fn end(driver: &Driver, handle: Handle) -> Answer {
     let context = driver.contexts.remove(handle).map_err(|_| Status::InvalidContext)?;
     context.gone.store(true, Ordering::Relaxed);
@@ -241,12 +243,12 @@ fn primary(driver: &Driver, number: c_int) -> Result<MutexGuard<'_, Primary>, St
 }
 
 entries! { ENTRIES;
-    /// Makes a context and makes it current.
+    /// Creates a context and makes it current.
     fn cuCtxCreate_v2(context: Out<Handle>, flags: c_uint, device: c_int) {
         create(context, flags, device)
     }
 
-    /// Makes a context and makes it current; affinities are not supported.
+    /// Creates a context and makes it current; affinities are not supported.
     fn cuCtxCreate_v3(context: Out<Handle>, _affinities: Pointer, count: c_int, flags: c_uint, device: c_int) {
         if count != 0 {
             return Err(Status::UnsupportedExecAffinity);
@@ -254,7 +256,7 @@ entries! { ENTRIES;
         create(context, flags, device)
     }
 
-    /// Makes a context and makes it current; affinities are not supported.
+    /// Creates a context and makes it current; affinities are not supported.
     fn cuCtxCreate_v4(context: Out<Handle>, params: In<[usize; 3]>, flags: c_uint, device: c_int) {
         if !params.is_null() && params.get()?[1] as u32 != 0 {
             return Err(Status::UnsupportedExecAffinity);
@@ -267,7 +269,7 @@ entries! { ENTRIES;
         destroy(context)
     }
 
-    /// Counts a use of the current context: contexts have one.
+    /// Returns the current context. It does not count uses: a context has one.
     fn cuCtxAttach(context: Out<Handle>, flags: c_uint) {
         if flags != 0 {
             return Err(Status::InvalidValue);
@@ -275,12 +277,12 @@ entries! { ENTRIES;
         context.set(current()?.1.handle)
     }
 
-    /// Ends a use of a context, which destroys it.
+    /// Destroys a context.
     fn cuCtxDetach(context: Handle) {
         destroy(context)
     }
 
-    /// Makes a context current above the others of the thread.
+    /// Pushes a context onto the thread's stack.
     fn cuCtxPushCurrent_v2(context: Handle) {
         let driver = driver()?;
         driver.contexts.find(context).ok_or(Status::InvalidContext)?;
@@ -288,7 +290,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Takes the current context from the thread.
+    /// Pops the current context from the thread's stack.
     fn cuCtxPopCurrent_v2(context: Out<Handle>) {
         driver()?;
         let popped = pop().ok_or(Status::InvalidContext)?;
@@ -301,7 +303,7 @@ entries! { ENTRIES;
         if !context.is_null() {
             driver.contexts.find(context).ok_or(Status::InvalidContext)?;
         }
-        // Null takes the current one away; another takes its place.
+        // Null pops the current context; another handle replaces it.
         if context.is_null() {
             pop();
         } else {
@@ -327,12 +329,12 @@ entries! { ENTRIES;
         device.set(named_or_current(context)?.1.device)
     }
 
-    /// How the host waits.
+    /// The way in which the host waits.
     fn cuCtxGetFlags(flags: Out<c_uint>) {
         flags.set(current()?.1.flags.load(Ordering::Relaxed))
     }
 
-    /// Changes how the host waits.
+    /// Changes the way in which the host waits.
     fn cuCtxSetFlags(flags: c_uint) {
         if flags & !FLAGS != 0 {
             return Err(Status::InvalidValue);
@@ -341,21 +343,21 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// The version of the API that a context was made with.
+    /// The version of the API that a context was created with.
     fn cuCtxGetApiVersion(context: Handle, version: Out<c_uint>) {
         version.check()?;
         named_or_current(context)?;
         version.set(3020)
     }
 
-    /// Waits until all work of the current context is done.
+    /// Waits for all work of the current context.
     fn cuCtxSynchronize() {
         let (_, context) = current()?;
         context.streams.synchronize();
         context.check()
     }
 
-    /// Waits until all work of a context is done.
+    /// Waits for all work of a context.
     fn cuCtxSynchronize_v2(context: Handle) {
         let (_, context) = named_or_current(context)?;
         context.check()?;
@@ -363,7 +365,7 @@ entries! { ENTRIES;
         context.check()
     }
 
-    /// Priorities of streams: they make no difference.
+    /// The range of stream priorities, which have no effect.
     fn cuCtxGetStreamPriorityRange(least: Out<c_int>, greatest: Out<c_int>) {
         current()?;
         least.set_optional(0)?;
@@ -379,11 +381,12 @@ entries! { ENTRIES;
         value.set(found.ok_or(Status::UnsupportedLimit)?)
     }
 
-    /// Asks for a limit. That of `printf` counts where it is above our own; stack and `malloc` have fixed ones.
+    /// Sets a limit. That of `printf` has an effect if it is above the default; stack and `malloc` have fixed
+    /// sizes.
     fn cuCtxSetLimit(limit: c_int, value: usize) {
         let (_, context) = current()?;
         let index = usize::try_from(limit).map_err(|_| Status::InvalidValue)?;
-        // There are no lines of L2 that persist.
+        // L2 has no persisting lines.
         if index == PERSISTING && value != 0 {
             return Err(Status::UnsupportedLimit);
         }
@@ -396,12 +399,12 @@ entries! { ENTRIES;
         }
     }
 
-    /// How L1 and shared memory share: it makes no difference.
+    /// The preferred split of L1 and shared memory, which has no effect.
     fn cuCtxGetCacheConfig(config: Out<c_uint>) {
         config.set(current()?.1.cache.load(Ordering::Relaxed))
     }
 
-    /// Asks how L1 and shared memory share: it makes no difference.
+    /// Sets the preferred split of L1 and shared memory, which has no effect.
     fn cuCtxSetCacheConfig(config: c_uint) {
         let (_, context) = current()?;
         if config > 3 {
@@ -411,12 +414,12 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// The width of banks of shared memory: it makes no difference.
+    /// The width of banks of shared memory, which has no effect.
     fn cuCtxGetSharedMemConfig(config: Out<c_uint>) {
         config.set(current()?.1.banks.load(Ordering::Relaxed))
     }
 
-    /// Asks for a width of banks of shared memory: it makes no difference.
+    /// Sets the width of banks of shared memory, which has no effect.
     fn cuCtxSetSharedMemConfig(config: c_uint) {
         let (_, context) = current()?;
         if config > 2 {
@@ -426,7 +429,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Persisting lines of L2: there are none.
+    /// Resets persisting lines of L2. There are none.
     fn cuCtxResetPersistingL2Cache() {
         current().map(|_| ())
     }
@@ -452,7 +455,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Ends access to the memory of another context's device.
+    /// Ends the access to the memory of another context's device.
     fn cuCtxDisablePeerAccess(peer: Handle) {
         let (driver, context) = current()?;
         let other = driver.contexts.find(peer).ok_or(Status::InvalidContext)?;
@@ -465,7 +468,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// The primary context, which all who retain it share.
+    /// Retains the primary context of a device, which all its users share.
     fn cuDevicePrimaryCtxRetain(context: Out<Handle>, number: c_int) {
         let driver = device(number)?;
         context.check()?;
@@ -478,7 +481,7 @@ entries! { ENTRIES;
         context.set(handle)
     }
 
-    /// Ends a use of the primary context; the last one destroys it.
+    /// Releases the primary context. The last release destroys it.
     fn cuDevicePrimaryCtxRelease_v2(number: c_int) {
         let driver = device(number)?;
         let ended = {
@@ -489,7 +492,7 @@ entries! { ENTRIES;
         ended.map_or(Ok(()), |handle| end(driver, handle))
     }
 
-    /// Destroys the primary context, whoever uses it.
+    /// Destroys the primary context, even if it is retained.
     fn cuDevicePrimaryCtxReset_v2(number: c_int) {
         let driver = device(number)?;
         let ended = {
@@ -500,7 +503,7 @@ entries! { ENTRIES;
         ended.map_or(Ok(()), |handle| end(driver, handle))
     }
 
-    /// How the host waits for the primary context.
+    /// Sets the way in which the host waits for the primary context.
     fn cuDevicePrimaryCtxSetFlags_v2(number: c_int, flags: c_uint) {
         let driver = device(number)?;
         if flags & !FLAGS != 0 {
@@ -514,7 +517,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Whether the primary context exists, and how the host waits for it.
+    /// Whether the primary context exists, and the way in which the host waits for it.
     fn cuDevicePrimaryCtxGetState(number: c_int, flags: Out<c_uint>, active: Out<c_int>) {
         let driver = device(number)?;
         let primary = primary(driver, number)?;

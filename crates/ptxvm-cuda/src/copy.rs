@@ -1,6 +1,7 @@
-//! Copies in one dimension, and setting memory.
+//! Copies in one dimension, and memset.
 //!
-//! Invariant: both sides are checked before the call returns; the bytes move when the stream comes to it.
+//! Invariant: both sides are checked before the call returns. The bytes move at the operation's turn in the
+//! stream.
 
 use crate::copy_box::{Copy3d, DEVICE, HOST, UNIFIED};
 use crate::driver::Driver;
@@ -14,23 +15,24 @@ use crate::stream::{When, queue};
 use ptxvm::Error;
 use std::ffi::{c_int, c_uchar, c_uint, c_ushort};
 
-/// Bytes that go through the host at a time where both sides are device memory.
+/// Bytes that are moved at a time through host memory if both sides are device memory.
 const CHUNK: usize = 256 << 10;
 
-/// Moves bytes.
+/// Copies bytes.
 ///
 /// # Errors
-/// `CUDA_ERROR_ILLEGAL_ADDRESS` where device memory was freed since the call was checked, `CUDA_ERROR_INVALID_VALUE` where memory of the host is not there.
+/// `CUDA_ERROR_ILLEGAL_ADDRESS` if device memory was freed after the call was checked,
+/// `CUDA_ERROR_INVALID_VALUE` if host memory is not mapped.
 pub(crate) fn move_bytes(driver: &Driver, to: Side, from: Side, bytes: usize) -> Answer {
     to.check()?;
     from.check()?;
     move_checked(driver, to, from, bytes)
 }
 
-/// The same of memory of the host that was checked just now.
+/// Like [`move_bytes`], for host memory that was just checked.
 ///
 /// # Errors
-/// `CUDA_ERROR_ILLEGAL_ADDRESS` where device memory was freed since the call was checked.
+/// `CUDA_ERROR_ILLEGAL_ADDRESS` if device memory was freed after the call was checked.
 pub(crate) fn move_checked(driver: &Driver, to: Side, from: Side, bytes: usize) -> Answer {
     let gone = |_: Error| Status::IllegalAddress;
     match (to, from) {
@@ -52,7 +54,7 @@ pub(crate) fn move_checked(driver: &Driver, to: Side, from: Side, bytes: usize) 
     }
 }
 
-/// How the two addresses of a copy are to be read.
+/// The kinds of memory of a copy's two addresses.
 #[derive(Clone, Copy)]
 enum Way {
     HostToDevice,
@@ -62,7 +64,7 @@ enum Way {
 }
 
 impl Way {
-    /// `CUmemorytype` of where to and where from.
+    /// The `CUmemorytype` of destination and source.
     fn kinds(self) -> (c_int, c_int) {
         match self {
             Way::HostToDevice => (DEVICE, HOST),
@@ -87,7 +89,7 @@ fn copy(
     if bytes == 0 {
         return Ok(());
     }
-    // Where kernels work on memory of the host, nobody waits for copies either.
+    // Programs whose kernels access host memory expect copies to be complete without waiting.
     let when = if driver.vm.reaches_host() { When::Now } else { when };
     let (to, from) = match way {
         Way::HostToDevice => (device(to)?, host(from)?),
@@ -104,7 +106,7 @@ fn copy(
     if when == When::InTurn
         && let Side::Host(host) = from
     {
-        // The documentation lets memory that is not pinned be reused as soon as the call returns.
+        // By the documentation, memory that is not pinned may be reused as soon as the call returns.
         let bytes = host.copied()?;
         return queue.perform(When::InTurn, move || match to {
             Side::Device(to) => driver.vm.write(to, &bytes).map_err(|_| Status::IllegalAddress),
@@ -115,13 +117,13 @@ fn copy(
             }
         });
     }
-    // Copies to memory that is not pinned are done when the call returns, as the documentation says of them.
+    // By the documentation, copies to memory that is not pinned are complete when the call returns.
     let when = if matches!(to, Side::Host(_)) { When::Now } else { when };
     queue.perform(when, move || move_bytes(driver, to, from, bytes))
 }
 
-/// Sets rows to a pattern of `size` bytes. `when`: of memory that the host sees; of other memory it is always in turn, as the documentation
-/// says of the forms without a stream.
+/// Sets rows to a pattern of `size` bytes. `when` applies to memory that the host can access. Other memory is
+/// always set asynchronously, as documented for the functions without a stream.
 fn set(
     (address, pitch): (u64, usize),
     (pattern, size): (u32, usize),
@@ -145,25 +147,25 @@ fn set(
 /// Rows of device memory that are set to a pattern.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows {
-    /// Where the first begins.
+    /// The address of the first row.
     pub(crate) address: u64,
-    /// Distance of rows in bytes.
+    /// The distance between rows in bytes.
     pub(crate) pitch: usize,
     /// The number that is repeated.
     pub(crate) pattern: u32,
-    /// How many bytes it has: 1, 2 or 4.
+    /// The size of the pattern in bytes: 1, 2 or 4.
     pub(crate) size: usize,
-    /// How many of them a row has.
+    /// The number of patterns in a row.
     pub(crate) width: usize,
-    /// How many rows.
+    /// The number of rows.
     pub(crate) height: usize,
 }
 
 impl Rows {
-    /// Whether there is something to set.
+    /// Checks the rows. Returns whether there is something to set.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where rows are misaligned or overlap, or are not in one allocation.
+    /// `CUDA_ERROR_INVALID_VALUE` if rows are misaligned or overlap, or are not in one allocation.
     pub(crate) fn check(&self, driver: &Driver) -> Result<bool, Status> {
         let Self { address, pitch, pattern: _, size, width, height } = *self;
         let row = width.checked_mul(size).ok_or(Status::InvalidValue)?;
@@ -179,10 +181,10 @@ impl Rows {
         Side::device(driver, address, all)?.writable(driver, all).map(|_| true)
     }
 
-    /// Sets them, after [`Rows::check`].
+    /// Sets the rows, after [`Rows::check`].
     ///
     /// # Errors
-    /// `CUDA_ERROR_ILLEGAL_ADDRESS` where memory was freed since.
+    /// `CUDA_ERROR_ILLEGAL_ADDRESS` if memory was freed after the check.
     pub(crate) fn fill(&self, driver: &Driver) -> Answer {
         let row = self.width * self.size;
         let pattern = self.pattern.to_le_bytes();
@@ -204,12 +206,12 @@ impl Rows {
 }
 
 entries! { ENTRIES;
-    /// Copies, wherever the addresses are.
+    /// Copies between addresses of any kind.
     fn cuMemcpy | cuMemcpy_ptds as default (to: u64, from: u64, bytes: usize) {
         copy(Way::Unified, (to, from, bytes), (Handle::NULL, default), When::Now)
     }
 
-    /// Copies, wherever the addresses are.
+    /// Copies between addresses of any kind.
     fn cuMemcpyAsync | cuMemcpyAsync_ptsz as default (to: u64, from: u64, bytes: usize, stream: Handle) {
         copy(Way::Unified, (to, from, bytes), (stream, default), When::InTurn)
     }
@@ -234,24 +236,24 @@ entries! { ENTRIES;
         copy(Way::DeviceToHost, (to.address(), from, bytes), (stream, default), When::InTurn)
     }
 
-    /// Copies in the device.
+    /// Copies from device memory to device memory.
     fn cuMemcpyDtoD_v2 | cuMemcpyDtoD_v2_ptds as default (to: u64, from: u64, bytes: usize) {
         copy(Way::DeviceToDevice, (to, from, bytes), (Handle::NULL, default), When::InTurn)
     }
 
-    /// Copies in the device.
+    /// Copies from device memory to device memory.
     fn cuMemcpyDtoDAsync_v2 | cuMemcpyDtoDAsync_v2_ptsz as default (to: u64, from: u64, bytes: usize, stream: Handle) {
         copy(Way::DeviceToDevice, (to, from, bytes), (stream, default), When::InTurn)
     }
 
-    /// Copies between contexts, which share one memory.
+    /// Copies between contexts, which share one address space.
     fn cuMemcpyPeer | cuMemcpyPeer_ptds as default (to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize) {
         crate::context::named_or_current(to_context)?;
         crate::context::named_or_current(from_context)?;
         copy(Way::DeviceToDevice, (to, from, bytes), (Handle::NULL, default), When::InTurn)
     }
 
-    /// Copies between contexts, which share one memory.
+    /// Copies between contexts, which share one address space.
     fn cuMemcpyPeerAsync | cuMemcpyPeerAsync_ptsz as default (
         to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize, stream: Handle,
     ) {

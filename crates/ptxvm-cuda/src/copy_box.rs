@@ -1,6 +1,7 @@
 //! Copies of rectangles and boxes, between memory of any kind and arrays.
 //!
-//! Invariant: both sides are checked as a whole before the call returns, and nothing is made whose size the numbers of the caller decide.
+//! Invariant: both sides are checked completely before the call returns, and no allocation has a size that
+//! the caller's numbers decide.
 
 use crate::array::CudaArray;
 use crate::copy::move_checked;
@@ -44,7 +45,7 @@ struct Copy2d {
     height: usize,
 }
 
-/// One side of `CUDA_MEMCPY3D` and of `CUDA_MEMCPY3D_PEER`, which has a context where the other has nothing.
+/// One side of `CUDA_MEMCPY3D` and of `CUDA_MEMCPY3D_PEER`, which has a context in place of reserved bytes.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Side3d {
@@ -79,21 +80,21 @@ impl Side2d {
     }
 }
 
-/// One side of a copy, checked: where each of its rows is.
+/// One side of a copy, checked: the locations of its rows.
 #[derive(Clone)]
 enum Rows {
-    /// In memory: all rows, how many bytes they are together, and how far on the next row and the next slice are.
+    /// In memory: all rows, their extent in bytes, and the distances to the next row and the next slice.
     Memory { all: Side, bytes: usize, pitch: usize, slice: usize },
-    /// In an array, from a place on.
+    /// In an array, from an element.
     Array { array: Arc<CudaArray>, at: [usize; 3] },
 }
 
 impl Rows {
-    /// The rows that a side describes.
+    /// The rows of a side.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where they are not all in one allocation, in memory that the host can have, or in the array;
-    /// `CUDA_ERROR_INVALID_HANDLE`.
+    /// `CUDA_ERROR_INVALID_VALUE` if the rows are not all in one allocation, in plausible host memory, or in
+    /// the array; `CUDA_ERROR_INVALID_HANDLE`.
     fn of(
         driver: &Driver,
         side: &Side3d,
@@ -110,11 +111,11 @@ impl Rows {
             (y.checked_add(height - 1).ok_or(wrong)?, z.checked_add(depth - 1).ok_or(wrong)?);
         if let Some(array) = array {
             let array = Arc::clone(array);
-            // Where the last row of the last plane is inside, all are.
+            // If the last row of the last slice is inside, all rows are.
             array.row(deepest, last, x, width)?;
             return Ok(Rows::Array { array, at: [x, y, z] });
         }
-        // A pitch of 0 means rows without gaps, and a height of 0 slices without gaps.
+        // A pitch of 0 means contiguous rows, and a height of 0 contiguous slices.
         let pitch = if side.pitch == 0 { end } else { side.pitch };
         let lines = if side.height == 0 { last.checked_add(1).ok_or(wrong)? } else { side.height };
         let several = height > 1 || depth > 1;
@@ -122,7 +123,7 @@ impl Rows {
             return Err(wrong);
         }
         let slice = if depth > 1 { lines.checked_mul(pitch).ok_or(wrong)? } else { 0 };
-        // From a place to one so many rows and slices on.
+        // The distance from the start to row `y` of slice `z`.
         let distance = |y: usize, z: usize| {
             let lines = z.checked_mul(lines)?.checked_add(y)?;
             lines.checked_mul(pitch)
@@ -141,7 +142,7 @@ impl Rows {
         Ok(Rows::Memory { all, bytes, pitch: if several { pitch } else { width }, slice })
     }
 
-    /// The same, where rows are to be written.
+    /// The same rows, after a check that they can be written.
     fn writable(self, driver: &Driver) -> Result<Self, Status> {
         if let Rows::Memory { all, bytes, .. } = &self {
             all.writable(driver, *bytes)?;
@@ -153,12 +154,12 @@ impl Rows {
         matches!(self, Rows::Memory { all: Side::Host(_), .. })
     }
 
-    /// Whether each row follows the one before without a gap, in each slice.
+    /// Whether the rows of each slice are contiguous.
     fn is_dense(&self, width: usize) -> bool {
         matches!(self, Rows::Memory { pitch, .. } if *pitch == width)
     }
 
-    /// Fails where memory of the host is not there.
+    /// Fails if host memory is not mapped.
     fn check(&self) -> Answer {
         match self {
             Rows::Memory { all, .. } => all.check(),
@@ -186,18 +187,19 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Checks both sides. `None`: there is nothing to copy.
+    /// Checks both sides. `None` if there is nothing to copy.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where rows are not where memory is, `CUDA_ERROR_INVALID_HANDLE` for an array that is none.
+    /// `CUDA_ERROR_INVALID_VALUE` if rows are outside of memory, `CUDA_ERROR_INVALID_HANDLE` for an unknown
+    /// array.
     fn of(driver: &Driver, copy: &Copy3d) -> Result<Option<Self>, Status> {
         Self::with(driver, copy, &copy.arrays(driver)?)
     }
 
-    /// The same, with the arrays that it copies to and from.
+    /// Like [`Prepared::of`], with the arrays of both sides.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where rows are not where memory is.
+    /// `CUDA_ERROR_INVALID_VALUE` if rows are outside of memory.
     pub(crate) fn with(
         driver: &Driver,
         copy: &Copy3d,
@@ -212,10 +214,10 @@ impl Prepared {
         Ok(Some(Self { to, from, extent }))
     }
 
-    /// Copies. There are no more rows than memory has room for, as those of a side do not overlap.
+    /// Copies. The number of rows is limited by memory, because the rows of a side do not overlap.
     ///
     /// # Errors
-    /// As [`crate::copy::move_bytes`].
+    /// The errors of [`crate::copy::move_bytes`].
     pub(crate) fn run(&self, driver: &Driver) -> Answer {
         self.to.check()?;
         self.from.check()?;
@@ -233,7 +235,7 @@ impl Prepared {
 }
 
 impl Copy3d {
-    /// A copy of bytes that lie one after another, to an address and from one, of these kinds.
+    /// A copy of contiguous bytes between addresses of these kinds.
     pub(crate) fn line((to_kind, from_kind): (c_int, c_int), (to, from): (u64, u64), bytes: usize) -> Self {
         let side = |kind: c_int, address: u64| Side3d {
             x: 0,
@@ -251,10 +253,10 @@ impl Copy3d {
         Self { from: side(from_kind, from), to: side(to_kind, to), width: bytes, height: 1, depth: 1 }
     }
 
-    /// The arrays that it copies to and from.
+    /// The arrays of both sides.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for a kind of memory that does not exist, `CUDA_ERROR_INVALID_HANDLE`.
+    /// `CUDA_ERROR_INVALID_VALUE` for an unknown kind of memory, `CUDA_ERROR_INVALID_HANDLE`.
     pub(crate) fn arrays(&self, driver: &Driver) -> Result<[Option<Arc<CudaArray>>; 2], Status> {
         let array = |side: &Side3d| match side.kind {
             HOST | DEVICE | UNIFIED => Ok(None),
@@ -271,7 +273,7 @@ fn copy(given: &Copy3d, (stream, default): (Handle, DefaultStream), when: When) 
     if let Some(added) = queue.captured(|| CopyNode::of(driver, *given)) {
         return added;
     }
-    // Memory that is not pinned may be reused, or read, when the call returns.
+    // Memory that is not pinned may be reused or read when the call returns.
     let when = if copy.to.is_pageable() || copy.from.is_pageable() { When::Now } else { when };
     queue.perform(when, move || copy.run(driver))
 }
@@ -282,7 +284,7 @@ fn copy_flat(flat: In<Copy2d>, stream: (Handle, DefaultStream), when: When) -> A
     copy(&Copy3d { from: from.in_box(), to: to.in_box(), width, height, depth: 1 }, stream, when)
 }
 
-/// Contexts share one memory, so a copy between two is a copy.
+/// Contexts share one address space, so a copy between two contexts is an ordinary copy.
 fn copy_peer(given: In<Copy3d>, stream: (Handle, DefaultStream), when: When) -> Answer {
     let given = given.get()?;
     crate::context::named_or_current(given.from.context)?;
@@ -296,7 +298,7 @@ entries! { ENTRIES;
         copy_flat(given, (Handle::NULL, default), When::Now)
     }
 
-    /// Copies a rectangle, rows at any address.
+    /// Copies a rectangle, with rows of any alignment.
     fn cuMemcpy2DUnaligned_v2 | cuMemcpy2DUnaligned_v2_ptds as default (given: In<Copy2d>) {
         copy_flat(given, (Handle::NULL, default), When::Now)
     }
@@ -316,12 +318,12 @@ entries! { ENTRIES;
         copy(&given.get()?, (stream, default), When::InTurn)
     }
 
-    /// Copies a box between contexts, which share one memory.
+    /// Copies a box between contexts, which share one address space.
     fn cuMemcpy3DPeer | cuMemcpy3DPeer_ptds as default (given: In<Copy3d>) {
         copy_peer(given, (Handle::NULL, default), When::Now)
     }
 
-    /// Copies a box between contexts, which share one memory.
+    /// Copies a box between contexts, which share one address space.
     fn cuMemcpy3DPeerAsync | cuMemcpy3DPeerAsync_ptsz as default (given: In<Copy3d>, stream: Handle) {
         copy_peer(given, (stream, default), When::InTurn)
     }

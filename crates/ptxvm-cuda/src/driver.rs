@@ -1,6 +1,6 @@
-//! What all threads of the process share: the devices, and what handles name.
+//! State that all threads of the process share: the devices, and the objects of handles.
 //!
-//! Invariant: it is made by the first `cuInit` and lives as long as the process.
+//! Invariant: the first `cuInit` creates it, and it lives as long as the process.
 
 use crate::array::{CudaArray, Mipmap};
 use crate::context::{Context, Primary};
@@ -24,11 +24,11 @@ use std::time::Duration;
 
 /// The driver.
 pub(crate) struct Driver {
-    /// The machine, as its first device sees it.
+    /// The virtual machine of the first device.
     pub(crate) vm: Vm,
     /// Its devices.
     pub(crate) devices: Vec<Device>,
-    /// How it presents itself.
+    /// The settings from the environment.
     pub(crate) settings: Settings,
     /// `CUcontext`
     pub(crate) contexts: Handles<Context>,
@@ -50,7 +50,7 @@ pub(crate) struct Driver {
     pub(crate) streams: Handles<Queue>,
     /// `CUgraph`
     pub(crate) graphs: Handles<crate::graph::Graph>,
-    /// `CUgraphNode`: their graphs know them
+    /// `CUgraphNode`, with the graphs that own them
     pub(crate) graph_nodes: Handles<Weak<crate::graph::Graph>>,
     /// `CUgraphExec`
     pub(crate) executables: Handles<crate::graph::Executable>,
@@ -60,17 +60,17 @@ pub(crate) struct Driver {
     pub(crate) user_objects: Handles<crate::user_object::UserObject>,
     /// `CUevent`
     pub(crate) events: Handles<Event>,
-    /// What processes share.
+    /// Memory that other processes share with this one.
     pub(crate) imports: crate::ipc::Imports,
     /// `CUmemGenericAllocationHandle`
     pub(crate) allocations: Handles<crate::mapped::Allocation>,
     /// `CUmemoryPool`
     pub(crate) pools: Handles<Pool>,
-    /// What programs allocated.
+    /// The program's allocations.
     pub(crate) blocks: Blocks,
-    /// Memory of each device in bytes.
+    /// The memory of each device in bytes.
     pub(crate) memory_total: u64,
-    /// Addresses that are the device's.
+    /// The devices' range of addresses.
     pub(crate) range: Range<u64>,
 }
 
@@ -80,14 +80,14 @@ pub(crate) struct Device {
     pub(crate) vm: Vm,
     /// The primary context.
     pub(crate) primary: Mutex<Primary>,
-    /// The pool that it began with.
+    /// The default pool.
     pub(crate) default_pool: Handle,
-    /// The pool that it takes from.
+    /// The current pool.
     pub(crate) current_pool: Mutex<Handle>,
 }
 
 impl Driver {
-    /// A device by its number.
+    /// The device with a number.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_DEVICE`.
@@ -104,7 +104,7 @@ impl Driver {
         self.devices.get(device.index()).map(|device| &device.vm).ok_or(Status::InvalidDevice)
     }
 
-    /// Brings what a device reaches of another's memory up to date with what its contexts have asked for.
+    /// Updates a device's access to another device's memory, by the peer access of its contexts.
     pub(crate) fn settle_peers(&self, viewer: c_int, owner: c_int) {
         let contexts = self.contexts.all();
         let is_of = |handle: &Handle| contexts.iter().any(|c| c.handle == *handle && c.device == owner);
@@ -114,7 +114,7 @@ impl Driver {
         }
     }
 
-    /// Forgets everything that belongs to a context that has ended.
+    /// Removes everything that belongs to a context that has ended.
     pub(crate) fn forget(&self, context: &Arc<Context>) {
         for module in self.modules.remove_if(|module| Arc::ptr_eq(&module.context, context)) {
             module.forget_references(self);
@@ -158,32 +158,32 @@ impl Driver {
     }
 }
 
-/// The most threads that a user may ask for, as on the command line.
+/// The most threads that the user may set, as on the command line.
 const THREADS: u32 = 4096;
 
-/// How the device presents itself.
+/// The settings of the driver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    /// Driver version, as `cuDriverGetVersion` counts: 12090 is 12.9. `PTXVM_DRIVER_VERSION`.
+    /// The driver version, in the encoding of `cuDriverGetVersion`: 12090 is 12.9. `PTXVM_DRIVER_VERSION`.
     pub(crate) version: i32,
-    /// How many devices there are. `PTXVM_DEVICES`.
+    /// The number of devices. `PTXVM_DEVICES`.
     devices: usize,
-    /// Compute capability, 80 is 8.0. `PTXVM_SM`.
+    /// The compute capability, 80 is 8.0. `PTXVM_SM`.
     pub(crate) capability: i32,
-    /// Which engine executes. `PTXVM_ENGINE`.
+    /// The engine that executes kernels. `PTXVM_ENGINE`.
     engine: Engine,
-    /// Threads of a launch. `PTXVM_THREADS`.
+    /// The threads of a launch. `PTXVM_THREADS`.
     threads: Option<u32>,
-    /// When a launch has run too long. `PTXVM_TIMEOUT`, in seconds.
+    /// The time limit of a launch, in seconds. `PTXVM_TIMEOUT`.
     timeout: Option<Duration>,
-    /// Whether each launch says what it ran. `PTXVM_STATS`.
+    /// Whether each launch prints its statistics. `PTXVM_STATS`.
     pub(crate) stats: bool,
-    /// Whether a context goes on after a trap once a call has answered with its error. `PTXVM_RECOVER`.
+    /// Whether a context recovers from a trap once a call has returned its error. `PTXVM_RECOVER`.
     pub(crate) recover: bool,
 }
 
 impl Settings {
-    /// From the environment; what cannot be read there is reported and ignored.
+    /// Reads the environment. A value that cannot be parsed is reported and ignored.
     pub(crate) fn from_environment() -> Self {
         Self {
             version: read("PTXVM_DRIVER_VERSION", version).unwrap_or(12090),
@@ -201,7 +201,7 @@ impl Settings {
         }
     }
 
-    /// Makes a launch as the settings say.
+    /// Applies the settings to a launch.
     pub(crate) fn apply(&self, launch: &mut Launch) {
         launch.engine = self.engine;
         launch.threads = self.threads;
@@ -209,12 +209,12 @@ impl Settings {
     }
 }
 
-/// The value of an environment variable; what is not understood is reported and ignored.
+/// The value of an environment variable. A value that cannot be parsed is reported and ignored.
 fn read<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
     let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
     let value = parse(&text);
     if value.is_none() {
-        crate::log::say(&format!("ptxvm: `{name}={text}` is not understood, and ignored"));
+        crate::log::say(&format!("ptxvm: ignored `{name}={text}`: invalid value"));
     }
     value
 }
@@ -256,7 +256,7 @@ fn version(text: &str) -> Option<i32> {
     }
 }
 
-/// `80`, `8.0` or `sm_80`, with or without a letter behind.
+/// `80`, `8.0` or `sm_80`, with or without a letter at the end.
 fn capability(text: &str) -> Option<i32> {
     let text = text.strip_prefix("sm_").unwrap_or(text).trim_end_matches(['a', 'f']).replace('.', "");
     text.parse().ok().filter(|number| (10..200).contains(number))
@@ -264,10 +264,10 @@ fn capability(text: &str) -> Option<i32> {
 
 static DRIVER: OnceLock<Result<Driver, Status>> = OnceLock::new();
 
-/// Makes the driver unless it exists.
+/// Creates the driver unless it exists.
 ///
 /// # Errors
-/// `CUDA_ERROR_OUT_OF_MEMORY` where the system gives no range of addresses.
+/// `CUDA_ERROR_OUT_OF_MEMORY` if the system reserves no range of addresses.
 pub(crate) fn start() -> Result<&'static Driver, Status> {
     let make = || {
         let cache = ptxvm::CodeCache::from_environment();
@@ -321,8 +321,8 @@ pub(crate) fn start() -> Result<&'static Driver, Status> {
     driver()
 }
 
-/// Memory of each of so many devices: their part of what the machine has, as far as there are addresses for it. `PTXVM_MEMORY`, in bytes,
-/// makes it less.
+/// The memory of each device in bytes: an equal part of the machine's memory, as far as there are addresses
+/// for it. `PTXVM_MEMORY` can lower it.
 fn memory_total(room: u64, devices: u64) -> u64 {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -336,7 +336,8 @@ fn memory_total(room: u64, devices: u64) -> u64 {
 /// The driver.
 ///
 /// # Errors
-/// `CUDA_ERROR_NOT_INITIALIZED` before `cuInit`, and in a child of the process that called it: its threads and locks are not the child's.
+/// `CUDA_ERROR_NOT_INITIALIZED` before `cuInit`, and in a forked child of the process that called it, because
+/// the driver's threads and locks are not usable there.
 pub(crate) fn driver() -> Result<&'static Driver, Status> {
     if host_memory::is_forked() {
         return Err(Status::NotInitialized);
@@ -344,12 +345,13 @@ pub(crate) fn driver() -> Result<&'static Driver, Status> {
     DRIVER.get().ok_or(Status::NotInitialized)?.as_ref().map_err(|status| *status)
 }
 
-/// Whether an address is the device's, which holds no code.
+/// Whether an address is in the devices' range, which holds no host code.
 pub(crate) fn is_of_device(address: u64) -> bool {
     DRIVER.get().is_some_and(|driver| driver.as_ref().is_ok_and(|driver| driver.range.contains(&address)))
 }
 
-/// Whether some of these bytes are addresses of the device and not all of them are in one allocation: neither device memory nor the host's.
+/// Whether some of these bytes are in the devices' range without all being in one allocation. Such bytes are
+/// neither device memory nor host memory.
 pub(crate) fn is_unallocated(address: u64, bytes: u64) -> bool {
     let Some(Ok(driver)) = DRIVER.get() else { return false };
     if host_memory::is_forked() {
@@ -362,7 +364,7 @@ pub(crate) fn is_unallocated(address: u64, bytes: u64) -> bool {
     driver.vm.allocation_at(address).is_none_or(|range| bytes > range.end - address)
 }
 
-/// What an error of the machine below is called in this API.
+/// The status for an error of the virtual machine.
 pub(crate) fn status_of(error: &Error) -> Status {
     match error.kind() {
         ErrorKind::Rejected(_) => Status::InvalidPtx,

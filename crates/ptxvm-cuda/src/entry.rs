@@ -1,6 +1,7 @@
-//! How an entry point of the driver API is written.
+//! The macro that defines the functions of the driver API.
 //!
-//! `entries!` lists functions. Each becomes a C function of that name, and a row of a table that `cuGetProcAddress` and the documentation read:
+//! `entries!` lists functions. Each becomes an exported C function, and a row of a table that
+//! `cuGetProcAddress` and the documentation use:
 //!
 //! ```text
 //! entries! { TABLE;
@@ -13,7 +14,8 @@
 //! }
 //! ```
 //!
-//! Invariant: a panic in a body is caught, reported as a bug of ours, and answered with `CUDA_ERROR_UNKNOWN`.
+//! Invariant: a panic in a body is caught, reported as a bug of ptxvm, and answered with
+//! `CUDA_ERROR_UNKNOWN`.
 
 use crate::context;
 use crate::health;
@@ -27,17 +29,17 @@ pub(crate) struct Entry {
     pub(crate) name: &'static str,
     /// Its address.
     pub(crate) address: fn() -> usize,
-    /// What it does, or nothing where it only says that it is not supported.
+    /// A description; empty for a function that is not supported.
     #[allow(dead_code, reason = "the test that keeps the page of entry points reads it")]
     pub(crate) brief: &'static str,
 }
 
-/// Which stream a null handle means.
+/// The stream that a null handle means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DefaultStream {
-    /// That of the context, which waits for others and makes others wait.
+    /// The context's stream, which is ordered with all blocking streams.
     Legacy,
-    /// That of the thread.
+    /// The thread's stream.
     PerThread,
 }
 
@@ -54,7 +56,7 @@ pub(crate) fn enter(name: &'static str, body: impl FnOnce() -> Answer) -> Status
         Ok(Err(status)) => status,
         Err(_) => {
             log::say(&format!(
-                "ptxvm bug: `{name}` failed in itself; please report it with the program and this text"
+                "ptxvm bug: `{name}` panicked; please report it with the program and this text"
             ));
             Status::Unknown
         }
@@ -64,8 +66,8 @@ pub(crate) fn enter(name: &'static str, body: impl FnOnce() -> Answer) -> Status
     status
 }
 
-/// Whether a function works without the current context, and so does not answer with what a trap has left there: it is about the process, a
-/// device, or which context is current, or it ends a context.
+/// Whether a function works without the current context, and so does not return the error of a trap in it: it
+/// concerns the process, a device, or the choice of the current context, or it ends a context.
 fn is_independent(name: &str) -> bool {
     const OTHERS: &[&str] = &[
         "cuCtxCreate_v2",
@@ -96,7 +98,7 @@ fn is_independent(name: &str) -> bool {
     name.starts_with("cuDevice") || OTHERS.contains(&name)
 }
 
-/// Defines entry points: see the head of this file.
+/// Defines entry points; the head of this file describes the syntax.
 macro_rules! entries {
     ($table:ident; $(
         #[doc = $doc:literal] $(#[doc = $more:literal])*
@@ -112,7 +114,7 @@ macro_rules! entries {
     };
 }
 
-/// One entry point, and its twin.
+/// Defines one entry point and its per-thread variant.
 macro_rules! entry {
     ($doc:literal; $name:ident [] ($($arg:ident: $ty:ty),*) $body:block) => {
         #[doc = $doc]

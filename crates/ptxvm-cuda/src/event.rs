@@ -1,6 +1,6 @@
-//! Events: places in streams.
+//! Events: positions in streams.
 //!
-//! Invariant: an event that was never recorded counts as reached.
+//! Invariant: an event that was never recorded counts as complete.
 
 use crate::capture::{Place, Slot};
 use crate::context::{Context, current, named_or_current};
@@ -29,9 +29,9 @@ pub(crate) struct Event {
     context: Arc<Context>,
     flags: c_uint,
     mark: Mutex<Option<Mark>>,
-    /// Where it was recorded in a capture, if it was recorded in one last.
+    /// The position in a capture, if the last record was in one.
     place: Mutex<Option<Place>>,
-    /// What other processes see of it.
+    /// The part that other processes share.
     shared: Option<Arc<SharedEvent>>,
 }
 
@@ -41,20 +41,20 @@ impl Event {
         Self { context, flags, mark: Mutex::new(None), place: Mutex::new(None), shared }
     }
 
-    /// One that another process made.
+    /// An event that another process created.
     pub(crate) fn shared_with(context: Arc<Context>, shared: SharedEvent) -> Self {
         Self::new(context, DISABLE_TIMING | INTERPROCESS, Some(shared))
     }
 
-    /// What other processes see of it.
+    /// The part that other processes share.
     pub(crate) fn shared(&self) -> Option<&Arc<SharedEvent>> {
         self.shared.as_ref()
     }
 
-    /// What comes later in a stream waits for it.
+    /// Makes later work of a stream wait for the event.
     ///
     /// # Errors
-    /// Those of a capture.
+    /// The errors of a capture.
     pub(crate) fn wait_in(&self, queue: &Queue) -> Answer {
         let Some(shared) = &self.shared else {
             if let Some(mark) = self.mark() {
@@ -72,7 +72,7 @@ impl Event {
         })
     }
 
-    /// Where it was recorded last.
+    /// The position of the last record.
     pub(crate) fn mark(&self) -> Option<Mark> {
         self.mark.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -82,7 +82,7 @@ impl Event {
         Arc::ptr_eq(&self.context, context)
     }
 
-    /// Where it was recorded in a capture.
+    /// The position in a capture, if the last record was in one.
     pub(crate) fn place(&self) -> Option<Place> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -92,7 +92,7 @@ impl Event {
         *self.place.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Notes the place in a stream, or in the capture that it takes part in.
+    /// Records the position in a stream, or in the capture that it takes part in.
     pub(crate) fn record_in(&self, queue: &Queue) {
         match queue.slot().and_then(Slot::place) {
             Some(place) => *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place),
@@ -106,7 +106,7 @@ impl Event {
         }
     }
 
-    /// Fails where it was recorded in a capture.
+    /// Fails if it was recorded in a capture.
     fn check_reachable(&self) -> Answer {
         if self.place().is_some() { Err(Status::CapturedEvent) } else { Ok(()) }
     }
@@ -129,7 +129,7 @@ fn elapsed(milliseconds: Out<f32>, start: Handle, end: Handle) -> Answer {
 }
 
 entries! { ENTRIES;
-    /// Makes an event.
+    /// Creates an event.
     fn cuEventCreate(event: Out<Handle>, flags: c_uint) {
         let (driver, context) = current()?;
         event.check()?;
@@ -145,7 +145,7 @@ entries! { ENTRIES;
         driver()?.events.remove(event).map(|_| ())
     }
 
-    /// Notes the place in a stream.
+    /// Records an event in a stream.
     fn cuEventRecord | cuEventRecord_ptsz as default (event: Handle, stream: Handle) {
         let (driver, queue) = queue(stream, default)?;
         let event = driver.events.get(event)?;
@@ -156,7 +156,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Notes the place in a stream.
+    /// Records an event in a stream.
     fn cuEventRecordWithFlags | cuEventRecordWithFlags_ptsz as default (event: Handle, stream: Handle, flags: c_uint) {
         let (driver, queue) = queue(stream, default)?;
         let handle = event;
@@ -167,7 +167,7 @@ entries! { ENTRIES;
         if !event.belongs_to(&queue.context) {
             return Err(Status::InvalidHandle);
         }
-        // In a capture, a node of its own for those outside.
+        // In a capture, `CU_EVENT_RECORD_EXTERNAL` adds a node that records the event at each launch.
         if flags == EXTERNAL
             && let Some(added) = queue.captured(|| Ok(Work::Record(handle, Arc::clone(&event))))
         {
@@ -177,7 +177,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Whether all before it is done.
+    /// Whether all work before an event is complete.
     fn cuEventQuery(event: Handle) {
         let event = driver()?.events.get(event)?;
         event.check_reachable()?;
@@ -189,7 +189,7 @@ entries! { ENTRIES;
         if event.mark().is_none_or(|mark| mark.is_done()) { event.context.check() } else { Err(Status::NotReady) }
     }
 
-    /// Waits until all before it is done.
+    /// Waits for all work before an event.
     fn cuEventSynchronize(event: Handle) {
         let event = driver()?.events.get(event)?;
         event.check_reachable()?;
@@ -212,7 +212,7 @@ entries! { ENTRIES;
         elapsed(milliseconds, start, end)
     }
 
-    /// Notes the place after all work of a context.
+    /// Records an event after all work of a context.
     fn cuCtxRecordEvent(context: Handle, event: Handle) {
         let (driver, context) = named_or_current(context)?;
         let event = driver.events.get(event)?;

@@ -1,14 +1,15 @@
-//! What C hands to an entry point, as types: all `unsafe` of pointers is here.
+//! Arguments from C, as types. All `unsafe` for pointers is here.
 //!
-//! A parameter of type [`Out`], [`In`] or [`Text`] is a pointer of the caller. The driver API promises for each of its pointer parameters that
-//! it is null or points to a value of its type, and valid for the call; only C makes values of these types, so the promise holds wherever one is
-//! used. Callers break that promise, too. So numbers that are no address, misaligned ones, and addresses of the device where nothing is allocated are
-//! refused by comparisons; and of what is not a variable of a caller the system says first whether it is there ([`host_memory`]). Only the
-//! parameters of a launch are read without that, as a launch takes no longer than such a call. What cannot be checked is whether memory that is
-//! there is the caller's.
+//! A parameter of type [`Out`], [`In`] or [`Text`] is a pointer of the caller. The driver API promises that
+//! each pointer parameter is null or points to a value of its type that is valid for the call. Only C creates
+//! values of these types. Because callers break the promise, pointers are checked: null, implausible and
+//! misaligned pointers, and addresses of the device without an allocation, are rejected by comparisons.
+//! Unless a pointer is to a variable of a calling function, the system is asked whether its memory is mapped
+//! ([`host_memory`]). Only the parameters of a launch are read without that, because a launch takes no longer
+//! than such a system call. No check can find that mapped memory is not the caller's.
 //!
-//! Invariant: no method keeps a pointer beyond the call, save [`HostBytes`], which stands for memory that the caller keeps valid until the
-//! operation that uses it is done.
+//! Invariant: no method keeps a pointer after the call, except [`HostBytes`], whose memory the caller keeps
+//! valid until the operation that uses it is complete.
 
 use crate::handles::Handle;
 use crate::status::{Answer, Status};
@@ -16,12 +17,13 @@ use host_memory::{is_in_callers, is_mapped};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 
-/// Most bytes of a text, in bytes. Chosen: beyond what a module's text is.
+/// Most bytes of a text. Chosen: larger than any module's text.
 const TEXT_MAX: usize = 1 << 30;
-/// Memory whose size a header says is copied so much at a time.
+/// Memory whose size comes from a header is copied in parts of this size.
 const PART: usize = 16 << 20;
 
-/// Whether bytes could be the caller's: not near null, and where they lie in the device's range, in one allocation.
+/// Whether bytes could be the caller's: not near null, and if they lie in the devices' range, in one
+/// allocation.
 fn could_be(address: usize, bytes: usize) -> bool {
     host_memory::could_be(address, bytes) && !crate::driver::is_unallocated(address as u64, bytes as u64)
 }
@@ -32,7 +34,7 @@ fn could_be(address: usize, bytes: usize) -> bool {
 pub(crate) struct Out<T>(*mut T);
 
 impl<T: Copy> Out<T> {
-    /// No pointer.
+    /// The null pointer.
     pub(crate) const NULL: Self = Self(std::ptr::null_mut());
 
     /// Writes the value.
@@ -43,12 +45,12 @@ impl<T: Copy> Out<T> {
         self.set_all(&[value])
     }
 
-    /// The place so many values further on.
+    /// The pointer to a later element.
     pub(crate) fn offset(self, values: usize) -> Self {
         Self(self.0.wrapping_add(values))
     }
 
-    /// Fails as [`Out::set`] would, before work is done that would have to be undone.
+    /// Fails as [`Out::set`] would. Callers use it before work that would have to be undone.
     ///
     /// # Errors
     /// As [`Out::set`].
@@ -71,7 +73,8 @@ impl<T: Copy> Out<T> {
     /// As [`Out::set`].
     pub(crate) fn set_all(self, values: &[T]) -> Answer {
         let is_of_caller = could_be(self.0.addr(), size_of_val(values));
-        // SAFETY: the caller of the entry point asked for the values there, which is not where the device has no memory.
+        // SAFETY: the caller of the entry point asked for the values there, and the place is not unallocated
+        // device memory.
         let written = is_of_caller && unsafe { host_memory::put(self.0, values) };
         if written { Ok(()) } else { Err(Status::InvalidValue) }
     }
@@ -81,7 +84,7 @@ impl Out<c_char> {
     /// Writes a text and its final zero, cut to `room` bytes.
     ///
     /// # Errors
-    /// As [`Out::set`]; also for no room at all.
+    /// The errors of [`Out::set`]; also if `room` is 0.
     pub(crate) fn set_text(self, text: &str, room: usize) -> Answer {
         let Some(most) = room.checked_sub(1) else { return Err(Status::InvalidValue) };
         let bytes = &text.as_bytes()[..text.len().min(most)];
@@ -96,14 +99,14 @@ impl Out<c_char> {
 pub(crate) struct In<T>(*const T);
 
 impl<T> From<Out<T>> for In<T> {
-    /// A place that has a value already.
+    /// A pointer to a value that was already written.
     fn from(place: Out<T>) -> Self {
         Self(place.0.cast_const())
     }
 }
 
 impl<T: Copy> In<T> {
-    /// No pointer.
+    /// The null pointer.
     pub(crate) const NULL: Self = Self(std::ptr::null());
 
     /// Whether it is null.
@@ -119,16 +122,16 @@ impl<T: Copy> In<T> {
         if !could_be(self.0.addr(), size_of::<T>()) {
             return Err(Status::InvalidValue);
         }
-        // SAFETY: the caller of the entry point says that a value of this type is there.
+        // SAFETY: the caller of the entry point promises a value of this type.
         unsafe { host_memory::get(self.0) }.ok_or(Status::InvalidValue)
     }
 
-    /// The array from value number `values` on.
+    /// The array from element `values`.
     pub(crate) fn offset(self, values: usize) -> Self {
         Self(self.0.wrapping_add(values))
     }
 
-    /// Value number `index` of an array, whose memory is not looked at before it is read: for parameters of launches.
+    /// Element `index` of an array, read without asking the system: for parameters of launches.
     ///
     /// # Errors
     /// As [`In::get`].
@@ -137,11 +140,12 @@ impl<T: Copy> In<T> {
         if !at.is_aligned() || at.addr() < self.0.addr() || !could_be(at.addr(), size_of::<T>()) {
             return Err(Status::InvalidValue);
         }
-        // SAFETY: not null, aligned, and the caller of the entry point promises an array that has this element.
+        // SAFETY: the pointer is not null and aligned, and the caller of the entry point promises an array
+        // with this element.
         Ok(unsafe { at.read() })
     }
 
-    /// Fills a slice with the first values of an array, whose memory is not looked at before it is read.
+    /// Fills a slice with the first elements of an array, read without asking the system.
     ///
     /// # Errors
     /// As [`In::get`].
@@ -149,7 +153,8 @@ impl<T: Copy> In<T> {
         if !self.0.is_aligned() || !could_be(self.0.addr(), size_of_val(into)) {
             return Err(Status::InvalidValue);
         }
-        // SAFETY: not null, aligned, and the caller of the entry point promises an array of so many values; `into` is ours.
+        // SAFETY: the pointer is not null and aligned, and the caller of the entry point promises an array of
+        // `into.len()` elements. `into` is borrowed exclusively.
         unsafe { std::ptr::copy(self.0, into.as_mut_ptr(), into.len()) };
         Ok(())
     }
@@ -157,19 +162,20 @@ impl<T: Copy> In<T> {
     /// The first `count` values of an array.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for a null or misaligned pointer, and where there is no memory for so many; `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// `CUDA_ERROR_INVALID_VALUE` for a null or misaligned pointer, and if the memory is not mapped;
+    /// `CUDA_ERROR_OUT_OF_MEMORY`.
     pub(crate) fn all(self, count: usize) -> Result<Vec<T>, Status> {
         let bytes = count.checked_mul(size_of::<T>()).ok_or(Status::InvalidValue)?;
         if !could_be(self.0.addr(), bytes) {
             return Err(Status::InvalidValue);
         }
-        // SAFETY: the caller of the entry point says that values of this type are there.
+        // SAFETY: the caller of the entry point promises values of this type.
         let values = unsafe { host_memory::get_all(self.0, count) };
         values.map_err(|_| Status::OutOfMemory)?.ok_or(Status::InvalidValue)
     }
 }
 
-/// A text of the caller, ended by a zero.
+/// A null-terminated text of the caller.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Text(*const c_char);
@@ -188,7 +194,8 @@ impl Text {
                 .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())),
             Ok(None) => Err(Status::InvalidValue),
             Err(host_memory::Refused) => {
-                // SAFETY: not null, and ended by a zero as the caller of the entry point promises.
+                // SAFETY: the pointer is not null, and the caller of the entry point promises a
+                // null-terminated text.
                 let text = unsafe { CStr::from_ptr(self.0) };
                 Ok(String::from_utf8_lossy(text.to_bytes()).into_owned())
             }
@@ -196,18 +203,19 @@ impl Text {
     }
 }
 
-/// A pointer of which C alone knows what it points to: images of modules, buffers of parameters, host memory.
+/// A pointer to memory whose type depends on the call: images of modules, buffers of parameters, host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Pointer(*mut c_void);
 
-// SAFETY: a number that only entry points turn into accesses, under the promise of the function's documentation.
+// SAFETY: the type is a number. Only entry points turn it into accesses, under the promise of their
+// documentation.
 unsafe impl Send for Pointer {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Pointer {}
 
 impl Pointer {
-    /// No pointer.
+    /// The null pointer.
     pub(crate) const NULL: Self = Self(std::ptr::null_mut());
 
     /// A text that lives as long as the process.
@@ -215,27 +223,30 @@ impl Pointer {
         Self(text.as_ptr().cast_mut().cast())
     }
 
-    /// Bytes of ours, for a function that takes what C gives; they outlive the call.
+    /// A pointer to bytes of this library, for a function that takes C's pointers. The bytes outlive the
+    /// call.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
         Self(bytes.as_ptr().cast_mut().cast())
     }
 
-    /// Values of ours, which stay as long as C may look at them. What C may write to has interior mutability.
+    /// A pointer to values of this library, which live as long as C may use them. Values that C may write
+    /// have interior mutability.
     pub(crate) fn of_values<T>(values: &[T]) -> Self {
         Self(values.as_ptr().cast_mut().cast())
     }
 
-    /// Whether it points to these bytes, which hold no zero. What lies behind the first that differs need not be there.
+    /// Whether it points to these bytes, which contain no zero. Memory after the first difference may be
+    /// unmapped.
     pub(crate) fn begins_with(self, bytes: &[u8]) -> bool {
         bytes.iter().enumerate().all(|(at, byte)| self.offset(at).values::<u8>().get() == Ok(*byte))
     }
 
-    /// The pointer so many bytes further on.
+    /// The pointer plus `bytes`.
     pub(crate) fn offset(self, bytes: usize) -> Self {
         Self(self.0.wrapping_byte_add(bytes))
     }
 
-    /// As a number.
+    /// The address.
     pub(crate) fn address(self) -> u64 {
         self.0.expose_provenance() as u64
     }
@@ -245,28 +256,28 @@ impl Pointer {
         self.0.is_null()
     }
 
-    /// The pointer of that number.
+    /// The pointer with an address.
     pub(crate) fn from_address(address: u64) -> Self {
         Self(std::ptr::with_exposed_provenance_mut(address as usize))
     }
 
-    /// What it points to, as a text ended by a zero.
+    /// The pointer to a null-terminated text.
     pub(crate) fn text(self) -> Text {
         Text(self.0.cast_const().cast())
     }
 
-    /// What it points to, as values of that type.
+    /// The pointer to values of a type.
     pub(crate) fn values<T: Copy>(self) -> In<T> {
         In(self.0.cast_const().cast())
     }
 
-    /// What it points to, as a place for values of that type.
+    /// The pointer to memory for values of a type.
     pub(crate) fn place<T: Copy>(self) -> Out<T> {
         Out(self.0.cast())
     }
 }
 
-/// Host memory of a copy, which the caller keeps valid until the copy is done.
+/// Host memory of a copy. The caller keeps it valid until the copy is complete.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostBytes {
     start: Pointer,
@@ -277,7 +288,7 @@ impl HostBytes {
     /// Memory of the caller.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for what cannot be memory of the caller, unless there is nothing to copy.
+    /// `CUDA_ERROR_INVALID_VALUE` for an implausible address, unless there is nothing to copy.
     pub(crate) fn new(start: Pointer, bytes: usize) -> Result<Self, Status> {
         if !could_be(start.0.addr(), bytes) {
             return Err(Status::InvalidValue);
@@ -285,7 +296,7 @@ impl HostBytes {
         Ok(Self { start, bytes })
     }
 
-    /// Fails unless all of it is there. To be called before the bytes are lent.
+    /// Fails unless all of it is mapped. It must be called before the bytes are lent.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`.
@@ -295,10 +306,10 @@ impl HostBytes {
         if there { Ok(()) } else { Err(Status::InvalidValue) }
     }
 
-    /// A copy, for memory whose size the caller's data say: takes no more than is there.
+    /// A copy, for memory whose size comes from the caller's data. It allocates no more than is mapped.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where it is not all there, `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// `CUDA_ERROR_INVALID_VALUE` if not all of it is mapped, `CUDA_ERROR_OUT_OF_MEMORY`.
     pub(crate) fn copied(&self) -> Result<Vec<u8>, Status> {
         let mut copy = Vec::new();
         while copy.len() < self.bytes {
@@ -318,10 +329,10 @@ impl HostBytes {
         Ok(copy)
     }
 
-    /// Some of them.
+    /// A part of the bytes.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where there are not so many.
+    /// `CUDA_ERROR_INVALID_VALUE` if the part is outside.
     pub(crate) fn part(&self, offset: usize, bytes: usize) -> Result<Self, Status> {
         if offset > self.bytes || bytes > self.bytes - offset {
             return Err(Status::InvalidValue);
@@ -329,11 +340,12 @@ impl HostBytes {
         Ok(Self { start: Pointer(self.start.0.wrapping_byte_add(offset)), bytes })
     }
 
-    /// Copies other memory of the host, of the same size. The two may overlap.
+    /// Copies from other host memory of the same size. The two may overlap.
     pub(crate) fn copy(&self, from: &HostBytes) {
         let bytes = self.bytes.min(from.bytes);
         if bytes > 0 {
-            // SAFETY: there when it was checked, and the caller of the copy keeps so many bytes of both valid until it is done.
+            // SAFETY: both were mapped when they were checked, and the caller of the copy keeps them valid
+            // until it is complete.
             unsafe { std::ptr::copy(from.start.0.cast_const().cast::<u8>(), self.start.0.cast(), bytes) };
         }
     }
@@ -343,7 +355,8 @@ impl HostBytes {
         if self.bytes == 0 {
             return with(&[]);
         }
-        // SAFETY: there when it was checked, and the caller of the copy keeps so many bytes valid and unchanged until it is done.
+        // SAFETY: the bytes were mapped when they were checked, and the caller of the copy keeps them valid
+        // and unchanged until it is complete.
         with(unsafe { std::slice::from_raw_parts(self.start.0.cast_const().cast(), self.bytes) })
     }
 
@@ -352,7 +365,8 @@ impl HostBytes {
         if self.bytes == 0 {
             return with(&mut []);
         }
-        // SAFETY: there when it was checked, and the caller of the copy leaves so many bytes to it until it is done.
+        // SAFETY: the bytes were mapped when they were checked, and the caller of the copy does not use them
+        // until it is complete.
         with(unsafe { std::slice::from_raw_parts_mut(self.start.0.cast(), self.bytes) })
     }
 }
@@ -361,34 +375,35 @@ impl HostBytes {
 pub(crate) struct Descriptor(OwnedFd);
 
 impl Descriptor {
-    /// A copy of the descriptor of that number; `None` where the process has no such file.
+    /// A copy of the descriptor with a number; `None` if the process has none.
     pub(crate) fn of(number: c_int) -> Option<Self> {
         if number < 0 {
             return None;
         }
-        // SAFETY: borrowed for this call alone, in which the system says whether there is such a descriptor.
+        // SAFETY: the descriptor is borrowed only for this call, in which the system checks that it exists.
         let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
         borrowed.try_clone_to_owned().ok().map(Self)
     }
 
-    /// Lends it.
+    /// Lends the descriptor.
     pub(crate) fn borrow(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
-    /// Hands a descriptor over to the caller, who closes it.
+    /// Gives a descriptor to the caller, who closes it.
     pub(crate) fn given(descriptor: OwnedFd) {
         let _the_callers = descriptor.into_raw_fd();
     }
 }
 
-/// Opens all memory of the process to the kernels of a device: for entry points whose documentation says so.
+/// Lets kernels of a device access all memory of the process: for entry points that document this.
 pub(crate) fn reach_host(vm: &ptxvm::Vm) {
-    // SAFETY: the caller of the entry point hands host pointers to kernels, and promises that these access only what it may access itself.
+    // SAFETY: the caller of the entry point passes host pointers to kernels, and promises that the kernels
+    // access only memory that the caller may access.
     unsafe { vm.reach_host() }
 }
 
-/// Fails unless something is at an address that the caller says is that of a function. Whether it is one, only the caller knows.
+/// Fails unless a function pointer's address is mapped. Only the caller knows whether it is a function.
 fn check_code(address: usize) -> Answer {
     let is_device = crate::driver::is_of_device(address as u64);
     if !is_device && could_be(address, 1) && is_mapped(address, 1) {
@@ -398,13 +413,13 @@ fn check_code(address: usize) -> Answer {
     }
 }
 
-/// `CUhostFn`: a function of the host that a stream calls.
+/// `CUhostFn`: a host function that a stream calls.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct HostFunction(Option<unsafe extern "C" fn(*mut c_void)>);
 
 impl HostFunction {
-    /// Fails for a null pointer, and where nothing is.
+    /// Fails for a null pointer and for an unmapped address.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`.
@@ -415,19 +430,20 @@ impl HostFunction {
     /// Calls it.
     pub(crate) fn call(self, data: Pointer) {
         if let Some(function) = self.0 {
-            // SAFETY: the caller of the entry point promises a function that takes this pointer, on any thread.
+            // SAFETY: the caller of the entry point promises a function that takes this pointer, on any
+            // thread.
             unsafe { function(data.0) };
         }
     }
 }
 
-/// `CUstreamCallback`: a function of the host that a stream calls.
+/// `CUstreamCallback`: a host function that a stream calls.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct StreamCallback(Option<unsafe extern "C" fn(Handle, Status, *mut c_void)>);
 
 impl StreamCallback {
-    /// Fails for a null pointer, and where nothing is.
+    /// Fails for a null pointer and for an unmapped address.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`.
@@ -438,18 +454,20 @@ impl StreamCallback {
     /// Calls it.
     pub(crate) fn call(self, stream: Handle, status: Status, data: Pointer) {
         if let Some(function) = self.0 {
-            // SAFETY: the caller of the entry point promises a function that takes these, on any thread.
+            // SAFETY: the caller of the entry point promises a function that takes these arguments, on any
+            // thread.
             unsafe { function(stream, status, data.0) };
         }
     }
 }
 
-/// What another library of ours does in a stream: 0, or an error of the driver API.
+/// A function of another ptxvm library that works in a stream. Returns 0, or an error number of the driver
+/// API.
 pub(crate) type WorkFunction = unsafe extern "C" fn(*mut c_void) -> i32;
-/// Gives up what it needs for that.
+/// A function that releases the data of such work.
 pub(crate) type WorkRelease = unsafe extern "C" fn(*mut c_void);
 
-/// Work of another library of ours, which is released when nothing can run it any more.
+/// Work of another ptxvm library. It is released when nothing can run it any more.
 pub(crate) struct LibraryWork {
     run: WorkFunction,
     release: WorkRelease,
@@ -457,17 +475,18 @@ pub(crate) struct LibraryWork {
 }
 
 impl LibraryWork {
-    /// Takes it over.
+    /// Takes ownership of the work.
     pub(crate) fn new(run: WorkFunction, release: WorkRelease, work: Pointer) -> Self {
         Self { run, release, work }
     }
 
-    /// Does it.
+    /// Runs the work.
     ///
     /// # Errors
-    /// What the library says.
+    /// The error that the library returns.
     pub(crate) fn run(&self) -> Answer {
-        // SAFETY: our library handed over a function with what it works on, which stays until it is released, and may be called from any thread.
+        // SAFETY: the library passed a function and its data, which may be used on any thread until they are
+        // released.
         match unsafe { (self.run)(self.work.0) } {
             0 => Ok(()),
             2 => Err(Status::OutOfMemory),
@@ -479,18 +498,18 @@ impl LibraryWork {
 
 impl Drop for LibraryWork {
     fn drop(&mut self) {
-        // SAFETY: as for `run`; it is dropped once, and never run again.
+        // SAFETY: the same as in `run`. The work is dropped once, and never run again.
         unsafe { (self.release)(self.work.0) };
     }
 }
 
-/// `CUoccupancyB2DSize`: how much dynamic shared memory CTAs of a size need.
+/// `CUoccupancyB2DSize`: the dynamic shared memory of a CTA by its size.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct SharedOfBlock(Option<unsafe extern "C" fn(i32) -> usize>);
 
 impl SharedOfBlock {
-    /// Fails where nothing is at its address; a null pointer is allowed.
+    /// Fails if the address is unmapped; a null pointer is allowed.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`.
@@ -498,7 +517,7 @@ impl SharedOfBlock {
         self.0.map_or(Ok(()), |function| check_code(function as usize))
     }
 
-    /// What it says, or `otherwise` for a null pointer.
+    /// The function's result, or `otherwise` for a null pointer.
     pub(crate) fn call(self, block: i32, otherwise: usize) -> usize {
         match self.0 {
             // SAFETY: the caller of the entry point promises a function of a number.
@@ -508,17 +527,17 @@ impl SharedOfBlock {
     }
 }
 
-/// Lends memory of the host to the kernels of a device until it is unregistered.
+/// Lets kernels of a device access host memory until it is unregistered.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_VALUE` for no bytes and for what is not memory that can be read and written, `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` where
-/// it is device memory, or lent already.
+/// `CUDA_ERROR_INVALID_VALUE` for zero bytes and for memory that cannot be read and written,
+/// `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` for device memory and memory that is already registered.
 pub(crate) fn adopt(vm: &ptxvm::Vm, start: Pointer, bytes: usize) -> Answer {
     if bytes == 0 || !could_be(start.0.addr(), bytes) || !host_memory::is_writable(start.0.addr(), bytes) {
         return Err(Status::InvalidValue);
     }
-    // SAFETY: `cuMemHostRegister` asks of its caller that the memory stays until it is unregistered; programs access it as memory that a device
-    // changes.
+    // SAFETY: `cuMemHostRegister` requires its caller to keep the memory until it is unregistered, and to
+    // access it as memory that a device changes.
     unsafe { vm.adopt("registered host memory", start.address(), bytes as u64) }
         .map_err(|_| Status::HostMemoryAlreadyRegistered)
 }

@@ -1,8 +1,9 @@
-//! Functions: the kernels of modules, and what can be asked of them.
+//! Functions: the kernels of modules, and their attributes.
 //!
-//! A `CUkernel` of a library and a `CUfunction` are the same here: both name a kernel.
+//! A `CUkernel` of a library and a `CUfunction` are the same here: both identify a kernel.
 //!
-//! Invariant: counts of registers, shared and local memory are those of the kernel, not of its name.
+//! Invariant: register counts, shared memory and local memory are those of the kernel itself, not of another
+//! kernel with its name.
 
 use crate::attributes::{Limits, SHARED};
 use crate::context::{Context, current};
@@ -31,7 +32,7 @@ const CLUSTER_POLICY: c_int = 15;
 pub(crate) struct Function {
     pub(crate) context: Arc<Context>,
     pub(crate) kernel: Kernel,
-    /// The module, or library, that it is of.
+    /// The module or library that contains it.
     module: Handle,
     name: CString,
     capability: i32,
@@ -39,20 +40,20 @@ pub(crate) struct Function {
     settings: Mutex<Settings>,
 }
 
-/// What a program sets of a function.
+/// Settings that a program changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Dynamic shared memory that a launch may have.
+    /// The most dynamic shared memory of a launch.
     max_dynamic: Option<c_int>,
     carveout: c_int,
     cluster_policy: c_int,
-    /// `cuFuncSetBlockShape`, `cuFuncSetSharedSize`, `cuParamSet...`, for `cuLaunch`.
+    /// The settings of `cuFuncSetBlockShape`, `cuFuncSetSharedSize` and `cuParamSet...`, for `cuLaunch`.
     pub(crate) block: [u32; 3],
     pub(crate) shared: u32,
     pub(crate) params: Vec<u8>,
 }
 
-/// The kernel of that name.
+/// The kernel with a name.
 pub(crate) fn find_kernel(module: &ptxvm::Module, name: &str) -> Option<Kernel> {
     module.kernel(name).ok()
 }
@@ -60,7 +61,7 @@ pub(crate) fn find_kernel(module: &ptxvm::Module, name: &str) -> Option<Kernel> 
 impl Function {
     /// A function.
     pub(crate) fn new(context: Arc<Context>, module: Handle, kernel: Kernel, capability: i32) -> Self {
-        // Names of PTX hold no zero.
+        // Names of PTX contain no zero.
         let name = CString::new(kernel.name()).unwrap_or_default();
         let settings = Settings {
             max_dynamic: None,
@@ -81,12 +82,12 @@ impl Function {
         }
     }
 
-    /// What it needs.
+    /// The resources that it needs.
     pub(crate) fn resources(&self) -> &Resources {
         self.resources.get_or_init(|| self.kernel.resources())
     }
 
-    /// The module, or library, that it is of.
+    /// The module or library that contains it.
     pub(crate) fn module(&self) -> Handle {
         self.module
     }
@@ -96,19 +97,19 @@ impl Function {
         Limits::of(self.capability)
     }
 
-    /// What the program set.
+    /// The program's settings.
     pub(crate) fn settings(&self) -> MutexGuard<'_, Settings> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Threads that a CTA may have, by directives and registers.
+    /// Most threads of a CTA, by directives and registers.
     pub(crate) fn max_threads(&self) -> u32 {
         let resources = self.resources();
         let by_registers = 65536 / resources.registers.next_multiple_of(8).max(16) / 32 * 32;
         resources.max_threads.unwrap_or(1024).min(1024).min(by_registers.max(32))
     }
 
-    /// Dynamic shared memory that a launch may have.
+    /// Most dynamic shared memory of a launch.
     pub(crate) fn max_dynamic(&self) -> u32 {
         let fixed = self.resources().shared;
         match self.settings().max_dynamic {
@@ -126,15 +127,15 @@ impl Function {
             CONST_BYTES => number_of(resources.constant),
             LOCAL_BYTES => number_of(resources.local),
             REGISTERS => resources.registers as c_int,
-            // Drivers answer with the architecture that the text was written for, not with its `.version`: CUB compares it
-            // with the architectures that it was compiled for.
+            // Drivers report the architecture that the text was compiled for, not its `.version`. CUB
+            // compares it with the architectures that it was compiled for.
             PTX_VERSION => c_int::from(resources.target),
             BINARY_VERSION => self.capability,
             CACHE_CA => 0,
             MAX_DYNAMIC => self.max_dynamic() as c_int,
             CARVEOUT => self.settings().carveout,
             CLUSTER_POLICY => self.settings().cluster_policy,
-            // Clusters: none are required.
+            // Cluster attributes: no cluster size is required.
             10..=14 | 16 | 17 => 0,
             _ => return Err(Status::InvalidValue),
         })
@@ -153,7 +154,7 @@ impl Function {
             CARVEOUT => settings.carveout = value,
             CLUSTER_POLICY if !(0..=2).contains(&value) => return Err(Status::InvalidValue),
             CLUSTER_POLICY => settings.cluster_policy = value,
-            // What would need clusters; that none is required is the state.
+            // Cluster attributes can only keep their value, 0.
             10..=14 if value == 0 => {}
             _ => return Err(Status::InvalidValue),
         }
@@ -186,7 +187,7 @@ fn set_params(handle: Handle, offset: c_int, bytes: &[u8]) -> Answer {
     Ok(())
 }
 
-/// How L1 and shared memory are to share.
+/// Checks a preference for L1 and shared memory.
 fn check_cache(config: c_uint) -> Answer {
     if config <= 3 { Ok(()) } else { Err(Status::InvalidValue) }
 }
@@ -205,13 +206,13 @@ entries! { ENTRIES;
         function(handle)?.1.set(attribute, value)
     }
 
-    /// How L1 and shared memory share: it makes no difference.
+    /// Sets the preferred split of L1 and shared memory, which has no effect.
     fn cuFuncSetCacheConfig(handle: Handle, config: c_uint) {
         function(handle)?;
         check_cache(config)
     }
 
-    /// The width of banks of shared memory: it makes no difference.
+    /// Sets the width of banks of shared memory, which has no effect.
     fn cuFuncSetSharedMemConfig(handle: Handle, config: c_uint) {
         function(handle)?;
         if config <= 2 { Ok(()) } else { Err(Status::InvalidValue) }
@@ -235,19 +236,19 @@ entries! { ENTRIES;
         parameter(handle, index, offset, bytes)
     }
 
-    /// How many parameters it has.
+    /// The number of parameters.
     fn cuFuncGetParamCount(handle: Handle, count: Out<usize>) {
         count.check()?;
         count.set(function(handle)?.1.kernel.params().len())
     }
 
-    /// Whether its code is loaded: it is.
+    /// Whether a function's code is loaded. It always is.
     fn cuFuncIsLoaded(state: Out<c_int>, handle: Handle) {
         function(handle)?;
         state.set(1)
     }
 
-    /// Loads its code: it is loaded.
+    /// Loads a function's code. It always is loaded.
     fn cuFuncLoad(handle: Handle) {
         function(handle).map(|_| ())
     }
@@ -285,7 +286,7 @@ entries! { ENTRIES;
         function(kernel)?.1.set(attribute, value)
     }
 
-    /// How L1 and shared memory share: it makes no difference.
+    /// Sets the preferred split of L1 and shared memory, which has no effect.
     fn cuKernelSetCacheConfig(kernel: Handle, config: c_uint, device: c_int) {
         crate::init::check_device(device)?;
         function(kernel)?;
@@ -297,13 +298,13 @@ entries! { ENTRIES;
         parameter(kernel, index, offset, bytes)
     }
 
-    /// How many parameters it has.
+    /// The number of parameters.
     fn cuKernelGetParamCount(kernel: Handle, count: Out<usize>) {
         count.check()?;
         count.set(function(kernel)?.1.kernel.params().len())
     }
 
-    /// Shape of CTAs of `cuLaunch`.
+    /// Sets the CTA shape of `cuLaunch`.
     fn cuFuncSetBlockShape(handle: Handle, x: c_int, y: c_int, z: c_int) {
         let (_, function) = function(handle)?;
         let shape = [x, y, z].map(|n| u32::try_from(n).unwrap_or(0));
@@ -314,14 +315,14 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Dynamic shared memory of `cuLaunch`.
+    /// Sets the dynamic shared memory of `cuLaunch`.
     fn cuFuncSetSharedSize(handle: Handle, bytes: c_uint) {
         let (_, function) = function(handle)?;
         function.settings().shared = bytes;
         Ok(())
     }
 
-    /// Size of the parameters of `cuLaunch`.
+    /// Sets the size of the parameters of `cuLaunch`.
     fn cuParamSetSize(handle: Handle, bytes: c_uint) {
         let (_, function) = function(handle)?;
         if bytes > 1 << 16 {
@@ -331,17 +332,17 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// A parameter of `cuLaunch`.
+    /// Sets a parameter of `cuLaunch`.
     fn cuParamSeti(handle: Handle, offset: c_int, value: c_uint) {
         set_params(handle, offset, &value.to_le_bytes())
     }
 
-    /// A parameter of `cuLaunch`.
+    /// Sets a parameter of `cuLaunch`.
     fn cuParamSetf(handle: Handle, offset: c_int, value: f32) {
         set_params(handle, offset, &value.to_le_bytes())
     }
 
-    /// A parameter of `cuLaunch`.
+    /// Sets a parameter of `cuLaunch`.
     fn cuParamSetv(handle: Handle, offset: c_int, value: Pointer, bytes: c_uint) {
         if bytes > 1 << 16 {
             return Err(Status::InvalidValue);
@@ -350,7 +351,7 @@ entries! { ENTRIES;
         set_params(handle, offset, &bytes)
     }
 
-    /// A function of the device that both can call: there is none.
+    /// A function that host and device share. There are none.
     fn cuLibraryGetUnifiedFunction(_function: Out<Pointer>, _library: Handle, _name: Text) {
         Err(Status::NotFound)
     }

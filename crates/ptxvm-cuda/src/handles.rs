@@ -1,6 +1,7 @@
-//! Handles: numbers that C holds, and what they name.
+//! Handles: numbers that C holds, and their objects.
 //!
-//! Invariant: a handle is never given twice, so a destroyed one names nothing for ever; no handle is followed as a pointer.
+//! Invariant: a handle's number is never used twice, so a destroyed handle stays invalid. No handle is
+//! dereferenced.
 
 use crate::status::Status;
 use std::collections::HashMap;
@@ -13,7 +14,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub(crate) struct Handle(pub(crate) usize);
 
 impl Handle {
-    /// No handle.
+    /// The null handle.
     pub(crate) const NULL: Self = Self(0);
 
     /// Whether it is null.
@@ -22,11 +23,11 @@ impl Handle {
     }
 }
 
-/// The next handle. All kinds share one count, so that a handle of one kind names nothing of another. It begins where no small
-/// number with a meaning (the default streams are 1 and 2) and no mapped page is.
+/// The next handle. All kinds share one counter, so a handle of one kind is never one of another. It starts
+/// above small numbers with a meaning (the default streams are 1 and 2) and below every mapped page.
 static NEXT: AtomicU64 = AtomicU64::new(0x1000);
 
-/// Things that C knows by handles.
+/// A table of objects by their handles.
 pub(crate) struct Handles<T> {
     by_handle: RwLock<HashMap<Handle, Arc<T>>>,
 }
@@ -38,9 +39,9 @@ impl<T> Default for Handles<T> {
 }
 
 impl<T> Handles<T> {
-    /// Gives a handle to what `make` makes of it.
+    /// Creates an object that knows its own handle.
     pub(crate) fn insert_with(&self, make: impl FnOnce(Handle) -> T) -> (Handle, Arc<T>) {
-        // 16 apart: they look like pointers to programs that align them.
+        // Multiples of 16, because some programs treat them as aligned pointers.
         let handle = Handle(NEXT.fetch_add(16, Ordering::Relaxed) as usize);
         let thing = Arc::new(make(handle));
         let mut table = self.by_handle.write().unwrap_or_else(PoisonError::into_inner);
@@ -48,17 +49,17 @@ impl<T> Handles<T> {
         (handle, thing)
     }
 
-    /// Gives it a handle.
+    /// Gives an object a handle.
     pub(crate) fn insert(&self, thing: T) -> Handle {
         self.insert_with(|_| thing).0
     }
 
-    /// What a handle names.
+    /// The object of a handle.
     pub(crate) fn find(&self, handle: Handle) -> Option<Arc<T>> {
         self.by_handle.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
     }
 
-    /// What a handle names.
+    /// The object of a handle.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_HANDLE`.
@@ -66,7 +67,7 @@ impl<T> Handles<T> {
         self.find(handle).ok_or(Status::InvalidHandle)
     }
 
-    /// Forgets a handle.
+    /// Removes a handle.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_HANDLE`.
@@ -75,7 +76,7 @@ impl<T> Handles<T> {
         table.remove(&handle).ok_or(Status::InvalidHandle)
     }
 
-    /// All of them, in the order in which they were made.
+    /// All objects, in the order of their creation.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         let table = self.by_handle.read().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> = table.iter().collect();
@@ -83,14 +84,14 @@ impl<T> Handles<T> {
         all.into_iter().map(|(_, thing)| Arc::clone(thing)).collect()
     }
 
-    /// The first that `is_it` says, with its handle.
+    /// The first object for which `is_it` holds, with its handle.
     pub(crate) fn find_by(&self, is_it: impl Fn(&T) -> bool) -> Option<(Handle, Arc<T>)> {
         let table = self.by_handle.read().unwrap_or_else(PoisonError::into_inner);
         let found = table.iter().filter(|(_, thing)| is_it(thing)).min_by_key(|(handle, _)| **handle);
         found.map(|(handle, thing)| (*handle, Arc::clone(thing)))
     }
 
-    /// Forgets those that `gone` says.
+    /// Removes the objects for which `gone` holds.
     pub(crate) fn remove_if(&self, gone: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let mut table = self.by_handle.write().unwrap_or_else(PoisonError::into_inner);
         let mut handles: Vec<Handle> =

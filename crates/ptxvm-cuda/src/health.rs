@@ -1,11 +1,12 @@
-//! Whether a context works: what a trap leaves, and how a context recovers from it.
+//! The state of a context: the error of a trap, and recovery from it.
 //!
-//! Work belongs to the [`Epoch`] of its context in which it was submitted. A trap ends the epoch: kernels that are running stop, and what was
-//! submitted and has not begun is dropped. Every call that needs the context then answers with the error of the trap, and a destroyed context is
-//! the only way out. With `PTXVM_RECOVER=1`, and where the error is not one of those that CUDA keeps, the first call that answers with it is also
-//! the last: before it returns, all work of the ended epoch has come to its end, and a new epoch begins.
+//! Work belongs to the [`Epoch`] of its context in which it was submitted. A trap ends the epoch: running
+//! kernels stop, and submitted work that has not begun is dropped. Every call that needs the context then
+//! returns the error of the trap, until the context is destroyed. With `PTXVM_RECOVER=1`, and unless CUDA
+//! documents the error as fatal for the process, only the first call returns it: before that call returns,
+//! all work of the ended epoch has finished, and a new epoch begins.
 //!
-//! Invariant: work of an epoch that has ended neither begins nor leaves an error behind.
+//! Invariant: work of an ended epoch neither begins nor leaves an error behind.
 
 use crate::context::Context;
 use crate::status::{Answer, Status};
@@ -13,13 +14,13 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Contexts that a trap has struck, and that have neither recovered nor been destroyed.
+/// The number of contexts with the error of a trap that have neither recovered nor been destroyed.
 static STRUCK: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The context whose error this call answers with, if it recovers.
+    /// The context whose error this call returns, if the context recovers.
     static ANSWERED: RefCell<Option<(Arc<Context>, Epoch)>> = const { RefCell::new(None) };
-    /// Whether the thread does the work of a stream.
+    /// Whether the thread runs the work of a stream.
     static WORKING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -28,12 +29,12 @@ thread_local! {
 pub(crate) struct Epoch(Arc<AtomicBool>);
 
 impl Epoch {
-    /// Whether its work is not done any more.
+    /// Whether the epoch has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// What stops launches.
+    /// The flag that stops its launches.
     pub(crate) fn stops(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
@@ -43,16 +44,16 @@ impl Epoch {
     }
 }
 
-/// What a context knows of that.
+/// The health of a context.
 #[derive(Default)]
 pub(crate) struct Health(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     epoch: Epoch,
-    /// The error that ended it.
+    /// The error that ended the epoch.
     struck: Option<Status>,
-    /// Whether a call has answered with it.
+    /// Whether a call has returned the error.
     told: bool,
 }
 
@@ -61,12 +62,12 @@ impl Health {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is submitted now belongs to it.
+    /// The epoch of work that is submitted now.
     pub(crate) fn epoch(&self) -> Epoch {
         self.state().epoch.clone()
     }
 
-    /// Ends all work: the context is destroyed.
+    /// Ends all work, because the context is destroyed.
     pub(crate) fn end(&self) {
         let mut state = self.state();
         state.epoch.end();
@@ -75,7 +76,7 @@ impl Health {
         }
     }
 
-    /// The error that is to be answered with, and whether a call has.
+    /// The error that calls return, and whether a call has returned it.
     pub(crate) fn error(&self) -> Option<(Status, bool)> {
         if STRUCK.load(Ordering::Relaxed) == 0 {
             return None;
@@ -84,19 +85,20 @@ impl Health {
         state.struck.map(|status| (status, state.told))
     }
 
-    /// Ends an epoch with an error; the first one stays.
+    /// Ends an epoch with an error. The first error counts.
     pub(crate) fn strike(&self, epoch: &Epoch, status: Status) {
         let mut state = self.state();
         if epoch.is_over() || !Arc::ptr_eq(&state.epoch.0, &epoch.0) {
             return;
         }
         (state.struck, state.told) = (Some(status), false);
-        // Who finds the epoch ended finds the error too.
+        // The error is stored before the epoch ends, so a thread that finds the epoch ended also finds the
+        // error.
         STRUCK.fetch_add(1, Ordering::Relaxed);
         epoch.end();
     }
 
-    /// Notes that a call answers with the error.
+    /// Notes that a call returns the error.
     fn tell(&self, context: &Arc<Context>) {
         let mut state = self.state();
         let Some(status) = state.struck else { return };
@@ -108,7 +110,7 @@ impl Health {
         }
     }
 
-    /// Begins a new epoch after that one.
+    /// Begins a new epoch after an ended one.
     fn recover(&self, after: &Epoch) {
         let mut state = self.state();
         if !Arc::ptr_eq(&state.epoch.0, &after.0) || state.struck.take().is_none() {
@@ -119,7 +121,7 @@ impl Health {
     }
 }
 
-/// Whether CUDA says of an error that the process cannot go on with it: all others are answered once.
+/// Whether CUDA documents an error as fatal for the process. Other errors are returned once.
 fn stays(status: Status) -> bool {
     matches!(
         status,
@@ -141,10 +143,10 @@ fn stays(status: Status) -> bool {
     )
 }
 
-/// Fails with the error of a trap that has struck a context.
+/// Fails with the error of a trap, if the context has one.
 ///
 /// # Errors
-/// What the trap is called.
+/// The error of the trap.
 pub(crate) fn check(context: &Arc<Context>) -> Answer {
     match context.health.error() {
         None => Ok(()),
@@ -155,28 +157,30 @@ pub(crate) fn check(context: &Arc<Context>) -> Answer {
     }
 }
 
-/// Whether any context has been struck, so that functions that need none in order to work look as well.
+/// Whether any context has the error of a trap. If so, functions that need no context check the current one,
+/// too.
 pub(crate) fn is_any_struck() -> bool {
     STRUCK.load(Ordering::Relaxed) != 0
 }
 
-/// A call ends with that status: the context that it answered for goes on, where that is to be.
+/// Called at the end of each call with its status. If the call returned the error of a context that recovers,
+/// starts a new epoch.
 pub(crate) fn answered(status: Status) {
     if !is_any_struck() {
         return;
     }
     let taken = ANSWERED.try_with(|slot| slot.take()).ok().flatten();
     let Some((context, epoch)) = taken else { return };
-    // A check that the call did not answer with.
+    // The context was checked, but the call returned something else.
     if context.health.error().is_none_or(|(struck, _)| struck != status) {
         return;
     }
-    // Launches stop soon, and what waits for its turn does nothing.
+    // Launches stop soon, and waiting work does nothing.
     context.streams.synchronize();
     context.health.recover(&epoch);
 }
 
-/// Does the work of a stream. Functions of the API that it calls do not wait for streams to end.
+/// Runs the work of a stream. Functions of the API that it calls do not wait for streams.
 pub(crate) fn working<R>(work: impl FnOnce() -> R) -> R {
     struct Done;
     impl Drop for Done {

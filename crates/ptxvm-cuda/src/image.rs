@@ -1,10 +1,11 @@
-//! What a program hands to the driver as code: PTX text, a container of several kinds of code, or machine code.
+//! Device code that a program passes to the driver: PTX text, a container of several kinds of code, or
+//! machine code.
 //!
-//! [`Image`] is a copy of what the caller's pointer leads to, so that nothing later depends on the caller's memory;
-//! [`Image::texts`] is the PTX in it that suits a device best.
+//! [`Image`] is a copy of the bytes at the caller's pointer, so nothing later depends on the caller's memory.
+//! [`Image::texts`] is the PTX in it that is best for a device.
 //!
-//! Invariant: any bytes give a result or a [`Refusal`]; nothing panics. What it does not do: no machine code is read, let alone
-//! run.
+//! Invariant: any bytes give a result or a [`Refusal`]; nothing panics. What it does not do: machine code is
+//! neither read nor run.
 
 #[cfg(test)]
 mod tests;
@@ -21,35 +22,38 @@ const ELF_MAGIC: u32 = u32::from_le_bytes(*b"\x7fELF");
 /// First word of a [`Wrapper`].
 const WRAPPER_MAGIC: u32 = 0x466243B1;
 
-/// The structure that compilers put beside a container, and register: 24 bytes.
+/// The structure of 24 bytes that compilers put beside a container and register.
 #[derive(Clone, Copy, Debug)]
 struct Wrapper {
-    /// 1: one container; 2: `list` is an array of the containers that were linked to it (`nvcc -rdc=true`), which ends with null.
+    /// 1: one container; 2: `list` is an array, terminated by null, of the containers that were linked (`nvcc
+    /// -rdc=true`).
     version: u32,
     /// Address of a container, or 0.
     data: u64,
-    /// Address of the list, or 0; what version 1 has there is a name.
+    /// Address of the list, or 0. In version 1 it is a name.
     list: u64,
 }
 
 impl Wrapper {
-    /// From its bytes, after the magic number.
+    /// Parses the bytes after the magic number.
     fn read(bytes: &[u8; 24]) -> Self {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| bytes[at + index]));
         Self { version: (word(0) >> 32) as u32, data: word(8), list: word(16) }
     }
 }
 
-/// Most bytes of the containers of an image, and most of those. Chosen: more than a program and its libraries hold.
+/// Most bytes of the containers of an image, and most containers. Chosen: more than a program and its
+/// libraries have.
 const BYTES_MAX: usize = 4 << 30;
 const PARTS_MAX: usize = 1 << 16;
 
-/// Why no PTX comes out of an image.
+/// The reason why an image has no usable PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// A null pointer, or a container whose headers do not add up: `CUDA_ERROR_INVALID_IMAGE`.
+    /// A null pointer, or a container with inconsistent headers: `CUDA_ERROR_INVALID_IMAGE`.
     Invalid(String),
-    /// Machine code only, or PTX for later devices only: `CUDA_ERROR_NO_BINARY_FOR_GPU`. The line says what the user can do.
+    /// Only machine code, or only PTX for later devices: `CUDA_ERROR_NO_BINARY_FOR_GPU`. The text advises the
+    /// user.
     NoBinary(String),
 }
 
@@ -59,7 +63,7 @@ impl From<Malformed> for Refusal {
     }
 }
 
-/// Code as the caller handed it over.
+/// A copy of the caller's code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Image {
     /// PTX text.
@@ -78,15 +82,17 @@ pub(crate) struct Text {
     pub(crate) text: String,
 }
 
-/// The PTX texts of an image for our device, each with a name. A refusal is said on standard error, in one line.
+/// The PTX texts of an image for the driver's devices, each with a name. A refusal is printed to standard
+/// error, in one line.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_IMAGE` for a null pointer and for a damaged container, `CUDA_ERROR_NO_BINARY_FOR_GPU` where it holds no PTX that suits.
+/// `CUDA_ERROR_INVALID_IMAGE` for a null pointer and for a damaged container, `CUDA_ERROR_NO_BINARY_FOR_GPU`
+/// if it has no suitable PTX.
 pub(crate) fn texts(image: Pointer) -> Result<Vec<(String, String)>, Status> {
     texts_for(image, driver()?.settings.capability as u32)
 }
 
-/// The same for a device of that compute capability (80 is 8.0).
+/// Like [`texts`], for a device of a compute capability (80 is 8.0).
 ///
 /// # Errors
 /// As [`texts`].
@@ -94,7 +100,8 @@ pub(crate) fn texts_for(image: Pointer, sm: u32) -> Result<Vec<(String, String)>
     named(Image::capture(image).and_then(|image| image.texts(sm)))
 }
 
-/// The same of bytes whose length is known: a file, or an input of the linker. No address in them is followed.
+/// Like [`texts_for`], for bytes of known length: a file, or an input of the linker. Addresses in them are
+/// not followed.
 ///
 /// # Errors
 /// As [`texts`].
@@ -108,31 +115,31 @@ fn named(texts: Result<Vec<Text>, Refusal>) -> Result<Vec<(String, String)>, Sta
     Ok(texts.map_err(Refusal::said)?.into_iter().map(named).collect())
 }
 
-/// The bytes of a file of a program's code, if it is a file of at most 4 GiB.
+/// The bytes of a file with device code. It must be a regular file of at most 4 GiB.
 pub(crate) fn read_file(path: &str) -> std::io::Result<Vec<u8>> {
     use std::io::Read as _;
-    // A pipe would make us wait for whoever writes to it.
+    // Reading a pipe could block forever.
     if !std::fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::other("it is not a regular file"));
+        return Err(std::io::Error::other("not a regular file"));
     }
     let mut bytes = Vec::new();
     let read = std::fs::File::open(path)?.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
-    if read > BYTES_MAX { Err(std::io::Error::other("it is larger than 4 GiB")) } else { Ok(bytes) }
+    if read > BYTES_MAX { Err(std::io::Error::other("larger than 4 GiB")) } else { Ok(bytes) }
 }
 
-/// The same for a function of the driver API.
+/// Like [`read_file`], for a function of the driver API.
 ///
 /// # Errors
 /// `CUDA_ERROR_FILE_NOT_FOUND`.
 pub(crate) fn file(path: &str) -> Result<Vec<u8>, Status> {
     read_file(path).map_err(|error| {
-        log::note(&format!("`{path}` cannot be read: {error}"));
+        log::note(&format!("cannot read `{path}`: {error}"));
         Status::FileNotFound
     })
 }
 
 impl Refusal {
-    /// Says it, and gives the status.
+    /// Prints the refusal, and returns its status.
     pub(crate) fn said(self) -> Status {
         let (line, status) = match self {
             Refusal::Invalid(line) => (line, Status::InvalidImage),
@@ -144,9 +151,9 @@ impl Refusal {
 }
 
 impl Image {
-    /// Copies what the pointer leads to: a [`Wrapper`], a container, an ELF file, or text that ends with a zero.
+    /// Copies the bytes at the pointer: a [`Wrapper`], a container, an ELF file, or a null-terminated text.
     pub(crate) fn capture(image: Pointer) -> Result<Self, Refusal> {
-        // Byte by byte: a text may be shorter than four bytes.
+        // One byte at a time, because a text may be shorter than four bytes.
         let mut magic = [0; 4];
         for (index, byte) in magic.iter_mut().enumerate() {
             *byte = image.offset(index).values::<u8>().get().map_err(|_| null())?;
@@ -170,7 +177,9 @@ impl Image {
             let part = copy_part(Pointer::from_address(address), room)?;
             room -= part.len();
             if parts.len() == PARTS_MAX {
-                return Err(Malformed("it is a list of more than 65536 containers").into());
+                return Err(
+                    Malformed("expected a list of at most 65536 containers, found a longer one").into()
+                );
             }
             parts.push(part);
             Ok(())
@@ -195,13 +204,15 @@ impl Image {
         Ok(Image::Containers(parts))
     }
 
-    /// As [`Image::capture`], of bytes whose length is known: a file, or an input of the linker.
+    /// Like [`Image::capture`], for bytes of known length: a file, or an input of the linker.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
         match bytes.first_chunk().map(|magic| u32::from_le_bytes(*magic)) {
             Some(PART_MAGIC) => Ok(Image::Containers(vec![bytes.to_vec()])),
             Some(ELF_MAGIC) => Ok(Image::Elf),
-            // What it holds are addresses, of the program that it was registered in.
-            Some(WRAPPER_MAGIC) => Err(Malformed("it is the structure that registers one").into()),
+            // It contains addresses of the program that registered it.
+            Some(WRAPPER_MAGIC) => {
+                Err(Malformed("expected a container, found the structure that registers one").into())
+            }
             Some(_) | None => {
                 let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
                 Ok(Image::Text(String::from_utf8_lossy(&bytes[..end]).into_owned()))
@@ -209,7 +220,8 @@ impl Image {
         }
     }
 
-    /// The PTX that suits a device of architecture `sm` (such as 80) best. Containers that were linked before give one text each.
+    /// The best PTX for a device of architecture `sm` (such as 80). An image of linked containers has one
+    /// text for each.
     pub(crate) fn texts(&self, sm: u32) -> Result<Vec<Text>, Refusal> {
         match self {
             Image::Text(text) => Ok(vec![Text { name: String::new(), text: text.clone() }]),
@@ -219,11 +231,12 @@ impl Image {
     }
 }
 
-/// Of a container and those that were linked to it, leaves what together is the program once in PTX: device linkers link machine code, so the
-/// first holds nothing else, and the texts are in the others; or, where intermediate code was linked, the first is the only one with a text.
+/// Of linked containers, keeps those that together contain the program once as PTX. A device linker links
+/// machine code, so its result, the first container, contains only that, and the others contain the texts. If
+/// intermediate code was linked, only the first container has a text.
 fn leave_out_linked(parts: &mut Vec<Vec<u8>>) {
     let has_text = |part: &Vec<u8>| {
-        // A damaged one stays, for the error.
+        // A damaged container is kept, so that its error is reported.
         container::entries(part).map_or(true, |entries| entries.iter().any(|entry| entry.kind == Kind::Ptx))
     };
     let Some((linked, members)) = parts.split_first() else { return };
@@ -238,12 +251,12 @@ fn leave_out_linked(parts: &mut Vec<Vec<u8>>) {
 fn best(container: &[u8], sm: u32) -> Result<Text, Refusal> {
     let entries = container::entries(container)?;
     let texts = || entries.iter().filter(|entry| entry.kind == Kind::Ptx);
-    // Of equal ones the first.
+    // Of equal architectures, the first entry.
     match texts().filter(|entry| entry.suits(sm)).reduce(latest) {
         Some(entry) => Ok(Text { name: entry.name.clone(), text: entry.text()? }),
         None => match texts().map(|entry| entry.sm).min() {
             Some(later) => Err(Refusal::NoBinary(format!(
-                "the program holds PTX for sm_{later} and later, this device is sm_{sm}: set PTXVM_SM={later}, or compile for an earlier architecture"
+                "the program contains PTX for sm_{later} and later, but this device is sm_{sm}: set PTXVM_SM={later}, or compile for an earlier architecture"
             ))),
             None => Err(machine_code(sm)),
         },
@@ -262,27 +275,27 @@ fn latest<'a, 'b>(best: &'a Entry<'b>, next: &'a Entry<'b>) -> &'a Entry<'b> {
 }
 
 fn null() -> Refusal {
-    Refusal::Invalid("the image is a null pointer, or points to nothing".to_owned())
+    Refusal::Invalid("the image is a null pointer or an unmapped address".to_owned())
 }
 
 fn endless() -> Refusal {
-    Refusal::Invalid("the image is a text that does not end".to_owned())
+    Refusal::Invalid("the image is a text without a terminating zero".to_owned())
 }
 
-/// A copy of the first bytes of something that has so many.
+/// The first `N` bytes at a pointer.
 fn copy<const N: usize>(from: Pointer) -> Result<[u8; N], Refusal> {
     let bytes = from.values::<u8>().all(N).map_err(|_| null())?;
     Ok(std::array::from_fn(|index| bytes[index]))
 }
 
-/// A copy of a container, which has the size that its header says, if that is there.
+/// A copy of a container, with the size in its header, if all of it is mapped.
 fn copy_part(start: Pointer, room: usize) -> Result<Vec<u8>, Refusal> {
     let header: [u8; PART_HEADER] = copy(start)?;
     let size = container::part_bytes(&header).and_then(|size| usize::try_from(size).ok());
-    let size = size.ok_or(Malformed("it does not begin with the magic number and its size"))?;
+    let size = size.ok_or(Malformed("expected the magic number and the size at its start"))?;
     if size > room {
-        return Err(Malformed("its size is more than 4 GiB").into());
+        return Err(Malformed("expected at most 4 GiB, found a larger size").into());
     }
     let bytes = HostBytes::new(start, size).and_then(|bytes| bytes.copied());
-    Ok(bytes.map_err(|_| Malformed("there is less memory than its size says"))?)
+    Ok(bytes.map_err(|_| Malformed("the memory at its address is smaller than its size"))?)
 }

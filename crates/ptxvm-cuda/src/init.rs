@@ -9,7 +9,7 @@ use crate::log;
 use crate::status::{Answer, Status};
 use std::ffi::{c_char, c_int, c_uint};
 
-/// `CUuuid` of a device: a fixed one for each number.
+/// The `CUuuid` of a device: a fixed one for each number.
 fn uuid(number: c_int) -> [u8; 16] {
     let mut uuid = *b"ptxvm-device-0\0\0";
     let digits = number.to_string();
@@ -19,17 +19,17 @@ fn uuid(number: c_int) -> [u8; 16] {
     uuid
 }
 
-/// Where a device is said to be on the PCI bus: each has a bus of its own.
+/// The address of a device on the PCI bus. Each device has a bus of its own.
 fn pci(number: c_int) -> String {
     format!("0000:{:02x}:00.0", pci_bus(number))
 }
 
-/// Number of that bus.
+/// The number of a device's bus.
 fn pci_bus(number: c_int) -> c_int {
     number + 1
 }
 
-/// Domain, bus and device of a place on the PCI bus; a domain or a function of 0 may be left out.
+/// Domain, bus and device of an address on the PCI bus. A domain or function of 0 may be omitted.
 fn place_of(id: &str) -> Option<[u32; 3]> {
     let (id, function) = id.split_once('.').unwrap_or((id, "0"));
     let parts: Vec<_> = id.split(':').map(|part| u32::from_str_radix(part, 16).ok()).collect();
@@ -69,8 +69,8 @@ fn text_of(status: c_int) -> Result<Status, Status> {
     Status::from_number(status).ok_or(Status::InvalidValue)
 }
 
-/// Who asks for undocumented tables is a library of NVIDIA's, and most often the runtime, linked into the program. What becomes of it is
-/// not ours, so the user is told, once.
+/// Advises the user once that a library of NVIDIA's asks for undocumented tables. Usually it is the runtime,
+/// linked into the program, whose further behavior ptxvm does not control.
 fn say_who_asks() {
     static SAID: std::sync::Once = std::sync::Once::new();
     SAID.call_once(|| {
@@ -84,14 +84,14 @@ fn say_who_asks() {
 }
 
 entries! { ENTRIES;
-    /// Starts the driver.
+    /// Initializes the driver.
     fn cuInit(flags: c_uint) {
         if flags == 0 { start().map(|_| ()) } else { Err(Status::InvalidValue) }
     }
 
     /// The driver's version.
     fn cuDriverGetVersion(version: Out<c_int>) {
-        // This one may be called before `cuInit`.
+        // This function may be called before `cuInit`.
         version.set(driver().map_or_else(|_| Settings::from_environment(), |driver| driver.settings).version)
     }
 
@@ -107,7 +107,7 @@ entries! { ENTRIES;
         text.set(Pointer::of_text(text_of(status)?.text()))
     }
 
-    /// Undocumented tables: there are none.
+    /// Undocumented tables of functions. There are none.
     fn cuGetExportTable(table: Out<Pointer>, id: In<[u8; 16]>) {
         table.set(Pointer::NULL)?;
         let id = id.get()?;
@@ -116,12 +116,12 @@ entries! { ENTRIES;
         Err(Status::NotFound)
     }
 
-    /// How many devices there are.
+    /// The number of devices.
     fn cuDeviceGetCount(count: Out<c_int>) {
         count.set(driver()?.devices.len() as c_int)
     }
 
-    /// The device of that number.
+    /// The device with a number.
     fn cuDeviceGet(device: Out<c_int>, ordinal: c_int) {
         driver()?;
         device.check()?;
@@ -129,37 +129,37 @@ entries! { ENTRIES;
         device.set(ordinal)
     }
 
-    /// Its name.
+    /// The name of a device.
     fn cuDeviceGetName(name: Out<c_char>, room: c_int, number: c_int) {
         let driver = device(number)?;
         let (major, minor) = (driver.settings.capability / 10, driver.settings.capability % 10);
         name.set_text(&format!("ptxvm virtual device, compute capability {major}.{minor}"), usize::try_from(room).unwrap_or(0))
     }
 
-    /// An identifier of 16 bytes.
+    /// The identifier of a device, of 16 bytes.
     fn cuDeviceGetUuid(uuid: Out<[u8; 16]>, number: c_int) {
         device(number)?;
         uuid.set(self::uuid(number))
     }
 
-    /// An identifier of 16 bytes.
+    /// The identifier of a device, of 16 bytes.
     fn cuDeviceGetUuid_v2(uuid: Out<[u8; 16]>, number: c_int) {
         device(number)?;
         uuid.set(self::uuid(number))
     }
 
-    /// An identifier for graphics, which exists only under Windows.
+    /// The identifier of a device for graphics, which exists only on Windows.
     fn cuDeviceGetLuid(_luid: Out<c_char>, _mask: Out<c_uint>, number: c_int) {
         device(number)?;
         Err(Status::NotSupported)
     }
 
-    /// Its memory in bytes.
+    /// The memory of a device in bytes.
     fn cuDeviceTotalMem_v2(bytes: Out<usize>, number: c_int) {
         bytes.set(device(number)?.memory_total as usize)
     }
 
-    /// An attribute.
+    /// An attribute of a device.
     fn cuDeviceGetAttribute(value: Out<c_int>, number: c_int, of: c_int) {
         let driver = device(of)?;
         value.check()?;
@@ -169,15 +169,15 @@ entries! { ENTRIES;
         value.set(attribute(number, driver.settings.capability).ok_or(Status::InvalidValue)?)
     }
 
-    /// Several attributes, as programs of CUDA 1 ask for them.
+    /// Several attributes of a device, for programs of CUDA 1.
     fn cuDeviceGetProperties(all: Out<[c_int; 14]>, number: c_int) {
-        // The order of the structure is not that of the attributes' numbers.
+        // The order of the structure differs from the numbers of the attributes.
         let [threads, x, y, z, gx, gy, gz, shared, constant, warp, pitch, registers, clock, align] =
             properties(device(number)?.settings.capability);
         all.set([threads, x, y, z, gx, gy, gz, shared, constant, warp, pitch, registers, clock, align])
     }
 
-    /// Compute capability.
+    /// The compute capability of a device.
     fn cuDeviceComputeCapability(major: Out<c_int>, minor: Out<c_int>, number: c_int) {
         let capability = device(number)?.settings.capability;
         minor.check()?;
@@ -185,13 +185,13 @@ entries! { ENTRIES;
         minor.set(capability % 10)
     }
 
-    /// Where it is on the PCI bus.
+    /// The address of a device on the PCI bus.
     fn cuDeviceGetPCIBusId(id: Out<c_char>, room: c_int, number: c_int) {
         device(number)?;
         id.set_text(&pci(number), usize::try_from(room).unwrap_or(0))
     }
 
-    /// The device at a place on the PCI bus.
+    /// The device with an address on the PCI bus.
     fn cuDeviceGetByPCIBusId(number: Out<c_int>, id: Text) {
         let driver = driver()?;
         number.check()?;
@@ -200,20 +200,20 @@ entries! { ENTRIES;
         number.set((0..driver.devices.len() as c_int).find(is_there).ok_or(Status::InvalidDevice)?)
     }
 
-    /// Whether a device reaches the memory of another: each does that of all others.
+    /// Whether a device can access the memory of another. Each can access that of all others.
     fn cuDeviceCanAccessPeer(can: Out<c_int>, one: c_int, other: c_int) {
         device(one)?;
         check_device(other)?;
         can.set(c_int::from(one != other))
     }
 
-    /// What one device can do to another.
+    /// An attribute of the link between two devices.
     fn cuDeviceGetP2PAttribute(value: Out<c_int>, attribute: c_int, one: c_int, other: c_int) {
         driver()?;
         value.check()?;
         check_pair(one, other)?;
         value.set(match attribute {
-            // The best rank, and atomic operations that are not only partly native.
+            // The best performance rank, and atomic operations that are all native.
             1 | 5 => 0,
             // Access, atomic operations, arrays.
             2..=4 => 1,
@@ -221,13 +221,13 @@ entries! { ENTRIES;
         })
     }
 
-    /// Whether contexts can be confined to some multiprocessors.
+    /// Whether contexts can be restricted to some multiprocessors.
     fn cuDeviceGetExecAffinitySupport(value: Out<c_int>, kind: c_int, number: c_int) {
         device(number)?;
         if kind == 0 { value.set(0) } else { Err(Status::InvalidValue) }
     }
 
-    /// The widest linear texture.
+    /// The largest width of a linear texture.
     fn cuDeviceGetTexture1DLinearMaxWidth(width: Out<usize>, _format: c_int, channels: c_uint, number: c_int) {
         device(number)?;
         if !matches!(channels, 1 | 2 | 4) {
@@ -236,12 +236,12 @@ entries! { ENTRIES;
         width.set(1 << 28)
     }
 
-    /// Begins profiling: accepted without effect, as on a device that no profiler is attached to.
+    /// Starts profiling. It has no effect, as on a device without an attached profiler.
     fn cuProfilerStart() {
         crate::context::current().map(|_| ())
     }
 
-    /// Ends profiling.
+    /// Stops profiling. It has no effect.
     fn cuProfilerStop() {
         crate::context::current().map(|_| ())
     }
@@ -251,7 +251,7 @@ entries! { ENTRIES;
         Err(Status::NotSupported)
     }
 
-    /// Work that other contexts left: handles of the driver are process-wide numbers.
+    /// The unique number of a context.
     fn cuCtxGetId(context: Handle, id: Out<u64>) {
         id.check()?;
         id.set(crate::context::named_or_current(context)?.1.handle.0 as u64)

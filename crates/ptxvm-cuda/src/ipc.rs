@@ -1,9 +1,10 @@
 //! Memory and events that other processes of the user open: `cuIpc*`.
 //!
-//! A handle names a file of the process that made it, which the system shows under `/proc`. What it says is compared with the file: it must be one
-//! of ours, sealed against becoming shorter, and large enough.
+//! A handle identifies an open file of the process that created it, by its path under `/proc`. The handle's
+//! contents are compared with the file: it must be ptxvm's, sealed against shrinking, and large enough.
 //!
-//! Invariant: nothing that a handle says is believed; an event of a process that has ended counts as reached.
+//! Invariant: no number in a handle is trusted without a check. An event of a process that has ended counts
+//! as complete.
 
 use crate::context::{Context, current};
 use crate::driver::Driver;
@@ -30,23 +31,25 @@ pub(crate) type Bytes = [u8; 64];
 #[repr(C)]
 pub(crate) struct Given(Bytes);
 
-/// How handles of memory and of events begin.
+/// The first words of handles of memory and of events.
 const MEMORY: u64 = u64::from_le_bytes(*b"ptxvmem1");
 const EVENT: u64 = u64::from_le_bytes(*b"ptxvmev1");
-/// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`, the one flag that there is, and which must be there.
+/// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`, the only flag, which is required.
 const LAZY: c_uint = 1;
-/// What is mapped are multiples of this.
+/// Mappings are multiples of this size.
 const PAGE: u64 = 64 << 10;
-/// How often a stream looks whether an event of another process is reached, and after how many times whether that process lives.
+/// The interval at which a stream polls an event of another process, and the number of polls between checks
+/// that the process lives.
 const LOOK: Duration = Duration::from_micros(50);
 const LOOKS: u32 = 200;
 
-/// What a handle says.
+/// The contents of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Name {
     kind: u64,
     process: u64,
-    /// When that process began, as the system counts: numbers of processes are used again.
+    /// The start time of that process in the system's units. It is compared because process numbers are
+    /// reused.
     began: u64,
     file: u64,
     inode: u64,
@@ -83,21 +86,22 @@ impl Name {
         if name.kind == wanted { Ok(name) } else { Err(Status::InvalidHandle) }
     }
 
-    /// Whether this process made it.
+    /// Whether this process created it.
     fn is_own(self) -> bool {
         self.process == u64::from(std::process::id()) && Some(self.began) == began(self.process)
     }
 
-    /// The pages that it names, in another process.
+    /// The pages that it identifies, of another process.
     ///
     /// # Errors
-    /// `CUDA_ERROR_MAP_FAILED` where the process has ended, has given the file up, or is another user's; `CUDA_ERROR_INVALID_HANDLE` for other files.
+    /// `CUDA_ERROR_MAP_FAILED` if the process has ended, has closed the file, or belongs to another user;
+    /// `CUDA_ERROR_INVALID_HANDLE` for other files.
     fn open(self) -> Result<Arc<Pages>, Status> {
         if Some(self.began) != began(self.process) {
             return Err(Status::MapFailed);
         }
         let path = format!("/proc/{}/fd/{}", self.process, self.file);
-        // Only files of ours are opened: opening others may do something.
+        // Only ptxvm's files are opened, because opening other files may have side effects.
         let is_ours = |target: std::path::PathBuf| target.to_string_lossy().starts_with("/memfd:ptxvm ");
         if !std::fs::read_link(&path).is_ok_and(is_ours) {
             return Err(Status::MapFailed);
@@ -110,14 +114,15 @@ impl Name {
     }
 }
 
-/// When a process began, as the system counts; `None` where there is none of that number.
+/// The start time of a process in the system's units; `None` if there is no such process.
 fn began(process: u64) -> Option<u64> {
     let line = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program, in parentheses, may hold anything. What began is field 22, and the third is the first behind it.
+    // The program's name in parentheses may contain anything. The start time is field 22, and field 3 is the
+    // first after the name.
     line.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// A file that other processes open by its number here.
+/// A file that other processes open by its number in this process.
 pub(crate) struct Open {
     file: OwnedFd,
     inode: u64,
@@ -138,7 +143,7 @@ impl Open {
     }
 }
 
-/// Memory of other processes that is open here, and the file of memory that was exported.
+/// Memory of other processes that is open here, and the exported file of this process's memory.
 #[derive(Default)]
 pub(crate) struct Imports {
     exported: OnceLock<Open>,
@@ -150,23 +155,23 @@ impl Imports {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what a context that has ended opened.
+    /// Closes the memory that a context had opened when it ended.
     pub(crate) fn forget(&self, context: &Context) {
         self.opened().retain(|(_, handle), _| *handle != context.handle);
     }
 }
 
-/// Takes memory of another process away.
+/// Unmaps memory of another process.
 pub(crate) fn unmap(driver: &Driver, address: u64) {
     if let Some((range, _)) = driver.vm.pages_at(address) {
         let bytes = range.end - range.start;
-        // What the system does not unmap stays reserved.
+        // If the system does not unmap a range, it stays reserved.
         let _gone =
             driver.vm.unmap(range.start, bytes).and_then(|()| driver.vm.unreserve(range.start, bytes));
     }
 }
 
-/// Maps a part of pages where no device may access it yet: the address of the part, and the whole range.
+/// Maps a part of pages without access for any device. Returns the address of the part, and the whole range.
 fn map(
     driver: &Driver,
     pages: &Arc<Pages>,
@@ -184,25 +189,26 @@ fn map(
     Ok((start + skip, start, length))
 }
 
-/// An event that several processes know: numbers in a page that they share.
+/// An event that several processes share: numbers in a shared page.
 pub(crate) struct SharedEvent {
     driver: &'static Driver,
-    /// How often it was recorded; the number of the last record that was reached; the process that recorded last, and when it began.
+    /// The address of the count of records, the number of the last completed record, and the number and start
+    /// time of the process that recorded last.
     address: u64,
     open: Open,
 }
 
-/// Which of those numbers.
+/// The offsets of those numbers.
 const RECORDED: u64 = 0;
 const REACHED: u64 = 8;
 const PROCESS: u64 = 16;
 const BEGAN: u64 = 24;
 
 impl SharedEvent {
-    /// A new one, or that of pages of another process.
+    /// A new event, or that in pages of another process.
     ///
     /// # Errors
-    /// `CUDA_ERROR_OPERATING_SYSTEM` where the system does not share memory.
+    /// `CUDA_ERROR_OPERATING_SYSTEM` if the system cannot share memory.
     fn new(driver: &'static Driver, pages: &Arc<Pages>) -> Result<Self, Status> {
         let (address, _, _) =
             map(driver, pages, (0, PAGE), "an event").map_err(|_| Status::OperatingSystem)?;
@@ -210,7 +216,7 @@ impl SharedEvent {
         Ok(Self { driver, address, open })
     }
 
-    /// One that nothing was recorded for.
+    /// An event without records.
     ///
     /// # Errors
     /// As [`SharedEvent::new`].
@@ -219,7 +225,7 @@ impl SharedEvent {
     }
 
     fn update(&self, word: u64, f: impl Fn(u64) -> u64) -> u64 {
-        // The page stays mapped as long as this lives.
+        // The page stays mapped as long as this value lives.
         self.driver.vm.update(self.address + word, f).unwrap_or(0)
     }
 
@@ -227,7 +233,7 @@ impl SharedEvent {
         self.update(word, |value| value)
     }
 
-    /// Counts a record; returns its number.
+    /// Counts a record, and returns its number.
     pub(crate) fn record(&self) -> u64 {
         let process = u64::from(std::process::id());
         self.update(BEGAN, |_| began(process).unwrap_or(0));
@@ -235,7 +241,7 @@ impl SharedEvent {
         self.update(RECORDED, |count| count + 1) + 1
     }
 
-    /// A record was reached.
+    /// Notes that a record is complete.
     pub(crate) fn reach(&self, number: u64) {
         self.update(REACHED, |reached| reached.max(number));
     }
@@ -245,7 +251,7 @@ impl SharedEvent {
         self.get(RECORDED)
     }
 
-    /// Whether a record was reached.
+    /// Whether a record is complete.
     pub(crate) fn is_reached(&self, number: u64) -> bool {
         self.get(REACHED) >= number
     }
@@ -255,7 +261,7 @@ impl SharedEvent {
         began(self.get(PROCESS)) != Some(self.get(BEGAN))
     }
 
-    /// Waits until a record is reached, its process has ended, or nothing is to wait for any more.
+    /// Waits until a record is complete, its process has ended, or `go_on` returns false.
     pub(crate) fn wait(&self, number: u64, mut go_on: impl FnMut() -> bool) {
         let mut looks = 0u32;
         while !self.is_reached(number) && go_on() {
@@ -293,7 +299,7 @@ fn open_memory(out: Out<u64>, given: Given, flags: c_uint) -> Answer {
     let failed = |_: Error| Status::MapFailed;
     let part = (name.offset, name.bytes);
     let (address, start, length) = map(driver, &pages, part, "memory of another process").map_err(failed)?;
-    // Kernels of the context's device, and of the one that the memory belongs to.
+    // The context's device and the device that owns the memory get access.
     for device in [context.vm(driver).number(), pages.device()] {
         driver.vm.set_access(start, length, device, Access::ReadWrite).map_err(failed)?;
     }
@@ -307,7 +313,7 @@ fn open_memory(out: Out<u64>, given: Given, flags: c_uint) -> Answer {
 }
 
 entries! { ENTRIES;
-    /// A handle by which another process opens an allocation.
+    /// Creates a handle by which another process opens an allocation.
     fn cuIpcGetMemHandle(handle: Out<Bytes>, address: u64) {
         let (driver, _) = current()?;
         handle.check()?;
@@ -336,7 +342,7 @@ entries! { ENTRIES;
         open_memory(address, handle, flags)
     }
 
-    /// Closes memory of another process, when all work that may use it is done.
+    /// Closes memory of another process, after all work that may use it.
     fn cuIpcCloseMemHandle(address: u64) {
         let (driver, context) = current()?;
         let (start, block) = driver.blocks.at(address).ok_or(Status::InvalidValue)?;
@@ -359,7 +365,7 @@ entries! { ENTRIES;
         context.check()
     }
 
-    /// A handle by which another process opens an event.
+    /// Creates a handle by which another process opens an event.
     fn cuIpcGetEventHandle(handle: Out<Bytes>, event: Handle) {
         let (driver, _) = current()?;
         handle.check()?;

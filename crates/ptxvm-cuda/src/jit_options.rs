@@ -1,6 +1,8 @@
-//! Options of loading and linking (`CUjit_option`): of interest are the buffers for messages, and how many registers a thread may have.
+//! Options of loading and linking (`CUjit_option`). Those with an effect are the buffers for messages and the
+//! limit of registers per thread.
 //!
-//! Invariant: a buffer is written up to its size, with a final zero, and its size option becomes what was written.
+//! Invariant: at most a buffer's size is written, including a final zero, and the size option is set to the
+//! number of bytes written.
 
 use crate::ffi::{In, Pointer};
 use crate::status::Status;
@@ -12,9 +14,9 @@ const INFO_LOG: c_int = 3;
 const INFO_LOG_BYTES: c_int = 4;
 const ERROR_LOG: c_int = 5;
 const ERROR_LOG_BYTES: c_int = 6;
-/// How many options the public header has.
+/// The number of options in the public header.
 const COUNT: c_int = 36;
-/// Most options of a call. Chosen: each of them a few times.
+/// Most options of a call. Chosen: each option a few times.
 const COUNT_MAX: usize = 256;
 
 /// A buffer for messages.
@@ -22,9 +24,9 @@ const COUNT_MAX: usize = 256;
 struct Log {
     buffer: Pointer,
     room: usize,
-    /// Where the size option is, to be set to what was written.
+    /// The address of the size option, which receives the number of bytes written.
     written: Pointer,
-    /// What was written so far.
+    /// The number of bytes written so far.
     used: usize,
 }
 
@@ -34,15 +36,15 @@ pub(crate) struct JitOptions {
     info: Option<Log>,
     error: Option<Log>,
     wall_time: Option<Pointer>,
-    /// What counts of registers are reported to be at most.
+    /// The upper limit of reported register counts.
     pub(crate) max_registers: Option<u32>,
 }
 
 impl JitOptions {
-    /// Reads the two arrays that C gives.
+    /// Reads the two arrays from C.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for null arrays with a count, and for numbers that are no option.
+    /// `CUDA_ERROR_INVALID_VALUE` for null arrays with a count, and for unknown options.
     pub(crate) fn read(count: c_uint, options: In<c_int>, values: Pointer) -> Result<Self, Status> {
         let count = count as usize;
         if count == 0 {
@@ -57,7 +59,7 @@ impl JitOptions {
             return Err(Status::InvalidValue);
         }
         let place = |option| options.iter().position(|known| *known == option);
-        // Options of 32 bits are cast to pointers by the caller.
+        // The caller casts 32-bit options to pointers.
         let log = |buffer, bytes| {
             let (buffer, bytes) = (place(buffer)?, place(bytes)?);
             let room = given[bytes].address() as u32 as usize;
@@ -77,7 +79,7 @@ impl JitOptions {
         })
     }
 
-    /// Clears the buffers, as a call that says nothing leaves them.
+    /// Clears the buffers, for calls without messages.
     pub(crate) fn begin(&mut self) {
         for log in [&mut self.info, &mut self.error].into_iter().flatten() {
             let _unwritable = log.buffer.place::<c_char>().set(0);
@@ -85,27 +87,27 @@ impl JitOptions {
         }
     }
 
-    /// Lowers what counts of registers are reported to be at most.
+    /// Lowers the upper limit of reported register counts.
     pub(crate) fn limit_registers(&mut self, most: Option<u32>) {
         self.max_registers = self.max_registers.into_iter().chain(most).min();
     }
 
-    /// Says what is wrong.
+    /// Adds an error message.
     pub(crate) fn error(&mut self, text: &str) {
         append(self.error.as_mut(), text);
     }
 
-    /// Says what is worth knowing.
+    /// Adds an information message.
     pub(crate) fn info(&mut self, text: &str) {
         append(self.info.as_mut(), text);
     }
 
-    /// Whether somebody will read what is wrong.
+    /// Whether the program passed a buffer for errors.
     pub(crate) fn has_error_log(&self) -> bool {
         self.error.is_some()
     }
 
-    /// Says how long it took.
+    /// Writes the time that the call took.
     pub(crate) fn took(&self, time: std::time::Duration) {
         if let Some(out) = self.wall_time {
             let _unwritable = out.place::<f32>().set(time.as_secs_f32() * 1000.0);
@@ -115,7 +117,7 @@ impl JitOptions {
 
 fn append(log: Option<&mut Log>, text: &str) {
     let Some(log) = log else { return };
-    // The last byte is for the zero.
+    // The last byte is reserved for the final zero.
     let room = (log.room - log.used).saturating_sub(1);
     let mut end = text.len().min(room);
     while !text.is_char_boundary(end) {

@@ -1,7 +1,9 @@
-//! Keeps the PTX that a program brings: `PTXVM_KEEP_PTX` names a folder, and each text that is loaded becomes a file there.
+//! Saves the PTX that a program loads: `PTXVM_KEEP_PTX` names a folder, and each loaded text becomes a file
+//! in it.
 //!
-//! Invariant: a text has one name, made of its content, so a folder holds each text once however many processes write to it. A file that is
-//! there already, or a link, is left alone. A folder that cannot be written is said once, and loading goes on.
+//! Invariant: a file's name is derived from its content, so a folder has each text once even if several
+//! processes write to it. An existing file or link is not changed. If the folder cannot be written, that is
+//! printed once, and loading continues.
 
 use std::fs::OpenOptions;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -9,7 +11,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Once, OnceLock};
 
-/// Keeps a text, if the user wants that.
+/// Saves a text, if the user set a folder.
 pub(crate) fn keep(text: &str) {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     static SAID: Once = Once::new();
@@ -19,7 +21,7 @@ pub(crate) fn keep(text: &str) {
     let Some(folder) = folder else { return };
     if let Err(error) = keep_in(folder, text) {
         let folder = folder.display();
-        SAID.call_once(|| crate::log::say(&format!("ptxvm: cannot keep PTX in `{folder}`: {error}")));
+        SAID.call_once(|| crate::log::say(&format!("ptxvm: cannot save PTX in `{folder}`: {error}")));
     }
 }
 

@@ -1,7 +1,7 @@
-//! Launches, and what traps are called.
+//! Launches, and the errors for traps.
 //!
-//! Invariant: what can be known of a bad launch is answered by the call; a trap strikes the context when it happens, with its full report on
-//! standard error.
+//! Invariant: the call itself returns errors that are known at the call. A trap sets the context's error when
+//! it happens, with its full report on standard error.
 
 use crate::context::Context;
 use crate::driver::{Driver, status_of};
@@ -22,15 +22,15 @@ use std::sync::Arc;
 
 /// `CU_LAUNCH_PARAM_END`, `..._BUFFER_POINTER`, `..._BUFFER_SIZE`
 const EXTRA: [u64; 3] = [0, 1, 2];
-/// Entries of a list of those, with their values. Chosen: each of them stands in it once.
+/// Most entries of a list of `CU_LAUNCH_PARAM_*`, with their values. Chosen: each is used once.
 const EXTRA_MAX: usize = 16;
-/// Attributes of a launch. Chosen: more than the public header has.
+/// Most attributes of a launch. Chosen: more than the public header has.
 const ATTRIBUTES_MAX: c_uint = 64;
-/// Dynamic shared memory and block of an older launch are in the function.
+/// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`, `..._CLUSTER_DIMENSION`
 const COOPERATIVE: c_int = 2;
 const CLUSTER: c_int = 4;
 
-/// What this API calls a trap.
+/// The status for a trap.
 pub(crate) fn status_of_trap(trap: &Trap) -> Status {
     match &trap.kind {
         FaultKind::IllegalAddress | FaultKind::ReadOnly => Status::IllegalAddress,
@@ -51,7 +51,7 @@ pub(crate) fn status_of_trap(trap: &Trap) -> Status {
     }
 }
 
-/// Grid and CTAs of a launch.
+/// The size of a launch: grid, CTA, dynamic shared memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) grid: [u32; 3],
@@ -60,7 +60,7 @@ pub(crate) struct Size {
     pub(crate) cooperative: bool,
 }
 
-/// The parameter buffer, from either form.
+/// The parameter buffer, from either form of arguments.
 pub(crate) fn parameters(
     function: &Function,
     params: In<Pointer>,
@@ -109,7 +109,8 @@ pub(crate) fn parameters(
     }
 }
 
-/// As [`parameters`], of pointers that are looked at before they are followed: for what is not done as often as launches are.
+/// Like [`parameters`], but asks the system whether pointers are valid first: for calls that are less
+/// frequent than launches.
 pub(crate) fn checked_parameters(
     function: &Function,
     params: In<Pointer>,
@@ -124,17 +125,17 @@ pub(crate) fn checked_parameters(
     parameters(function, params, extra)
 }
 
-/// Bytes up to the end of the last parameter.
+/// The number of bytes up to the end of the last parameter.
 fn used_bytes(slots: &[ptxvm::ParamLayout]) -> usize {
     slots.iter().map(|slot| slot.offset + slot.bytes).max().unwrap_or(0)
 }
 
-/// Of three sizes, as large as it gets.
+/// The product of three sizes, saturating.
 fn product(sizes: [u32; 3]) -> u64 {
     sizes.iter().fold(1, |all: u64, size| all.saturating_mul(u64::from(*size)))
 }
 
-/// Prepares a launch, and puts it into a stream.
+/// Prepares a launch, and submits it to a stream.
 pub(crate) fn launch(
     function: Handle,
     size: Size,
@@ -156,7 +157,7 @@ pub(crate) fn launch(
     }
     let launch = prepare(driver, &queue.context, &function, size, params)?;
     let (context, epoch) = (Arc::clone(&queue.context), queue.context.health.epoch());
-    // Who hands over memory of the host looks at it without waiting.
+    // Programs that pass host memory to kernels read it without waiting.
     let when = if driver.vm.reaches_host() { When::Now } else { When::InTurn };
     let era = driver.objects.era();
     queue.perform(when, move || {
@@ -165,7 +166,7 @@ pub(crate) fn launch(
     })
 }
 
-/// A launch of a function, checked.
+/// Checks a launch of a function.
 ///
 /// # Errors
 /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`.
@@ -192,7 +193,7 @@ pub(crate) fn prepare(
     launch.output_limit = launch.output_limit.max(context.printf_bytes());
     driver.settings.apply(&mut launch);
     function.kernel.check(&launch).map_err(|error| {
-        log::note(&format!("`{}` cannot be launched so: {error}", function.kernel.name()));
+        log::note(&format!("cannot launch `{}`: {error}", function.kernel.name()));
         Status::InvalidValue
     })?;
     if size.cooperative {
@@ -205,10 +206,10 @@ pub(crate) fn prepare(
     Ok(launch)
 }
 
-/// Runs a kernel when its turn has come. A trap strikes the context.
+/// Runs a kernel at its turn. A trap sets the context's error.
 ///
 /// # Errors
-/// What a trap is called.
+/// The status for a trap.
 pub(crate) fn run(
     driver: &Driver,
     (context, epoch): (&Context, &Epoch),
@@ -230,7 +231,7 @@ pub(crate) fn run(
         }
         if report.dropped > 0 {
             log::say(&format!(
-                "ptxvm: `{}` printed more in a launch than {} bytes, or in one call than 4 MiB; {} bytes are lost (`cudaLimitPrintfFifoSize` can be set higher)",
+                "ptxvm: `{}` printed more than {} bytes in a launch, or more than 4 MiB in one call; {} bytes are lost (`cudaLimitPrintfFifoSize` raises the limit)",
                 function.kernel.name(),
                 launch.output_limit,
                 report.dropped
@@ -248,12 +249,12 @@ pub(crate) fn run(
                     .ran
                     .refused_folder
                     .as_ref()
-                    .map_or(String::new(), |why| format!("; code is not kept on disk: {why}"))
+                    .map_or(String::new(), |why| format!("; code is not cached on disk: {why}"))
             ));
         }
     }
     result.map(|_| ()).map_err(|error| {
-        // Of a kernel that is stopped because another one trapped, or its context ends, nothing is said.
+        // A kernel that was stopped by another kernel's trap or by its context's end prints no report.
         let stopped = matches!(error.kind(), ErrorKind::Trap(trap, _) if trap.kind == FaultKind::Cancelled);
         if !stopped && !context.is_gone() {
             log::say(&error.to_string());
@@ -268,7 +269,7 @@ pub(crate) fn run(
     })
 }
 
-/// A launch as programs of CUDA 1 make it: all else is in the function.
+/// A launch for programs of CUDA 1: the function holds the other settings.
 fn launch_set(function: Handle, (width, height): (c_int, c_int), stream: (Handle, DefaultStream)) -> Answer {
     let set = crate::driver::driver()?.functions.get(function)?.settings().clone();
     let (x, y) = (u32::try_from(width).unwrap_or(0), u32::try_from(height).unwrap_or(0));
@@ -305,12 +306,12 @@ struct Attribute {
 }
 
 impl Config {
-    /// Shape of CTAs and dynamic shared memory.
+    /// The CTA's shape and the dynamic shared memory.
     pub(crate) fn block_and_shared(&self) -> (u32, u32) {
         (u32::try_from(product(self.block)).unwrap_or(u32::MAX), self.shared)
     }
 
-    /// What its attributes ask for: whether the launch is cooperative.
+    /// Reads the attributes. Returns whether the launch is cooperative.
     fn attributes(&self) -> Result<bool, Status> {
         let mut cooperative = false;
         if self.count > ATTRIBUTES_MAX {
@@ -326,14 +327,14 @@ impl Config {
     }
 }
 
-/// Fails for an attribute of a launch that changes what it does, in a way that is not supported.
+/// Fails for an attribute that changes a launch in a way that is not supported.
 ///
 /// # Errors
 /// `CUDA_ERROR_NOT_SUPPORTED`.
 pub(crate) fn check_attribute(id: c_int, value: &[u64; 8]) -> Answer {
     match id {
         COOPERATIVE => Ok(()),
-        // A cluster of one CTA is what every CTA is.
+        // A cluster of one CTA is an ordinary CTA.
         CLUSTER => {
             let [x, y, z] = [value[0] as u32, (value[0] >> 32) as u32, value[1] as u32];
             if x <= 1 && y <= 1 && z <= 1 {
@@ -342,7 +343,8 @@ pub(crate) fn check_attribute(id: c_int, value: &[u64; 8]) -> Answer {
             log::refused("a launch in clusters");
             Err(Status::NotSupported)
         }
-        // Hints: nothing, access policy, synchronisation, priority, overlap, domains, carveout, ...
+        // Attributes without effect: ignored, access policy, synchronization, priority, overlap, domains,
+        // carveout, ...
         0 | 1 | 3 | 5 | 6 | 8 | 9 | 10 | 11 | 14 | 16 | 17 | 18 => Ok(()),
         other => {
             log::refused(&format!("launch attribute {other}"));
@@ -352,7 +354,7 @@ pub(crate) fn check_attribute(id: c_int, value: &[u64; 8]) -> Answer {
 }
 
 entries! { ENTRIES;
-    /// Runs a kernel.
+    /// Launches a kernel.
     fn cuLaunchKernel | cuLaunchKernel_ptsz as default (
         function: Handle,
         grid_x: c_uint, grid_y: c_uint, grid_z: c_uint,
@@ -364,7 +366,7 @@ entries! { ENTRIES;
         launch(function, size, (stream, default), |function| parameters(function, params, extra))
     }
 
-    /// Runs a kernel, with attributes.
+    /// Launches a kernel, with attributes.
     fn cuLaunchKernelEx | cuLaunchKernelEx_ptsz as default (
         config: In<Config>, function: Handle, params: In<Pointer>, extra: In<Pointer>,
     ) {
@@ -374,7 +376,7 @@ entries! { ENTRIES;
         launch(function, size, (config.stream, default), |function| parameters(function, params, extra))
     }
 
-    /// Runs a kernel of which all CTAs can wait for each other.
+    /// Launches a kernel whose CTAs are all resident, so that they can wait for each other.
     fn cuLaunchCooperativeKernel | cuLaunchCooperativeKernel_ptsz as default (
         function: Handle,
         grid_x: c_uint, grid_y: c_uint, grid_z: c_uint,
@@ -386,17 +388,17 @@ entries! { ENTRIES;
         launch(function, size, (stream, default), |function| parameters(function, params, In::NULL))
     }
 
-    /// Runs a kernel of one CTA, as its function says.
+    /// Launches a kernel with one CTA and the function's settings.
     fn cuLaunch(function: Handle) {
         launch_set(function, (1, 1), (Handle::NULL, DefaultStream::Legacy))
     }
 
-    /// Runs a kernel, as its function says.
+    /// Launches a kernel with the function's settings.
     fn cuLaunchGrid(function: Handle, width: c_int, height: c_int) {
         launch_set(function, (width, height), (Handle::NULL, DefaultStream::Legacy))
     }
 
-    /// Runs a kernel, as its function says.
+    /// Launches a kernel with the function's settings.
     fn cuLaunchGridAsync(function: Handle, width: c_int, height: c_int, stream: Handle) {
         launch_set(function, (width, height), (stream, DefaultStream::Legacy))
     }

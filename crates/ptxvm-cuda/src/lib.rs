@@ -1,14 +1,15 @@
 //! `libcuda.so.1` over the PTX virtual machine: programs for the CUDA driver API run on the CPU.
 //!
-//! One file for each part of the driver API. `entry` says how an entry point is written, `ffi` what C's pointers become, `handles` what its
-//! handles are, `driver` what all threads share.
+//! Each part of the driver API has its file. `entry` has the macro that defines functions, `ffi` converts C's
+//! pointers, `handles` has the handles, `driver` the state that all threads share.
 //!
-//! Invariants: no panic crosses into C; a null, misaligned or destroyed argument is answered with the documented error; a function
-//! that is not supported answers `CUDA_ERROR_NOT_SUPPORTED` and never a success; `unsafe` stands in `ffi` alone.
+//! Invariants: no panic crosses into C. A null, misaligned or destroyed argument gives the documented error.
+//! An unsupported function returns `CUDA_ERROR_NOT_SUPPORTED`, never success. `unsafe` occurs only in `ffi`.
 //!
-//! What it does not do: it answers no undocumented table and no check of the vendor.
+//! What it does not do: it has none of the undocumented tables of functions by which NVIDIA's libraries check
+//! the driver.
 #![allow(non_snake_case, reason = "entry points have the names of the driver API")]
-// They panic where the descriptor is full or its reader is gone.
+// These macros panic if standard output or standard error is full or closed.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod array;
@@ -51,7 +52,8 @@ mod texref;
 mod texture;
 mod user_object;
 
-/// The address of the exported function of that name, or 0: for programs that link this crate in place of opening the library.
+/// The address of an exported function, or 0 if there is none: for programs that link this crate instead of
+/// opening the library.
 pub fn address(name: &str) -> usize {
     symbols::find(name).map_or(0, |entry| (entry.address)())
 }

@@ -1,9 +1,11 @@
-//! What our other libraries ask of the driver: work in the order of a stream, whether a kernel could reach some bytes, and what a trap has left.
+//! Functions of the driver for ptxvm's other libraries: work in a stream's order, access checks, and the
+//! error of a trap.
 //!
-//! `libcublas` computes on the host with memory of the device. Host functions of the public interface do not do for it: they cannot fail, and
-//! nothing says when a graph is done with their data. These entry points are not part of the driver API, so no list of it names them.
+//! `libcublas` computes on the host in device memory. Host functions of the public interface do not suffice
+//! for this: they cannot fail, and nothing tells when a graph does not need their data any more. These entry
+//! points are not part of the driver API, so they are in none of its lists.
 //!
-//! Invariant: `release` is called once for each piece of work that was handed over, also where that fails.
+//! Invariant: `release` is called once for each piece of submitted work, also if the submission fails.
 
 use crate::context;
 use crate::driver::driver;
@@ -15,9 +17,9 @@ use crate::stream::{When, queue};
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
-/// Does work in a stream: in its turn, or with `now` set before the call returns, which a captured stream refuses. In a captured stream the
-/// work becomes a node of the graph, and may run many times. What `run` returns other than 0 is the error of the call, or strikes the context as
-/// the trap of a kernel does.
+/// Runs work in a stream: at its turn, or with `now` before the call returns, which fails in a captured
+/// stream. In a captured stream the work becomes a node of the graph, and may run many times. If `run`
+/// returns a number other than 0, that is the error of the call, or of the context as after a trap.
 #[unsafe(no_mangle)]
 extern "C" fn ptxvmSubmit(
     stream: Handle,
@@ -37,8 +39,9 @@ extern "C" fn ptxvmSubmit(
     })
 }
 
-/// Whether a kernel could access `bytes` bytes at an address: in one allocation, or anywhere in the host's memory where kernels reach it. Where
-/// they lie in no single allocation, `allocation` is the first address and the size of the one that holds the first byte, or zeros.
+/// Whether a kernel could access `bytes` bytes at an address: in one allocation, or anywhere in host memory
+/// that kernels can access. If they are in no single allocation, `allocation` is the address and size of the
+/// one that contains the first byte, or zeros.
 #[unsafe(no_mangle)]
 extern "C" fn ptxvmReach(address: u64, bytes: u64, allocation: Out<[u64; 2]>) -> Status {
     enter("ptxvmReach", move || {
@@ -59,8 +62,8 @@ extern "C" fn ptxvmReach(address: u64, bytes: u64, allocation: Out<[u64; 2]>) ->
     })
 }
 
-/// The error that a trap has left in the current context, or success; `told`: whether a call has answered with it. This call does not count as
-/// one.
+/// The error of a trap in the current context, or success. `told` is whether a call has returned it; this
+/// call does not count.
 #[unsafe(no_mangle)]
 extern "C" fn ptxvmStruck(told: Out<c_int>) -> Status {
     let (status, known) = context::struck().map_or((Status::Success, false), |(_, error)| error);

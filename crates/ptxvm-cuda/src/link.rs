@@ -1,9 +1,9 @@
-//! The linker: several texts, one image.
+//! The linker: several texts become one image.
 //!
-//! What `cuLinkComplete` gives is text: the inputs one after another, each behind a line that says how long it is. So a program may copy or keep the image,
-//! and load it when the link is gone.
+//! The result of `cuLinkComplete` is a text: the inputs one after another, each after a line with its length.
+//! Programs may therefore copy or store the image, and load it after the link is destroyed.
 //!
-//! Invariant: an image is given only where its texts fit together.
+//! Invariant: an image is returned only if its texts link.
 
 use crate::context::{Context, current};
 use crate::driver::driver;
@@ -18,43 +18,43 @@ use crate::status::{Answer, Status};
 use std::ffi::{CString, c_int, c_uint};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the lines between texts begin with.
+/// The prefix of the lines between texts.
 const MARK: &str = "// ptxvm linked image ";
 
-/// What an image begins with whose kernels may have only so many registers.
+/// The first line of an image with a limit of registers per thread.
 const LIMIT: &str = "// ptxvm linked for registers ";
 
-/// What archives of objects begin with.
+/// The first bytes of archives of objects.
 pub(crate) const ARCHIVE: &[u8] = b"!<arch>\n";
 
 /// Texts that are to be linked.
 pub(crate) struct Link {
-    /// The context that it goes with.
+    /// The context that it belongs to.
     pub(crate) context: Arc<Context>,
     texts: Mutex<Vec<(String, String)>>,
     options: Mutex<JitOptions>,
-    /// What `cuLinkComplete` gave.
+    /// The result of `cuLinkComplete`.
     image: Mutex<Option<CString>>,
 }
 
-/// What an image holds.
+/// The contents of an image.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Linked {
     /// The texts with their names.
     pub(crate) texts: Vec<(String, String)>,
-    /// How many registers a thread may have, where the link said.
+    /// The limit of registers per thread, if the link had one.
     pub(crate) registers: Option<u32>,
 }
 
 impl Linked {
-    /// Its texts, and to the options what it limits.
+    /// The texts. The image's limit of registers is added to the options.
     pub(crate) fn texts_with(self, options: &mut JitOptions) -> Vec<(String, String)> {
         options.limit_registers(self.registers);
         self.texts
     }
 }
 
-/// Texts as one image.
+/// Makes one image of texts.
 pub(crate) fn bundle(texts: &[(String, String)], registers: Option<u32>) -> String {
     let limit = registers.map(|most| format!("{LIMIT}{most}\n"));
     let one = |(name, text): &(String, String)| {
@@ -63,7 +63,7 @@ pub(crate) fn bundle(texts: &[(String, String)], registers: Option<u32>) -> Stri
     limit.into_iter().chain(texts.iter().map(one)).collect()
 }
 
-/// The same of bytes whose length is known.
+/// The contents of an image in bytes of known length.
 pub(crate) fn linked_bytes(bytes: &[u8]) -> Option<Linked> {
     if !(bytes.starts_with(MARK.as_bytes()) || bytes.starts_with(LIMIT.as_bytes())) {
         return None;
@@ -72,7 +72,7 @@ pub(crate) fn linked_bytes(bytes: &[u8]) -> Option<Linked> {
     unbundle(std::str::from_utf8(&bytes[..end]).ok()?)
 }
 
-/// What an image holds that `cuLinkComplete` gave, which programs may have copied.
+/// The contents of an image from `cuLinkComplete`, which programs may have copied.
 pub(crate) fn linked(image: Pointer) -> Option<Linked> {
     if !(image.begins_with(MARK.as_bytes()) || image.begins_with(LIMIT.as_bytes())) {
         return None;
@@ -108,12 +108,13 @@ fn add(state: Handle, kind: c_int, name: String, bytes: Vec<u8>, options: Option
         *known = options;
     }
     if bytes.starts_with(ARCHIVE) {
-        // A library of machine code (`libcudadevrt.a`). What programs call of it is in our own device library.
-        log::note(&format!("`{name}` is an archive of machine code, and left out"));
+        // A library of machine code (`libcudadevrt.a`). ptxvm's own device library has the functions that
+        // programs call in it.
+        log::note(&format!("ignored `{name}`, an archive of machine code"));
         return Ok(());
     }
     let mut texts = match kind {
-        // Cubin, PTX, fatbin, object, library: what they hold decides.
+        // Cubin, PTX, fatbin, object, library: the content decides.
         0..=4 => image::texts_of_bytes(&bytes, driver.settings.capability as u32)?,
         5 => return Err(Status::NotSupported),
         _ => return Err(Status::InvalidValue),
@@ -126,7 +127,7 @@ fn add(state: Handle, kind: c_int, name: String, bytes: Vec<u8>, options: Option
 }
 
 entries! { ENTRIES;
-    /// Begins to link.
+    /// Begins a link.
     fn cuLinkCreate_v2(count: c_uint, options: In<c_int>, values: Pointer, state: Out<Handle>) {
         let (driver, context) = current()?;
         state.check()?;
@@ -136,7 +137,7 @@ entries! { ENTRIES;
         state.set(driver.links.insert(Link { context, texts, options: Mutex::new(options), image }))
     }
 
-    /// Adds something to link.
+    /// Adds an input to a link.
     fn cuLinkAddData_v2(
         state: Handle, kind: c_int, data: Pointer, bytes: usize, name: Text,
         count: c_uint, options: In<c_int>, values: Pointer,
@@ -150,7 +151,7 @@ entries! { ENTRIES;
         add(state, kind, name, bytes, options)
     }
 
-    /// Adds a file to link.
+    /// Adds a file to a link.
     fn cuLinkAddFile_v2(state: Handle, kind: c_int, path: Text, count: c_uint, options: In<c_int>, values: Pointer) {
         let name = path.get()?;
         let options = if count == 0 { None } else { Some(JitOptions::read(count, options, values)?) };
@@ -158,7 +159,7 @@ entries! { ENTRIES;
         add(state, kind, name, bytes, options)
     }
 
-    /// Links: the image can be loaded, and lives as long as the link.
+    /// Links. The image can be loaded, and lives as long as the link.
     fn cuLinkComplete(state: Handle, image: Out<Pointer>, bytes: Out<usize>) {
         let driver = driver()?;
         image.check()?;
@@ -168,7 +169,7 @@ entries! { ENTRIES;
         if texts.is_empty() {
             return Err(Status::InvalidValue);
         }
-        // What does not fit together is said now, as a linker does.
+        // Errors of linking are reported now, as a linker does.
         drop(load_texts(&driver.vm, &texts, &mut options)?);
         let whole = bundle(&texts, options.max_registers);
         let mut kept = link.image.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,8 @@
 //! What the library says on standard error.
 //!
-//! `PTXVM_LOG=refused` names each function that is not supported, once for each call; `PTXVM_LOG=errors` also each call that fails; `PTXVM_LOG=calls` each
-//! call. Without it, only traps and rejected modules are reported.
+//! `PTXVM_LOG=refused` names each function that is not supported, once for each call; `PTXVM_LOG=errors` also
+//! each call that fails; `PTXVM_LOG=calls` each call. Without it, only traps and rejected modules are
+//! reported.
 //!
 //! Invariant: nothing here fails; a closed standard error is no error.
 

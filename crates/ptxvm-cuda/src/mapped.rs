@@ -1,9 +1,10 @@
-//! Virtual memory management: addresses that a program reserves, memory that it makes, and memory that it maps at addresses.
+//! Virtual memory management: reserved addresses, created memory, and mappings of memory at addresses.
 //!
-//! A handle of memory lives as long as it is counted or mapped; a device accesses mapped memory as far as `cuMemSetAccess` says.
+//! Created memory lives as long as it is counted or mapped. Devices can access mapped memory as
+//! `cuMemSetAccess` allows.
 //!
-//! Invariant: what devices may not access is refused to copies, and traps in kernels. What it does not do: memory of the host, compression,
-//! sparse arrays, multicast.
+//! Invariant: copies of memory that devices may not access fail, and kernels that access it trap. What it
+//! does not do: host memory, compression, sparse arrays, multicast.
 
 use crate::context::current;
 use crate::driver::{Driver, driver, status_of};
@@ -20,13 +21,13 @@ use std::ffi::{c_int, c_uint};
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Sizes and addresses are multiples of this, as on such devices.
+/// The unit of sizes and addresses, as on such devices.
 const GRANULARITY: u64 = 2 << 20;
 /// `CU_MEM_ALLOCATION_TYPE_PINNED`
 const PINNED: c_int = 1;
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`
 const DESCRIPTOR: c_int = 1;
-/// Devices and places that one call gives rights. Chosen: more than there are.
+/// Most devices and locations whose access one call sets. Chosen: more than there are.
 pub(crate) const GRANTS_MAX: usize = 1024;
 
 /// `CUmemAllocationProp`
@@ -58,21 +59,22 @@ impl Properties {
         }
     }
 
-    /// The device whose memory is asked for.
+    /// The device of the memory.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_INVALID_DEVICE`; `CUDA_ERROR_NOT_SUPPORTED` for memory of the host, and handles that are no descriptors.
+    /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_INVALID_DEVICE`; `CUDA_ERROR_NOT_SUPPORTED` for host memory,
+    /// and for handles that are not file descriptors.
     fn device(&self) -> Result<DeviceId, Status> {
         if self.kind != PINNED || self.handles < 0 {
             return Err(Status::InvalidValue);
         }
         let device = self.location.device()?;
         let Some(device) = device else {
-            log::refused("memory of the host in cuMemCreate");
+            log::refused("host memory in cuMemCreate");
             return Err(Status::NotSupported);
         };
         if self.handles & !DESCRIPTOR != 0 {
-            log::refused("shareable memory that is no file descriptor, in cuMemCreate,");
+            log::refused("shareable memory other than by file descriptors in cuMemCreate");
             return Err(Status::NotSupported);
         }
         Ok(device)
@@ -83,7 +85,7 @@ impl Properties {
 pub(crate) struct Allocation {
     pages: Arc<Pages>,
     properties: Properties,
-    /// How often it was made, imported and retained, less how often it was released.
+    /// The number of creations, imports and retains minus the number of releases.
     count: Mutex<u32>,
 }
 
@@ -102,19 +104,19 @@ impl Allocation {
     }
 }
 
-/// The memory of a handle that is counted.
+/// The memory of a counted handle.
 fn find(driver: &Driver, handle: u64) -> Result<Arc<Allocation>, Status> {
     let found = driver.allocations.find(Handle(handle as usize)).ok_or(Status::InvalidValue)?;
     if *found.count() == 0 { Err(Status::InvalidValue) } else { Ok(found) }
 }
 
-/// Gives memory a handle, unless it cannot be written.
+/// Writes a handle of memory for the caller. If that fails, the memory is released.
 fn give(driver: &Driver, out: Out<u64>, made: Allocation) -> Answer {
     let handle = driver.allocations.insert(made);
     out.set(handle.0 as u64).inspect_err(|_| drop(driver.allocations.remove(handle)))
 }
 
-/// What the machine refused.
+/// The status for an error of the virtual machine.
 fn refused(error: &Error) -> Status {
     match error.kind() {
         ErrorKind::Machine(_) => Status::OutOfMemory,
@@ -122,7 +124,7 @@ fn refused(error: &Error) -> Status {
     }
 }
 
-/// Fails unless both are multiples of the granularity, and there are bytes.
+/// Fails unless both are multiples of the granularity and the size is not 0.
 fn check_range(address: u64, bytes: usize) -> Answer {
     let whole = address.is_multiple_of(GRANULARITY) && (bytes as u64).is_multiple_of(GRANULARITY);
     if whole && bytes > 0 { Ok(()) } else { Err(Status::InvalidValue) }
@@ -138,7 +140,7 @@ pub(crate) fn access_of(flags: c_int) -> Result<Access, Status> {
     }
 }
 
-/// The number of rights in this API.
+/// The number of an access right in this API.
 pub(crate) fn flags_of(access: Access) -> u64 {
     match access {
         Access::None => 0,
@@ -147,7 +149,7 @@ pub(crate) fn flags_of(access: Access) -> u64 {
     }
 }
 
-/// `CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES` of what is mapped at an address.
+/// `CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES` of the memory at an address.
 pub(crate) fn handle_types(driver: &Driver, address: u64) -> u64 {
     let Some((_, pages)) = driver.vm.pages_at(address) else { return 0 };
     let found = driver.allocations.all().into_iter().find(|made| Arc::ptr_eq(&made.pages, &pages));
@@ -155,12 +157,12 @@ pub(crate) fn handle_types(driver: &Driver, address: u64) -> u64 {
 }
 
 entries! { ENTRIES;
-    /// Of what sizes and addresses are multiples.
+    /// The unit of sizes and addresses.
     fn cuMemGetAllocationGranularity(granularity: Out<usize>, properties: In<Properties>, option: c_int) {
         driver()?;
         granularity.check()?;
         properties.get()?.device()?;
-        // The least that is possible and what is best are the same.
+        // The minimum and the recommended granularity are the same.
         if matches!(option, 0 | 1) { granularity.set(GRANULARITY as usize) } else { Err(Status::InvalidValue) }
     }
 
@@ -177,14 +179,14 @@ entries! { ENTRIES;
         address.set(start).inspect_err(|_| drop(driver.vm.unreserve(start, bytes as u64)))
     }
 
-    /// Gives reserved addresses back.
+    /// Frees reserved addresses.
     fn cuMemAddressFree(address: u64, bytes: usize) {
         let driver = driver()?;
         check_range(address, bytes)?;
         driver.vm.unreserve(address, bytes as u64).map_err(|_| Status::InvalidValue)
     }
 
-    /// Makes memory of a device that can be mapped.
+    /// Creates memory of a device that can be mapped.
     fn cuMemCreate(handle: Out<u64>, bytes: usize, properties: In<Properties>, flags: u64) {
         let driver = driver()?;
         handle.check()?;
@@ -202,7 +204,7 @@ entries! { ENTRIES;
         give(driver, handle, Allocation::new(pages, properties))
     }
 
-    /// Gives memory up. It goes when nothing maps it.
+    /// Releases memory. It is freed when nothing maps it.
     fn cuMemRelease(handle: u64) {
         let driver = driver()?;
         let found = find(driver, handle)?;
@@ -233,7 +235,7 @@ entries! { ENTRIES;
             })
     }
 
-    /// Takes mapped memory away, when all work that may use it is done.
+    /// Unmaps memory, after all work that may use it.
     fn cuMemUnmap(address: u64, bytes: usize) {
         let driver = driver()?;
         check_range(address, bytes)?;
@@ -246,7 +248,7 @@ entries! { ENTRIES;
         })
     }
 
-    /// Says what devices may do with mapped memory.
+    /// Sets the access of devices to mapped memory.
     fn cuMemSetAccess(address: u64, bytes: usize, grants: In<Grant>, count: usize) {
         let driver = driver()?;
         check_range(address, bytes)?;
@@ -256,7 +258,7 @@ entries! { ENTRIES;
         let mut devices = Vec::new();
         for [kind, number, flags] in grants.all(count)? {
             let access = access_of(flags)?;
-            // The host reaches all memory that a device reaches.
+            // The host can access all memory that a device can access.
             devices.extend(Location { kind, number }.device()?.map(|device| (device, access)));
         }
         driver.vm.pages_at(address).ok_or(Status::InvalidValue)?;
@@ -266,23 +268,23 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// What a device may do with mapped memory.
+    /// The access of a device to mapped memory.
     fn cuMemGetAccess(flags: Out<u64>, location: In<Location>, address: u64) {
         let driver = driver()?;
         flags.check()?;
         let device = location.get()?.device()?;
         let (_, pages) = driver.vm.pages_at(address).ok_or(Status::InvalidValue)?;
-        // What the host may do is what the device of the memory may.
+        // The host's access is that of the device that owns the memory.
         let device = device.unwrap_or(pages.device());
         flags.set(flags_of(driver.vm.access_at(address, device).ok_or(Status::InvalidValue)?))
     }
 
-    /// What memory was made with.
+    /// The properties that memory was created with.
     fn cuMemGetAllocationPropertiesFromHandle(properties: Out<Properties>, handle: u64) {
         properties.set(find(driver()?, handle)?.properties)
     }
 
-    /// The memory that is mapped at an address, counted once more.
+    /// The handle of the memory at an address, whose count increases.
     fn cuMemRetainAllocationHandle(handle: Out<u64>, address: Pointer) {
         let driver = driver()?;
         handle.check()?;
@@ -307,7 +309,7 @@ entries! { ENTRIES;
         }
         let descriptor = found.pages.descriptor().map_err(|_| Status::OperatingSystem)?;
         place.set(descriptor.as_raw_fd())?;
-        // The caller closes it.
+        // The caller closes the descriptor.
         Descriptor::given(descriptor);
         Ok(())
     }
@@ -329,7 +331,7 @@ entries! { ENTRIES;
     }
 }
 
-/// Rights of the current context's device, as `CU_POINTER_ATTRIBUTE_ACCESS_FLAGS` has them.
+/// The access of the current context's device, for `CU_POINTER_ATTRIBUTE_ACCESS_FLAGS`.
 pub(crate) fn rights_at(driver: &Driver, address: u64) -> c_uint {
     let device = current().ok().and_then(|(_, context)| DeviceId::new(context.device as usize));
     let access = driver.vm.access_at(address, device.unwrap_or_default());

@@ -1,8 +1,10 @@
-//! Memory: of the device, of the host that kernels reach, managed, and what is known of an address.
+//! Memory: device memory, host memory that kernels can access, managed memory, and the attributes of
+//! addresses.
 //!
-//! Pinned and managed memory is device memory: host and kernels share one range of addresses. Registered memory of the host keeps its own address.
+//! Pinned and managed memory is device memory, because host and kernels share one address space. Registered
+//! host memory keeps its own address.
 //!
-//! Invariant: an address is freed only by the function that goes with the one that allocated it, and once.
+//! Invariant: an address is freed once, and only by the function that belongs to its allocation.
 
 use crate::context::{Context, current};
 use crate::driver::{Driver, status_of};
@@ -18,17 +20,17 @@ use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Distance of rows that `cuMemAllocPitch` gives is a multiple of this.
+/// The pitch of `cuMemAllocPitch` is a multiple of this.
 const PITCH: usize = 512;
 
-/// What an allocation of a program is.
+/// The kind of a program's allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `cuMemAlloc`
     Device,
     /// `cuMemAllocAsync`, from that pool.
     Pool(Handle),
-    /// A node of a graph that allocates.
+    /// An allocation node of a graph.
     Graph,
     /// `cuMemAllocManaged`
     Managed,
@@ -45,7 +47,7 @@ impl Kind {
         matches!(self, Kind::Pinned(_) | Kind::Registered(_))
     }
 
-    /// Whether the program may read it without a copy.
+    /// Whether the program can read it without a copy.
     pub(crate) fn is_seen_by_the_host(self) -> bool {
         self.on_host() || self == Kind::Managed
     }
@@ -61,7 +63,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// A number that no other allocation has.
+    /// A unique number.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -76,21 +78,21 @@ impl Blocks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The allocation that holds an address, and where it starts.
+    /// The allocation that contains an address, and its start.
     pub(crate) fn at(&self, address: u64) -> Option<(u64, Block)> {
         let table = self.table();
         let (start, block) = table.range(..=address).next_back()?;
         (address - start < block.bytes).then(|| (*start, block.clone()))
     }
 
-    /// Notes an allocation.
+    /// Registers an allocation.
     pub(crate) fn add(&self, start: u64, bytes: u64, kind: Kind, context: &Arc<Context>) {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         self.table().insert(start, Block { bytes, kind, context: Arc::clone(context), number });
     }
 
-    /// Forgets the allocation that starts at an address, if it is of a kind that may be freed so.
+    /// Removes the allocation that starts at an address, if `may` accepts its kind.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`.
@@ -102,7 +104,7 @@ impl Blocks {
         table.remove(&start).ok_or(Status::InvalidValue)
     }
 
-    /// Forgets the allocation of that number, if it starts at an address.
+    /// Removes the allocation with a number, if it starts at an address.
     pub(crate) fn take_numbered(&self, start: u64, number: u64) -> Option<Block> {
         let mut table = self.table();
         if table.get(&start)?.number != number {
@@ -111,13 +113,13 @@ impl Blocks {
         table.remove(&start)
     }
 
-    /// Where allocations of a kind start.
+    /// The starts of allocations of a kind.
     pub(crate) fn of_kind(&self, kind: Kind) -> Vec<u64> {
         let table = self.table();
         table.iter().filter(|(_, block)| block.kind == kind).map(|(at, _)| *at).collect()
     }
 
-    /// Forgets those of a context; returns where they start.
+    /// Removes the allocations of a context, and returns their starts.
     pub(crate) fn take_all(&self, context: &Arc<Context>) -> Vec<(u64, Kind)> {
         let mut table = self.table();
         let gone: Vec<_> = table
@@ -135,7 +137,7 @@ impl Blocks {
 /// Allocates for a context.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_VALUE` for no bytes, `CUDA_ERROR_OUT_OF_MEMORY`.
+/// `CUDA_ERROR_INVALID_VALUE` for zero bytes, `CUDA_ERROR_OUT_OF_MEMORY`.
 pub(crate) fn allocate(
     driver: &Driver,
     context: &Arc<Context>,
@@ -145,7 +147,7 @@ pub(crate) fn allocate(
     allocate_on(driver, (context.vm(driver).number(), context), bytes, kind)
 }
 
-/// As [`allocate`], of a device's memory that may be another than the context's.
+/// Like [`allocate`], in the memory of a device that need not be the context's.
 ///
 /// # Errors
 /// As [`allocate`].
@@ -180,7 +182,7 @@ pub(crate) fn allocate_on(
     Ok(start)
 }
 
-/// Frees when all work that may use it is done, as the functions do that are not asynchronous.
+/// Frees memory after all work that may use it, as synchronous functions do.
 fn free(address: u64, may: impl Fn(Kind) -> bool) -> Answer {
     let (driver, context) = current()?;
     if address == 0 {
@@ -192,7 +194,7 @@ fn free(address: u64, may: impl Fn(Kind) -> bool) -> Answer {
             return context.check();
         }
     }
-    // Not before it is known that there is something to free, nor must anything else find it afterwards.
+    // The allocation is removed before waiting, so that nothing else finds it meanwhile.
     let block = driver.blocks.take(address, may)?;
     driver.vm.synchronize();
     if let Kind::Pool(pool) = block.kind
@@ -214,27 +216,27 @@ fn alloc_pinned(out: Out<Pointer>, bytes: usize, flags: c_uint) -> Answer {
     out.set(Pointer::from_address(allocate(driver, &context, bytes as u64, Kind::Pinned(flags))?))
 }
 
-/// Where an address of the host is, if kernels reach it.
+/// The allocation that contains a host address that kernels can access.
 fn block_at(driver: &Driver, address: u64) -> Result<(u64, Block), Status> {
     driver.blocks.at(address).ok_or(Status::InvalidValue)
 }
 
-/// Writes an attribute of a pointer. Returns `None` for attributes that are not known.
+/// Writes an attribute of a pointer. Returns `None` for unknown attributes.
 fn pointer_attribute(driver: &Driver, data: Pointer, attribute: c_int, address: u64) -> Option<Answer> {
     let block = driver.blocks.at(address);
-    // Variables of modules are device memory without a block.
+    // Variables of modules are device memory without an allocation of the program.
     let range = block
         .as_ref()
         .map(|(start, block)| *start..start + block.bytes)
         .or_else(|| driver.vm.pages_at(address).map(|(range, _)| range))
         .or_else(|| driver.vm.allocation_at(address));
-    // The addresses that were reserved, and what is mapped there, are two things.
+    // A reserved range of addresses may be larger than the mapping in it.
     let whole = driver.vm.reservation_at(address).or_else(|| range.clone());
     let (Some(range), Some(whole)) = (range, whole) else {
-        // `CU_POINTER_ATTRIBUTE_DEVICE_POINTER` of memory of the host: what a kernel is to work on.
+        // `CU_POINTER_ATTRIBUTE_DEVICE_POINTER` of host memory: the program wants to pass it to a kernel.
         if attribute == 3 && address >= 1 << 16 {
             log::hint(
-                "kernels reach memory of the host only under `ptxvm exec --host-pointers` (PTXVM_HOST_POINTERS=1)",
+                "kernels can access this host memory only under `ptxvm exec --host-pointers` (PTXVM_HOST_POINTERS=1)",
             );
         }
         return Some(Err(Status::InvalidValue));
@@ -272,7 +274,7 @@ fn pointer_attribute(driver: &Driver, data: Pointer, attribute: c_int, address: 
     })
 }
 
-/// What [`pointer_attribute`] leaves where it fails: zeros, of the attribute's size.
+/// The value that [`pointer_attribute`] leaves if it fails: zeros of the attribute's size.
 fn no_attribute(data: Pointer, attribute: c_int) -> Answer {
     match attribute {
         2 | 6 | 8 | 10 | 13 | 15 | 16 | 21 => data.place::<c_uint>().set(0),
@@ -290,7 +292,7 @@ entries! { ENTRIES;
         address.set(allocate(driver, &context, bytes as u64, Kind::Device)?)
     }
 
-    /// Allocates rows of device memory.
+    /// Allocates device memory in rows.
     fn cuMemAllocPitch_v2(address: Out<u64>, pitch: Out<usize>, width: usize, height: usize, element: c_uint) {
         let (driver, context) = current()?;
         address.check()?;
@@ -309,7 +311,7 @@ entries! { ENTRIES;
         free(address, |kind| matches!(kind, Kind::Device | Kind::Pool(_) | Kind::Graph | Kind::Managed))
     }
 
-    /// Allocates memory that host and kernels share.
+    /// Allocates managed memory, which host and kernels share.
     fn cuMemAllocManaged(address: Out<u64>, bytes: usize, flags: c_uint) {
         let (driver, context) = current()?;
         address.check()?;
@@ -319,22 +321,22 @@ entries! { ENTRIES;
         address.set(allocate(driver, &context, bytes as u64, Kind::Managed)?)
     }
 
-    /// Allocates memory of the host that kernels reach.
+    /// Allocates host memory that kernels can access.
     fn cuMemHostAlloc(out: Out<Pointer>, bytes: usize, flags: c_uint) {
         alloc_pinned(out, bytes, flags)
     }
 
-    /// Allocates memory of the host that kernels reach.
+    /// Allocates host memory that kernels can access.
     fn cuMemAllocHost_v2(out: Out<Pointer>, bytes: usize) {
         alloc_pinned(out, bytes, 0)
     }
 
-    /// Frees memory of the host.
+    /// Frees host memory.
     fn cuMemFreeHost(start: Pointer) {
         free(start.address(), |kind| matches!(kind, Kind::Pinned(_)))
     }
 
-    /// Lets kernels reach memory of the host.
+    /// Registers host memory, so that kernels can access it.
     fn cuMemHostRegister_v2(start: Pointer, bytes: usize, flags: c_uint) {
         let (driver, context) = current()?;
         if flags & !0xf != 0 {
@@ -352,7 +354,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Takes memory of the host away from kernels.
+    /// Ends the registration of host memory.
     fn cuMemHostUnregister(start: Pointer) {
         let (driver, context) = current()?;
         if start.is_null() {
@@ -365,7 +367,7 @@ entries! { ENTRIES;
         context.check()
     }
 
-    /// The address by which kernels reach memory of the host: its own.
+    /// The address by which kernels access host memory: its own.
     fn cuMemHostGetDevicePointer_v2(address: Out<u64>, host: Pointer, flags: c_uint) {
         let (driver, _) = current()?;
         address.check()?;
@@ -376,7 +378,7 @@ entries! { ENTRIES;
         if block.kind.on_host() || block.kind == Kind::Managed { address.set(host.address()) } else { Err(Status::InvalidValue) }
     }
 
-    /// The flags that memory of the host was allocated or registered with.
+    /// The flags that host memory was allocated or registered with.
     fn cuMemHostGetFlags(flags: Out<c_uint>, host: Pointer) {
         let (driver, _) = current()?;
         flags.check()?;
@@ -386,7 +388,7 @@ entries! { ENTRIES;
         }
     }
 
-    /// How much device memory is free.
+    /// The amount of free device memory.
     fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) {
         let (driver, context) = current()?;
         let (used, _) = context.vm(driver).memory_usage();
@@ -394,7 +396,7 @@ entries! { ENTRIES;
         total.set_optional(driver.memory_total as usize)
     }
 
-    /// The allocation that holds an address.
+    /// The allocation that contains an address.
     fn cuMemGetAddressRange_v2(base: Out<u64>, bytes: Out<usize>, address: u64) {
         let (driver, _) = current()?;
         let found = driver.blocks.at(address).map(|(start, block)| start..start + block.bytes);
@@ -404,7 +406,7 @@ entries! { ENTRIES;
         bytes.set_optional((range.end - range.start) as usize)
     }
 
-    /// What is known of an address.
+    /// An attribute of an address.
     fn cuPointerGetAttribute(data: Pointer, attribute: c_int, address: u64) {
         let driver = crate::driver::driver()?;
         if data.is_null() {
@@ -416,7 +418,7 @@ entries! { ENTRIES;
         pointer_attribute(driver, data, attribute, address).unwrap_or(Err(Status::InvalidValue))
     }
 
-    /// What is known of an address; attributes that it does not have become zero.
+    /// Several attributes of an address. Attributes that it does not have become zero.
     fn cuPointerGetAttributes(count: c_uint, attributes: In<c_int>, data: In<Pointer>, address: u64) {
         let driver = crate::driver::driver()?;
         let attributes = attributes.all(count as usize)?;
@@ -433,7 +435,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Sets whether copies of an allocation are always synchronous: they are.
+    /// Accepts the flag by which synchronous operations on an allocation always wait. It has no effect.
     fn cuPointerSetAttribute(value: In<c_uint>, attribute: c_int, address: u64) {
         let (driver, _) = current()?;
         value.get()?;
@@ -441,21 +443,21 @@ entries! { ENTRIES;
         if attribute == 6 { Ok(()) } else { Err(Status::InvalidValue) }
     }
 
-    /// Advice on where managed memory should be: it is everywhere.
+    /// Accepts advice on the location of managed memory, which has no effect.
     fn cuMemAdvise(address: u64, bytes: usize, advice: c_int, _device: c_int) {
         let (driver, _) = current()?;
         check_managed(driver, address, bytes)?;
         if (1..=6).contains(&advice) { Ok(()) } else { Err(Status::InvalidValue) }
     }
 
-    /// Brings managed memory to a device: it is there.
+    /// Prefetches managed memory to a device, which has no effect.
     fn cuMemPrefetchAsync | cuMemPrefetchAsync_ptsz as default (address: u64, bytes: usize, device: c_int, stream: Handle) {
         let (driver, _) = crate::stream::queue(stream, default)?;
         check_managed(driver, address, bytes)?;
         if device == -1 { Ok(()) } else { crate::init::check_device(device) }
     }
 
-    /// Advice on where managed memory should be: it is everywhere.
+    /// Accepts advice on the location of managed memory, which has no effect.
     fn cuMemAdvise_v2(address: u64, bytes: usize, advice: c_int, location: Location) {
         let (driver, _) = current()?;
         check_managed(driver, address, bytes)?;
@@ -463,7 +465,7 @@ entries! { ENTRIES;
         if (1..=6).contains(&advice) { Ok(()) } else { Err(Status::InvalidValue) }
     }
 
-    /// Brings managed memory to a place: it is there.
+    /// Prefetches managed memory to a location, which has no effect.
     fn cuMemPrefetchAsync_v2 | cuMemPrefetchAsync_v2_ptsz as default (
         address: u64, bytes: usize, location: Location, flags: c_uint, stream: Handle,
     ) {
@@ -493,12 +495,12 @@ fn check_managed(driver: &Driver, address: u64, bytes: usize) -> Answer {
     if inside && block.kind == Kind::Managed { Ok(()) } else { Err(Status::InvalidValue) }
 }
 
-/// Either side of a copy: device memory, or memory that only the host reaches.
+/// A side of a copy: device memory, or memory that only the host can access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
-    /// An address that is in an allocation or registered.
+    /// An address in an allocation or in registered memory.
     Device(u64),
-    /// Memory of the host.
+    /// Host memory.
     Host(HostBytes),
 }
 
@@ -506,7 +508,7 @@ impl Side {
     /// Device memory.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where the bytes are not in one allocation.
+    /// `CUDA_ERROR_INVALID_VALUE` if the bytes are not in one allocation.
     pub(crate) fn device(driver: &Driver, address: u64, bytes: usize) -> Result<Self, Status> {
         let inside = bytes == 0
             || driver.vm.allocation_at(address).is_some_and(|range| bytes as u64 <= range.end - address);
@@ -514,17 +516,18 @@ impl Side {
             return Err(Status::InvalidValue);
         }
         if !driver.range.contains(&address) {
-            // Memory of the host that kernels reach: what is registered may be gone, and of other memory nobody has said that it is there.
+            // Host memory that kernels can access may be unmapped: registered memory may be gone, and other
+            // memory was never checked.
             HostBytes::new(Pointer::from_address(address), bytes)?.check()?;
         }
         Ok(Side::Device(address))
     }
 
-    /// Memory of the host, pinned or not.
+    /// Host memory, pinned or not.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for what is no pointer of the host; also where the bytes begin in an allocation and go beyond it, and for addresses of
-    /// the device where nothing is allocated: these are never memory of the host.
+    /// `CUDA_ERROR_INVALID_VALUE` for addresses that cannot be host memory: implausible ones, bytes that
+    /// begin in an allocation and end outside, and addresses of a device without an allocation.
     pub(crate) fn host(driver: &Driver, start: Pointer, bytes: usize) -> Result<Self, Status> {
         if driver.vm.allocation_at(start.address()).is_some() {
             return Self::device(driver, start.address(), bytes);
@@ -532,7 +535,7 @@ impl Side {
         Ok(Side::Host(HostBytes::new(start, bytes)?))
     }
 
-    /// An address of which only the process knows what it is.
+    /// An address of any kind, which the driver determines.
     ///
     /// # Errors
     /// As [`Side::host`].
@@ -540,7 +543,7 @@ impl Side {
         Self::host(driver, Pointer::from_address(address), bytes)
     }
 
-    /// Fails where memory of the host is not there.
+    /// Fails if host memory is not mapped.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`.
@@ -551,10 +554,10 @@ impl Side {
         }
     }
 
-    /// The same, where something is to be written.
+    /// The same side, after a check that it can be written.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where no device may write all of it.
+    /// `CUDA_ERROR_INVALID_VALUE` if no device may write all of it.
     pub(crate) fn writable(self, driver: &Driver, bytes: usize) -> Result<Self, Status> {
         match self {
             Side::Device(address) if !driver.vm.permits(address, bytes as u64, Access::ReadWrite) => {
@@ -564,7 +567,7 @@ impl Side {
         }
     }
 
-    /// The same, so many bytes further on.
+    /// The side plus `offset`.
     pub(crate) fn part(self, offset: usize, bytes: usize) -> Result<Self, Status> {
         match self {
             Side::Device(address) => Ok(Side::Device(address + offset as u64)),

@@ -1,6 +1,6 @@
-//! Modules and libraries: how PTX comes in.
+//! Modules and libraries: loading of PTX.
 //!
-//! Invariant: a rejected module leaves its diagnostics in the log that the caller gave, or on standard error.
+//! Invariant: the diagnostics of a rejected module are in the caller's log, or on standard error.
 
 use crate::context::{Context, current};
 use crate::driver::{Driver, driver, status_of};
@@ -18,9 +18,9 @@ use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Functions of CUDA's device library that programs call, in PTX of our own.
+/// Functions of CUDA's device library that programs call, in ptxvm's own PTX.
 const DEVICE_LIBRARY: &str = include_str!("device_library.ptx");
-/// Their names: a text that has one of them needs the library.
+/// Their names. A text that contains one of them needs the library.
 const DEVICE_FUNCTIONS: [&str; 3] =
     ["cudaCGSynchronize", "cudaCGGetIntrinsicHandle", "cudaGraphSetConditional"];
 
@@ -29,9 +29,9 @@ pub(crate) struct Module {
     pub(crate) context: Arc<Context>,
     pub(crate) loaded: ptxvm::Module,
     handle: Handle,
-    /// Handles of kernels that were asked for, so that a name has one.
+    /// Handles of kernels that were looked up, so that a name has one handle.
     functions: Mutex<HashMap<String, Handle>>,
-    /// Handles of texture and surface references that were asked for.
+    /// Handles of texture and surface references that were looked up.
     pub(crate) references: Mutex<HashMap<String, Handle>>,
 }
 
@@ -40,10 +40,10 @@ impl Module {
         self.functions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its texture and surface references name nothing any more, as it is unloaded.
+    /// Removes the handles of its texture and surface references, because it is unloaded.
     pub(crate) fn forget_references(&self, driver: &Driver) {
         let references = std::mem::take(&mut *self.references.lock().unwrap_or_else(PoisonError::into_inner));
-        // The order does not matter: each is only forgotten.
+        // The order does not matter, because each handle is only removed.
         #[allow(clippy::iter_over_hash_type, reason = "each reference is treated alike")]
         for handle in references.into_values() {
             let _destroyed_by_the_program = driver.references.remove(handle);
@@ -68,7 +68,7 @@ impl Module {
     }
 }
 
-/// Adds CUDA's device library where a text needs it.
+/// Adds CUDA's device library if a text needs it.
 pub(crate) fn with_device_library(texts: &mut Vec<(&str, &str)>) {
     if texts.iter().any(|(_, text)| DEVICE_FUNCTIONS.iter().any(|name| text.contains(name))) {
         texts.push(("<device library>", DEVICE_LIBRARY));
@@ -78,7 +78,8 @@ pub(crate) fn with_device_library(texts: &mut Vec<(&str, &str)>) {
 /// Checks, links and loads PTX texts. Diagnostics go to the log of `options`, or to standard error.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_PTX`, `CUDA_ERROR_INVALID_IMAGE` for what is no PTX at all, and those of loading.
+/// `CUDA_ERROR_INVALID_PTX`, `CUDA_ERROR_INVALID_IMAGE` for texts that are not PTX, and the errors of
+/// loading.
 pub(crate) fn load_texts(
     vm: &Vm,
     texts: &[(String, String)],
@@ -105,14 +106,14 @@ pub(crate) fn load_texts(
         None if texts.iter().all(|(_, text)| !text.contains(".version")) => Err(Status::InvalidImage),
         None => Err(Status::InvalidPtx),
         Some(mut module) => {
-            // A kernel that says itself how many registers its threads may have is right.
+            // The limit does not apply to a kernel that sets its registers itself.
             for function in &mut module.functions {
                 function.performance.maxnreg = function.performance.maxnreg.or(most);
             }
             vm.load_module(module).map_err(|error| {
                 match error.kind() {
                     ptxvm::ErrorKind::Rejected(diagnostics) => report(diagnostics),
-                    _ => log::say(&format!("ptxvm: the module cannot be loaded: {error}")),
+                    _ => log::say(&format!("ptxvm: cannot load the module: {error}")),
                 }
                 status_of(&error)
             })
@@ -158,7 +159,7 @@ fn add(driver: &Driver, context: Arc<Context>, loaded: ptxvm::Module) -> Handle 
     driver.modules.insert_with(make).0
 }
 
-/// Forgets a module and its functions. Memory of its variables goes when its launches have ended.
+/// Removes a module and its functions. The memory of its variables is freed after its launches.
 fn unload(driver: &Driver, handle: Handle) -> Answer {
     let module = driver.modules.remove(handle)?;
     driver.functions.remove_if(|function| function.module() == handle);
@@ -204,7 +205,7 @@ entries! { ENTRIES;
         unload(driver, module)
     }
 
-    /// When code is loaded: at once.
+    /// The loading mode: code is always loaded at once.
     fn cuModuleGetLoadingMode(mode: Out<c_int>) {
         driver()?;
         mode.set(1)
@@ -217,7 +218,7 @@ entries! { ENTRIES;
         function.set(driver.modules.get(module)?.function(driver, &name.get()?)?)
     }
 
-    /// How many kernels a module has.
+    /// The number of a module's kernels.
     fn cuModuleGetFunctionCount(count: Out<c_uint>, module: Handle) {
         let (driver, _) = current()?;
         count.check()?;
@@ -276,7 +277,7 @@ entries! { ENTRIES;
         kernel.set(driver.modules.get(library)?.function(driver, &name.get()?)?)
     }
 
-    /// How many kernels a library has.
+    /// The number of a library's kernels.
     fn cuLibraryGetKernelCount(count: Out<c_uint>, library: Handle) {
         count.check()?;
         count.set(driver()?.modules.get(library)?.loaded.kernels().count() as c_uint)
@@ -292,14 +293,15 @@ entries! { ENTRIES;
         global(driver()?, (address, bytes), library, name)
     }
 
-    /// A managed variable of a library, by name: kernels and host reach all variables.
+    /// A managed variable of a library, by name. Kernels and host can access all variables.
     fn cuLibraryGetManaged(address: Out<u64>, bytes: Out<usize>, library: Handle, name: Text) {
         global(driver()?, (address, bytes), library, name)
     }
 }
 
 fn load_library(image: Pointer, options: &mut JitOptions) -> Result<Handle, Status> {
-    // Libraries belong to no context. Ours are placed in the memory that all share, in the name of the current one.
+    // A library belongs to no context. It is loaded into the current context's device, whose memory all
+    // contexts can use.
     load(image, options)
 }
 
@@ -316,7 +318,8 @@ mod tests {
     use super::DEVICE_LIBRARY;
     use ptxvm::{Arg, Launch, Vm};
 
-    /// CTAs that read each other's results of the last round, with a barrier of the grid before and after each write.
+    /// CTAs that read each other's results of the last round, with a grid barrier before and after each
+    /// write.
     const ROUNDS: &str = r"
 .version 6.4
 .target sm_70

@@ -1,13 +1,15 @@
-//! nvJitLink's interface over our linker, for clients that link by it and not by the driver.
+//! nvJitLink's interface over ptxvm's linker, for clients that link by it and not by the driver.
 //!
-//! The library stands under that name, too (`ptxvm exec` sees to it). It takes PTX, fat binaries that hold PTX, and what it linked before; what it gives as
-//! machine code is what [`crate::link`] gives: text, which `cuModuleLoadData` takes.
+//! The library is also found under that name (`ptxvm exec` sets this up). Its inputs are PTX, fat binaries
+//! with PTX, and earlier results. In place of machine code it returns the image of [`crate::link`], a text
+//! that `cuModuleLoadData` accepts.
 //!
-//! It says that it is of CUDA 12.0. Of later ones clients expect that it takes NVVM's representation for link-time optimisation, which is not PTX; with this
-//! version they hand over PTX.
+//! It reports version 12.0 of CUDA. Of later versions clients expect support for NVVM's representation for
+//! link-time optimization, which is not PTX; for this version they pass PTX.
 //!
-//! Invariant: an image is given only where its texts fit together; a handle is a number, and never followed. What it does not do: what no input defines is
-//! found when the image is loaded, as a later link may define it; nothing is optimised across inputs; the linked program is not given as one PTX text.
+//! Invariant: an image is returned only if its texts link. A handle is a number, and never dereferenced. What
+//! it does not do: undefined symbols are found when the image is loaded, because a later link may define
+//! them; nothing is optimized across inputs; the linked program is not returned as one PTX text.
 
 mod versions;
 
@@ -20,7 +22,7 @@ use std::ffi::{c_char, c_int, c_uint};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// `nvJitLinkResult`, those that we give.
+/// The values of `nvJitLinkResult` that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub(crate) enum Outcome {
@@ -33,13 +35,13 @@ pub(crate) enum Outcome {
     UnrecognizedInput = 8,
 }
 
-/// What the entry points' bodies give.
+/// The result of an entry point's body.
 type Answer = Result<(), Outcome>;
 
-/// The version that it says it is of.
+/// The version that it reports.
 const VERSION: (c_uint, c_uint) = (12, 0);
 
-/// Options, without what follows `=` or `:`, that concern machine code or messages only.
+/// Options that concern only machine code or messages, without the text after `=` or `:`.
 const OPTIONS: &[&str] = &[
     "-O",
     "-O0",
@@ -73,10 +75,10 @@ const OPTIONS_MAX: u32 = 1 << 16;
 /// One link.
 #[derive(Default)]
 struct Link {
-    /// Compute capability of the device to link for: 80 is 8.0.
+    /// Compute capability of the target device: 80 is 8.0.
     capability: u32,
     texts: Vec<(String, String)>,
-    /// How many registers a thread may have.
+    /// The limit of registers per thread.
     registers: Option<u32>,
     image: Option<String>,
     errors: String,
@@ -101,7 +103,7 @@ fn enter(name: &str, body: impl FnOnce() -> Answer) -> Outcome {
         Ok(Err(outcome)) => outcome,
         Err(_) => {
             log::say(&format!(
-                "ptxvm bug: `{name}` failed in itself; please report it with the program and this text"
+                "ptxvm bug: `{name}` panicked; please report it with the program and this text"
             ));
             Outcome::Internal
         }
@@ -112,7 +114,7 @@ fn enter(name: &str, body: impl FnOnce() -> Answer) -> Outcome {
     outcome
 }
 
-/// Runs the body of an entry point on its link.
+/// Runs the body of an entry point with its link.
 fn on(name: &str, handle: Handle, body: impl FnOnce(&mut Link) -> Answer) -> Outcome {
     enter(name, || body(&mut find(handle)?.lock().unwrap_or_else(PoisonError::into_inner)))
 }
@@ -146,14 +148,15 @@ impl Link {
         match kind {
             1 | 2 | 4 | 5 | 6 | 10 => {}
             3 => {
-                self.errors +=
-                    &format!("{name}: NVVM's representation for link-time optimisation is not PTX\n");
+                self.errors += &format!(
+                    "{name}: NVVM's representation for link-time optimisation is not supported; expected PTX\n"
+                );
                 return Err(Outcome::UnrecognizedInput);
             }
             _ => return Err(Outcome::InvalidInput),
         }
         if bytes.starts_with(ARCHIVE) {
-            self.notes += &format!("{name}: an archive of machine code is left out\n");
+            self.notes += &format!("{name}: ignored an archive of machine code\n");
             return Ok(());
         }
         let texts = match linked_bytes(bytes) {
@@ -169,7 +172,7 @@ impl Link {
                     texts
                 }
                 Err(_) => {
-                    self.errors += &format!("{name}: holds no PTX\n");
+                    self.errors += &format!("{name}: expected PTX, found none\n");
                     return Err(Outcome::UnrecognizedInput);
                 }
             },
@@ -178,7 +181,7 @@ impl Link {
         Ok(())
     }
 
-    /// Links what was added.
+    /// Links the inputs.
     fn complete(&mut self) -> Answer {
         if self.texts.is_empty() {
             return Err(Outcome::InvalidInput);
@@ -201,18 +204,18 @@ impl Link {
         Ok(())
     }
 
-    /// The image, once linked.
+    /// The image, after the link.
     fn image(&self) -> Result<&str, Outcome> {
         self.image.as_deref().ok_or(Outcome::InvalidInput)
     }
 }
 
-/// Writes a text and its final zero to a place that the caller made large enough.
+/// Writes a text and its final zero to memory that the caller made large enough.
 fn give(text: &str, place: Pointer) -> Answer {
     place.place::<c_char>().set_text(text, text.len() + 1).map_err(|_| Outcome::InvalidInput)
 }
 
-/// Writes how many bytes [`give`] needs.
+/// Writes the number of bytes that [`give`] writes.
 fn size(text: &str, place: Out<usize>) -> Answer {
     place.set(text.len() + 1).map_err(|_| Outcome::InvalidInput)
 }
@@ -225,7 +228,7 @@ extern "C" fn nvJitLinkVersion(major: Out<c_uint>, minor: Out<c_uint>) -> Outcom
     })
 }
 
-/// Begins to link.
+/// Begins a link.
 #[unsafe(no_mangle)]
 extern "C" fn nvJitLinkCreate(handle: Out<Handle>, count: u32, given: In<Text>) -> Outcome {
     enter("nvJitLinkCreate", || {
@@ -250,7 +253,7 @@ extern "C" fn nvJitLinkDestroy(handle: Out<Handle>) -> Outcome {
     })
 }
 
-/// Adds an input; it may have no name.
+/// Adds an input, whose name is optional.
 #[unsafe(no_mangle)]
 extern "C" fn nvJitLinkAddData(
     handle: Handle,
@@ -291,7 +294,7 @@ extern "C" fn nvJitLinkComplete(handle: Handle) -> Outcome {
     on("nvJitLinkComplete", handle, Link::complete)
 }
 
-/// How large the image is.
+/// The size of the image.
 #[unsafe(no_mangle)]
 extern "C" fn nvJitLinkGetLinkedCubinSize(handle: Handle, bytes: Out<usize>) -> Outcome {
     on("nvJitLinkGetLinkedCubinSize", handle, |link| size(link.image()?, bytes))
@@ -303,31 +306,31 @@ extern "C" fn nvJitLinkGetLinkedCubin(handle: Handle, place: Pointer) -> Outcome
     on("nvJitLinkGetLinkedCubin", handle, |link| give(link.image()?, place))
 }
 
-/// The linked program as one text: not given.
+/// The size of the linked program as one text, which is not supported.
 #[unsafe(no_mangle)]
 extern "C" fn nvJitLinkGetLinkedPtxSize(handle: Handle, _bytes: Out<usize>) -> Outcome {
     on("nvJitLinkGetLinkedPtxSize", handle, |_| Err(Outcome::InvalidInput))
 }
 
-/// The linked program as one text: not given.
+/// The linked program as one text, which is not supported.
 #[unsafe(no_mangle)]
 extern "C" fn nvJitLinkGetLinkedPtx(handle: Handle, _place: Pointer) -> Outcome {
     on("nvJitLinkGetLinkedPtx", handle, |_| Err(Outcome::InvalidInput))
 }
 
-/// How large the messages about mistakes are.
+/// The size of the error messages.
 #[unsafe(no_mangle)]
 extern "C" fn nvJitLinkGetErrorLogSize(handle: Handle, bytes: Out<usize>) -> Outcome {
     on("nvJitLinkGetErrorLogSize", handle, |link| size(&link.errors, bytes))
 }
 
-/// The messages about mistakes.
+/// The error messages.
 #[unsafe(no_mangle)]
 extern "C" fn nvJitLinkGetErrorLog(handle: Handle, place: Pointer) -> Outcome {
     on("nvJitLinkGetErrorLog", handle, |link| give(&link.errors, place))
 }
 
-/// How large the other messages are.
+/// The size of the other messages.
 #[unsafe(no_mangle)]
 extern "C" fn nvJitLinkGetInfoLogSize(handle: Handle, bytes: Out<usize>) -> Outcome {
     on("nvJitLinkGetInfoLogSize", handle, |link| size(&link.notes, bytes))

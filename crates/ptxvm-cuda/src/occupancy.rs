@@ -1,9 +1,9 @@
-//! Occupancy: how many CTAs of a kernel a multiprocessor of the device would hold.
+//! Occupancy: the number of a kernel's CTAs that a multiprocessor of the device can hold.
 //!
-//! The rules are those of the public occupancy calculator, without its finest grains: registers are handed out to warps in units of 256, shared memory to
-//! CTAs in units of 128 bytes.
+//! The rules are those of the public occupancy calculator, simplified: registers are allocated to warps in
+//! units of 256, shared memory to CTAs in units of 128 bytes.
 //!
-//! Invariant: no answer is more than the limits of the device allow.
+//! Invariant: no result exceeds the limits of the device.
 
 use crate::attributes::Limits;
 use crate::context::current;
@@ -17,7 +17,7 @@ use crate::status::{Answer, Status};
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
-/// CTAs of `threads` threads that a multiprocessor holds.
+/// The number of CTAs of `threads` threads that a multiprocessor holds.
 pub(crate) fn blocks(function: &Function, threads: u32, dynamic: u64) -> u32 {
     let limits = function.limits();
     if threads == 0 || threads > function.max_threads() {
@@ -63,7 +63,7 @@ fn potential(
     let mut best = (0, 0, 0);
     for threads in (1..=most.div_ceil(32)).map(|warps| (warps * 32).min(most)) {
         let count = blocks(&function, threads, of_block.call(threads as c_int, dynamic) as u64);
-        // Of equal occupancies the larger CTAs.
+        // Of equal occupancies, the larger CTA.
         if count * threads >= best.0 && count > 0 {
             best = (count * threads, threads, count);
         }
@@ -74,19 +74,19 @@ fn potential(
 }
 
 impl Driver {
-    /// Limits of the device.
+    /// The limits of the device.
     pub(crate) fn limits(&self) -> Limits {
         Limits::of(self.settings.capability)
     }
 }
 
 entries! { ENTRIES;
-    /// CTAs that a multiprocessor holds.
+    /// The number of CTAs that a multiprocessor holds.
     fn cuOccupancyMaxActiveBlocksPerMultiprocessor(count: Out<c_int>, function: Handle, threads: c_int, dynamic: usize) {
         active(count, function, threads, dynamic)
     }
 
-    /// CTAs that a multiprocessor holds.
+    /// The number of CTAs that a multiprocessor holds.
     fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         count: Out<c_int>, function: Handle, threads: c_int, dynamic: usize, flags: c_uint,
     ) {
@@ -96,14 +96,14 @@ entries! { ENTRIES;
         active(count, function, threads, dynamic)
     }
 
-    /// The size of CTAs of which a multiprocessor holds the most threads.
+    /// The size of CTAs with the highest occupancy.
     fn cuOccupancyMaxPotentialBlockSize(
         grid: Out<c_int>, block: Out<c_int>, function: Handle, of_block: SharedOfBlock, dynamic: usize, limit: c_int,
     ) {
         potential((grid, block), function, (of_block, dynamic), limit)
     }
 
-    /// The size of CTAs of which a multiprocessor holds the most threads.
+    /// The size of CTAs with the highest occupancy.
     fn cuOccupancyMaxPotentialBlockSizeWithFlags(
         grid: Out<c_int>, block: Out<c_int>, function: Handle, of_block: SharedOfBlock, dynamic: usize, limit: c_int, flags: c_uint,
     ) {
@@ -113,7 +113,7 @@ entries! { ENTRIES;
         potential((grid, block), function, (of_block, dynamic), limit)
     }
 
-    /// Dynamic shared memory that leaves room for so many CTAs.
+    /// The most dynamic shared memory with which a number of CTAs fit on a multiprocessor.
     fn cuOccupancyAvailableDynamicSMemPerBlock(bytes: Out<usize>, handle: Handle, count: c_int, threads: c_int) {
         bytes.check()?;
         let (driver, function) = function(handle)?;
@@ -137,7 +137,7 @@ entries! { ENTRIES;
         size.set(1)
     }
 
-    /// Clusters that the device holds: clusters of one CTA.
+    /// The number of clusters that the device holds, for clusters of one CTA.
     fn cuOccupancyMaxActiveClusters(count: Out<c_int>, handle: Handle, config: In<Config>) {
         count.check()?;
         let (driver, function) = function(handle)?;

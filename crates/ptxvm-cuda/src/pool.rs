@@ -1,8 +1,8 @@
-//! Memory pools: allocations in the order of a stream.
+//! Memory pools: allocations in a stream's order.
 //!
-//! Memory is taken when it is asked for and given back when the stream comes to that; what a pool adds is its accounts.
+//! Memory is allocated at the call, and freed at the operation's turn in the stream. A pool adds accounting.
 //!
-//! Invariant: what a pool says is used is what its allocations hold.
+//! Invariant: the used memory that a pool reports is the sum of its allocations.
 
 use crate::driver::{Driver, driver};
 use crate::entry::{DefaultStream, entries};
@@ -32,12 +32,12 @@ struct State {
     threshold: u64,
     most: u64,
     reuse: [c_int; 3],
-    /// What other devices may do with its allocations.
+    /// The access of other devices to its allocations.
     grants: BTreeMap<DeviceId, Access>,
 }
 
 impl Pool {
-    /// A pool of a device, of at most so many bytes; 0: no limit.
+    /// A pool of a device with at most `most` bytes; 0 means no limit.
     pub(crate) fn new(device: DeviceId, most: u64) -> Self {
         Self { device, state: Mutex::new(State { most, reuse: [1; 3], ..State::default() }) }
     }
@@ -57,14 +57,14 @@ impl Pool {
         Ok(())
     }
 
-    /// An allocation of so many bytes was freed.
+    /// Notes that an allocation of `bytes` bytes was freed.
     pub(crate) fn freed(&self, bytes: u64) {
         let mut state = self.state();
         state.used = state.used.saturating_sub(bytes);
     }
 }
 
-/// Memory that a stream is to free; it is also free where the work of the stream ends before, with its context.
+/// Memory that a stream frees. If the stream's work ends earlier, with its context, the memory is freed then.
 struct Freeing {
     driver: &'static Driver,
     address: u64,
@@ -73,7 +73,7 @@ struct Freeing {
 }
 
 impl Freeing {
-    /// The first time.
+    /// Frees the memory at the first call.
     fn free(&self) {
         if self.done.swap(true, Ordering::Relaxed) {
             return;
@@ -94,7 +94,7 @@ impl Drop for Freeing {
     }
 }
 
-/// `CUmemPoolProps`, as far as it is read.
+/// `CUmemPoolProps`, without the fields that are not read.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Properties {
@@ -108,12 +108,12 @@ pub(crate) struct Properties {
 }
 
 impl Properties {
-    /// Memory of a device.
+    /// Properties of a pool of a device.
     pub(crate) fn of_device(device: c_int) -> Self {
         Self { kind: 1, handles: 0, location: 1, device, security: 0, most: 0, rest: [0; 7] }
     }
 
-    /// Fails unless they ask for memory of the device that other processes do not see.
+    /// Fails unless the properties are those of device memory that other processes do not share.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_NOT_SUPPORTED`, `CUDA_ERROR_INVALID_DEVICE`.
@@ -138,12 +138,12 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// A device.
+    /// The location of a device.
     pub(crate) fn of_device(device: DeviceId) -> Self {
         Self { kind: 1, number: device.index() as c_int }
     }
 
-    /// The device that it is, or `None` for the host.
+    /// The device of the location, or `None` for the host.
     ///
     /// # Errors
     /// As [`Location::check_any`].
@@ -152,7 +152,7 @@ impl Location {
         Ok(usize::try_from(self.number).ok().filter(|_| self.kind == 1).and_then(DeviceId::new))
     }
 
-    /// Fails unless it is our device or the host.
+    /// Fails unless it is a device or the host.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_INVALID_DEVICE`.
@@ -201,7 +201,7 @@ fn current_pool(driver: &Driver, number: c_int) -> Result<Handle, Status> {
 }
 
 entries! { ENTRIES;
-    /// Allocates device memory that is there when a stream comes to it.
+    /// Allocates device memory in a stream's order.
     fn cuMemAllocAsync | cuMemAllocAsync_ptsz as default (address: Out<u64>, bytes: usize, stream: Handle) {
         take(address, bytes, None, stream, default)
     }
@@ -213,7 +213,7 @@ entries! { ENTRIES;
         take(address, bytes, Some(pool), stream, default)
     }
 
-    /// Frees device memory when a stream comes to it.
+    /// Frees device memory in a stream's order.
     fn cuMemFreeAsync | cuMemFreeAsync_ptsz as default (address: u64, stream: Handle) {
         let (driver, queue) = queue(stream, default)?;
         if address == 0 {
@@ -236,17 +236,17 @@ entries! { ENTRIES;
         })
     }
 
-    /// The pool that the device began with.
+    /// The default pool of a device.
     fn cuDeviceGetDefaultMemPool(pool: Out<Handle>, number: c_int) {
         pool.set(driver()?.device(number)?.default_pool)
     }
 
-    /// The pool that the device takes from.
+    /// The current pool of a device.
     fn cuDeviceGetMemPool(pool: Out<Handle>, number: c_int) {
         pool.set(current_pool(driver()?, number)?)
     }
 
-    /// Changes the pool that the device takes from.
+    /// Sets the current pool of a device.
     fn cuDeviceSetMemPool(number: c_int, pool: Handle) {
         let driver = driver()?;
         let device = driver.device(number)?;
@@ -258,19 +258,19 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// The pool that a place began with.
+    /// The default pool of a location.
     fn cuMemGetDefaultMemPool(pool: Out<Handle>, location: In<Location>, kind: c_int) {
         let number = check_place(location, kind)?;
         pool.set(driver()?.device(number)?.default_pool)
     }
 
-    /// The pool that a place takes from.
+    /// The current pool of a location.
     fn cuMemGetMemPool(pool: Out<Handle>, location: In<Location>, kind: c_int) {
         let number = check_place(location, kind)?;
         pool.set(current_pool(driver()?, number)?)
     }
 
-    /// Makes a pool.
+    /// Creates a pool.
     fn cuMemPoolCreate(pool: Out<Handle>, properties: In<Properties>) {
         let driver = driver()?;
         pool.check()?;
@@ -279,7 +279,7 @@ entries! { ENTRIES;
         pool.set(driver.pools.insert(Pool::new(device, properties.most as u64)))
     }
 
-    /// Destroys a pool. What was allocated from it stays.
+    /// Destroys a pool. Its allocations stay.
     fn cuMemPoolDestroy(pool: Handle) {
         let driver = driver()?;
         if driver.devices.iter().any(|device| pool == device.default_pool) {
@@ -295,12 +295,12 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Gives memory that is not used back: it is given back when it is freed.
+    /// Releases unused memory of a pool. There is none, because freed memory is released at once.
     fn cuMemPoolTrimTo(pool: Handle, _keep: usize) {
         driver()?.pools.get(pool).map(|_| ()).map_err(|_| Status::InvalidValue)
     }
 
-    /// An account of a pool.
+    /// An attribute of a pool.
     fn cuMemPoolGetAttribute(pool: Handle, attribute: c_int, value: Pointer) {
         let pool = driver()?.pools.get(pool).map_err(|_| Status::InvalidValue)?;
         let state = pool.state();
@@ -318,7 +318,7 @@ entries! { ENTRIES;
         }
     }
 
-    /// Changes an attribute of a pool.
+    /// Sets an attribute of a pool.
     fn cuMemPoolSetAttribute(pool: Handle, attribute: c_int, value: Pointer) {
         let pool = driver()?.pools.get(pool).map_err(|_| Status::InvalidValue)?;
         let mut state = pool.state();
@@ -331,7 +331,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Says what devices may do with allocations of a pool.
+    /// Sets the access of devices to allocations of a pool.
     fn cuMemPoolSetAccess(pool: Handle, access: In<Grant>, count: usize) {
         let driver = driver()?;
         let handle = pool;
@@ -343,7 +343,7 @@ entries! { ENTRIES;
         for [kind, number, flags] in access.all(count)? {
             let access = access_of(flags)?;
             let device = Location { kind, number }.device()?.ok_or(Status::InvalidValue)?;
-            // A device keeps its own memory.
+            // A device cannot lose access to its own memory.
             if device != pool.device {
                 grants.push((device, access));
             } else if access != Access::ReadWrite {
@@ -360,7 +360,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// How a place reaches a pool.
+    /// The access of a location to a pool.
     fn cuMemPoolGetAccess(flags: Out<c_int>, pool: Handle, location: In<Location>) {
         let pool = driver()?.pools.get(pool).map_err(|_| Status::InvalidValue)?;
         flags.check()?;
@@ -372,7 +372,7 @@ entries! { ENTRIES;
     }
 }
 
-/// The number of the device that a place is.
+/// The number of a location's device.
 fn check_place(location: In<Location>, kind: c_int) -> Result<c_int, Status> {
     let location = location.get()?;
     if kind != 1 || location.kind != 1 {

@@ -1,10 +1,12 @@
-//! `ptx_run`: one function that runs the first kernel of a PTX text on host memory, as clients of `libgpuocelot.so` know it.
+//! `ptx_run`: a function that runs the first kernel of a PTX text on host memory, the interface of
+//! `libgpuocelot.so`.
 //!
-//! These clients have no device memory: what they pass are pointers of the process. So this function has a device of its own on
-//! which kernels reach all memory of the process ([`Vm::reach_host`]); whoever calls it asks for that. The device of the driver
-//! API is another one and stays closed, unless `PTXVM_HOST_POINTERS` opens it.
+//! Clients of this interface have no device memory; they pass pointers of the process. The function therefore
+//! has a device of its own, on which kernels can access all memory of the process ([`Vm::reach_host`]), and
+//! its callers accept that. Devices of the driver API do not allow this, unless `PTXVM_HOST_POINTERS` is set.
 //!
-//! Invariant: a text is checked and compiled once. What it does not do: a wild pointer of a kernel is not found, save near null.
+//! Invariant: a text is checked and compiled once while it is cached. What it does not do: wild pointers of a
+//! kernel are not found, except near null.
 
 use crate::driver::status_of;
 use crate::entry::enter;
@@ -16,10 +18,10 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Texts that are kept at most; then all are forgotten.
+/// Most cached texts. With more, the cache is emptied.
 const KEPT: usize = 4096;
 
-/// The device, and the kernels of the texts that ran.
+/// The device, and the kernels of cached texts.
 struct Host {
     vm: Vm,
     kernels: Mutex<HashMap<String, Kernel>>,
@@ -60,9 +62,10 @@ impl Host {
     }
 }
 
-/// Runs the first kernel of a PTX text with CTAs of `bx`, `by`, `bz` threads in a grid of `gx`, `gy`, `gz`, and `smem` bytes of dynamic shared
-/// memory. `args[i]` is the value of parameter `i` itself: a pointer, or a number in its low bytes. Returns 0, or the number that the
-/// driver API has for the error, which is also said on standard error.
+/// Runs the first kernel of a PTX text with CTAs of `bx`, `by`, `bz` threads in a grid of `gx`, `gy`, `gz`,
+/// and `smem` bytes of dynamic shared memory. `args[i]` is the value of parameter `i` itself: a pointer, or a
+/// number in its low bytes. Returns 0, or the driver API's error number; the error is also printed to
+/// standard error.
 #[unsafe(no_mangle)]
 extern "C" fn ptx_run(
     ptx: Text,
@@ -86,7 +89,7 @@ extern "C" fn ptx_run(
         if usize::try_from(n) != Ok(slots.len()) || slots.iter().any(|slot| slot.bytes > 8) {
             let takes = slots.len();
             log::say(&format!(
-                "ptx_run: `{}` takes {takes} values of at most 8 bytes, not {n}",
+                "ptx_run: expected {takes} values of at most 8 bytes for `{}`, found {n}",
                 kernel.name()
             ));
             return Err(Status::InvalidValue);
@@ -115,10 +118,7 @@ fn print(report: &Report) {
     let mut out = std::io::stdout().lock();
     let _closed = out.write_all(&report.output).and_then(|()| out.flush());
     if report.dropped > 0 {
-        log::say(&format!(
-            "ptx_run: {} bytes that the kernel printed are lost: there were too many",
-            report.dropped
-        ));
+        log::say(&format!("ptx_run: the kernel printed too much; {} bytes are lost", report.dropped));
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
             let mut output = vec![0u32; 16384];
             let at = output.as_mut_ptr().expose_provenance() as u64;
             let from = input.as_ptr().expose_provenance() as u64;
-            // The values that are narrower than 8 bytes have garbage above.
+            // Values narrower than 8 bytes have garbage in the other bytes.
             let args = [at, from, 0xdead_0000_0003, 0xbeef_0007];
             assert_eq!(run(SCALE, &args, size, 16384 / size), Status::Success);
             assert!(output.iter().zip(&input).all(|(out, x)| *out == x * 3 + 7));

@@ -1,8 +1,8 @@
-//! Functions of the driver API that are exported and answer `CUDA_ERROR_NOT_SUPPORTED`.
+//! Exported functions of the driver API that return `CUDA_ERROR_NOT_SUPPORTED`.
 //!
-//! Invariant: no name stands here and in a file that implements it: the linker would complain of a symbol defined twice. Whoever
-//! implements one takes its line away. What it does not do: their parameters are not looked at, so their types are left out (C's calling
-//! conventions allow it).
+//! Invariant: a name is either here or in a file that implements it; the linker rejects a symbol that is
+//! defined twice. What it does not do: parameters are not read, so their types are omitted, which C's calling
+//! conventions allow.
 
 use crate::entry::Entry;
 use crate::log;

@@ -1,6 +1,7 @@
-//! Streams: where work goes, and in which order.
+//! Streams: ordered work of a context.
 //!
-//! Invariant: an operation in a stream does nothing where a trap has struck its context since it was submitted, or the context is destroyed.
+//! Invariant: an operation does nothing if a trap hit its context after it was submitted, or if the context
+//! is destroyed.
 
 use crate::capture::Slot;
 use crate::context::{Context, current, named_or_current};
@@ -18,7 +19,7 @@ use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The highest priority of streams, as such devices have it. Priorities make no difference.
+/// The highest priority of streams on such devices. Priorities have no effect.
 pub(crate) const GREATEST_PRIORITY: c_int = -5;
 /// `CU_STREAM_NON_BLOCKING`
 const NON_BLOCKING: c_uint = 1;
@@ -41,23 +42,23 @@ pub(crate) struct Queue {
     flags: c_uint,
     priority: c_int,
     number: u64,
-    /// Where it is in a capture; the default stream of a context is never captured.
+    /// Its position in a capture. The default stream of a context is never captured.
     slot: Option<Slot>,
     attributes: Arc<Attributes>,
 }
 
 thread_local! {
-    /// The thread's own default streams, one for each context that it used one of.
+    /// The thread's own default streams, one for each context in which it used one.
     static OWN: RefCell<Own> = const { RefCell::new(Own(Vec::new())) };
 }
 
-/// Streams that go with their thread.
+/// Streams that end with their thread.
 struct Own(Vec<Queue>);
 
 impl Drop for Own {
     fn drop(&mut self) {
         if host_memory::is_forked() {
-            // A thread that the child does not have may hold what we would wait for.
+            // A thread that does not exist in a forked child may hold locks that dropping would wait for.
             std::mem::take(&mut self.0).into_iter().for_each(std::mem::forget);
         }
     }
@@ -68,10 +69,10 @@ fn next_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The stream that a handle names.
+/// The stream of a handle.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_HANDLE`, those of [`current`], and what a trap left in the stream's context.
+/// `CUDA_ERROR_INVALID_HANDLE`, the errors of [`current`], and the error of a trap in the stream's context.
 pub(crate) fn queue(handle: Handle, default: DefaultStream) -> Result<(&'static Driver, Queue), Status> {
     let (driver, context) = current()?;
     match (handle, default) {
@@ -85,7 +86,7 @@ pub(crate) fn queue(handle: Handle, default: DefaultStream) -> Result<(&'static 
     }
 }
 
-/// The stream of a context that handles 0 and 1 mean.
+/// A context's stream for the handles 0 and 1.
 fn legacy(context: Arc<Context>) -> Queue {
     let (stream, attributes) = (Arc::clone(&context.legacy), Arc::clone(&context.attributes));
     Queue { context, stream, flags: 0, priority: 0, number: 1, slot: None, attributes }
@@ -112,12 +113,13 @@ fn own(context: Arc<Context>) -> Queue {
         own.push(queue.clone());
         queue
     };
-    // A thread that is ending has none any more: what comes then waits for all that was in it, as what is in the legacy stream does.
+    // A thread that is ending has no own stream any more. The legacy stream replaces it: it is ordered after
+    // all work that was in the own stream.
     OWN.try_with(find).unwrap_or_else(|_| legacy(late))
 }
 
 impl Queue {
-    /// The stream is destroyed.
+    /// Leaves a capture, because the stream is destroyed.
     pub(crate) fn leave_capture(&self, driver: &Driver) {
         if let Some(slot) = &self.slot {
             slot.leave(driver);
@@ -129,12 +131,12 @@ impl Queue {
         &self.attributes
     }
 
-    /// The priority that it was made with.
+    /// The priority that it was created with.
     pub(crate) fn priority(&self) -> c_int {
         self.priority
     }
 
-    /// Where it is in a capture, unless it is never captured.
+    /// Its position in a capture, unless it can never be captured.
     pub(crate) fn slot(&self) -> Option<&Slot> {
         self.slot.as_ref()
     }
@@ -144,7 +146,7 @@ impl Queue {
         self.slot.as_ref().is_some_and(Slot::is_captured)
     }
 
-    /// Fails where it is captured, for what cannot be a node of a graph.
+    /// Fails if it is captured, for operations that cannot be nodes of a graph.
     ///
     /// # Errors
     /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`.
@@ -152,15 +154,16 @@ impl Queue {
         self.slot.as_ref().map_or(Ok(()), Slot::refuse)
     }
 
-    /// Does something on another thread when its turn comes, or makes it a node of a graph. What fails there strikes the context.
+    /// Runs work on another thread at its turn, or makes it a node of a graph. An error sets the context's
+    /// error.
     ///
     /// # Errors
-    /// Those of a capture.
+    /// The errors of a capture.
     pub(crate) fn submit(&self, work: impl Fn() -> Answer + Send + Sync + 'static) -> Answer {
         self.perform(When::InTurn, work)
     }
 
-    /// Does something on another thread when its turn comes, also after a trap.
+    /// Runs a function on another thread at its turn, also after a trap.
     pub(crate) fn note(&self, work: impl FnOnce() + Send + 'static) {
         self.stream.submit(work);
     }
@@ -178,26 +181,26 @@ impl Queue {
         });
     }
 
-    /// Does something on this thread when its turn has come.
+    /// Runs work on this thread at its turn.
     ///
     /// # Errors
-    /// What it returns, and what a trap before it left.
+    /// The work's own error, and the error of an earlier trap.
     fn run(&self, work: impl FnOnce() -> Answer) -> Answer {
         let result = self.stream.run(|| self.context.check().and_then(|()| work()));
-        // Where the work itself has struck the context, or was stopped because other work has, that is the answer.
+        // If the work itself or other work set the context's error, that error is returned.
         result.map_err(|status| self.context.check().err().unwrap_or(status))
     }
 
-    /// Does something at once where the call is synchronous, else when its turn comes. In a captured stream it becomes a node of a graph, and
-    /// may be done again and again.
+    /// Runs work synchronously if the call is synchronous, else at its turn. In a captured stream it becomes
+    /// a node of a graph, and may run repeatedly.
     ///
     /// # Errors
-    /// As [`Queue::run`], and those of a capture.
+    /// The errors of [`Queue::run`] and of a capture.
     pub(crate) fn perform(&self, when: When, work: impl Fn() -> Answer + Send + Sync + 'static) -> Answer {
         self.perform_as(MEMCPY, when, work)
     }
 
-    /// As [`Queue::perform`]; a node has that type.
+    /// Like [`Queue::perform`]; a captured node has the given type.
     fn perform_as(
         &self,
         kind: c_int,
@@ -216,26 +219,26 @@ impl Queue {
         }
     }
 
-    /// Makes work the next node where the stream is captured. `None`: it is not.
+    /// Adds work as the next node if the stream is captured. `None` if it is not.
     pub(crate) fn captured(&self, work: impl FnOnce() -> Result<Work, Status>) -> Option<Answer> {
         let slot = self.slot.as_ref().filter(|slot| slot.is_captured())?;
         Some(work().and_then(|work| slot.add(work)))
     }
 
-    /// The place after all that was submitted.
+    /// The position after all submitted work.
     pub(crate) fn record(&self) -> Mark {
         self.stream.record()
     }
 
-    /// What comes later waits for a place in another stream.
+    /// Makes later work wait for a position in another stream.
     pub(crate) fn wait(&self, mark: &Mark) {
         self.stream.wait(mark);
     }
 
-    /// Waits for all that was submitted.
+    /// Waits for all submitted work.
     ///
     /// # Errors
-    /// What a trap left.
+    /// The error of a trap.
     pub(crate) fn synchronize(&self) -> Answer {
         self.refuse_capture()?;
         self.stream.synchronize();
@@ -243,12 +246,12 @@ impl Queue {
     }
 }
 
-/// Whether a call returns when its work is done, or before.
+/// Whether a call returns after its work or before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// When it is done.
+    /// After its work.
     Now,
-    /// Before.
+    /// Before its work.
     InTurn,
 }
 
@@ -272,7 +275,7 @@ fn create(out: Out<Handle>, flags: c_uint, priority: c_int) -> Answer {
     }))
 }
 
-/// A number in device memory that a stream compares with.
+/// A number in device memory that a stream compares.
 fn load(driver: &Driver, address: u64, bytes: usize) -> Result<u64, Status> {
     let mut value = [0; 8];
     let into = value.get_mut(..bytes).ok_or(Status::InvalidValue)?;
@@ -284,13 +287,13 @@ fn load(driver: &Driver, address: u64, bytes: usize) -> Result<u64, Status> {
 #[derive(Clone, Copy)]
 pub(crate) struct Number {
     pub(crate) address: u64,
-    /// 4 or 8.
+    /// Its size: 4 or 8 bytes.
     pub(crate) bytes: usize,
     pub(crate) value: u64,
     pub(crate) flags: c_uint,
 }
 
-/// Fails where a number cannot be waited for, or written.
+/// Fails if a number cannot be waited for or written.
 ///
 /// # Errors
 /// `CUDA_ERROR_INVALID_VALUE`.
@@ -305,13 +308,13 @@ pub(crate) fn check_number(driver: &Driver, number: &Number, waits: bool) -> Ans
 /// `cuStreamWaitValue`: greater or equal (cyclic), equal, and, nor.
 ///
 /// # Errors
-/// As [`check_number`], and those of a capture.
+/// The errors of [`check_number`] and of a capture.
 pub(crate) fn wait_value(queue: &Queue, driver: &'static Driver, number: Number) -> Answer {
     check_number(driver, &number, true)?;
     let Number { address, bytes, value, flags } = number;
     let context = Arc::clone(&queue.context);
     queue.perform_as(MEMORY_OPERATION, When::InTurn, move || {
-        // What was to write the number may have been stopped by a trap.
+        // A trap may have stopped the work that would have written the number.
         let epoch = context.health.epoch();
         while !epoch.is_over() {
             let found = load(driver, address, bytes)?;
@@ -335,7 +338,7 @@ pub(crate) fn wait_value(queue: &Queue, driver: &'static Driver, number: Number)
 /// `cuStreamWriteValue`
 ///
 /// # Errors
-/// As [`check_number`], and those of a capture.
+/// The errors of [`check_number`] and of a capture.
 pub(crate) fn write_value(queue: &Queue, driver: &'static Driver, number: Number) -> Answer {
     check_number(driver, &number, false)?;
     let Number { address, bytes, value, .. } = number;
@@ -357,36 +360,36 @@ fn call_in(queue: &Queue, function: HostFunction, data: Pointer) -> Answer {
 }
 
 entries! { ENTRIES;
-    /// Makes a stream.
+    /// Creates a stream.
     fn cuStreamCreate(stream: Out<Handle>, flags: c_uint) {
         create(stream, flags, 0)
     }
 
-    /// Makes a stream; its priority is noted and makes no difference.
+    /// Creates a stream with a priority, which is stored but has no effect.
     fn cuStreamCreateWithPriority(stream: Out<Handle>, flags: c_uint, priority: c_int) {
         create(stream, flags, priority)
     }
 
-    /// Destroys a stream; its work goes on.
+    /// Destroys a stream. Its work continues.
     fn cuStreamDestroy_v2(stream: Handle) {
         let driver = driver()?;
         driver.streams.remove(stream)?.leave_capture(driver);
         Ok(())
     }
 
-    /// Waits until a stream is done.
+    /// Waits for all work of a stream.
     fn cuStreamSynchronize | cuStreamSynchronize_ptsz as default (stream: Handle) {
         queue(stream, default)?.1.synchronize()
     }
 
-    /// Whether a stream is done.
+    /// Whether the work of a stream is complete.
     fn cuStreamQuery | cuStreamQuery_ptsz as default (stream: Handle) {
         let (_, queue) = queue(stream, default)?;
         queue.refuse_capture()?;
         if queue.stream.is_idle() { queue.context.check() } else { Err(Status::NotReady) }
     }
 
-    /// What is submitted from now on waits for an event.
+    /// Makes later work of a stream wait for an event.
     fn cuStreamWaitEvent | cuStreamWaitEvent_ptsz as default (stream: Handle, event: Handle, flags: c_uint) {
         let (driver, queue) = queue(stream, default)?;
         if flags > 1 {
@@ -394,7 +397,7 @@ entries! { ENTRIES;
         }
         let handle = event;
         let event = driver.events.get(event)?;
-        // An event from outside is waited for by a node of its own.
+        // In a capture, `CU_EVENT_WAIT_EXTERNAL` adds a node that waits for the event at each launch.
         if flags == EXTERNAL
             && let Some(added) = queue.captured(|| Ok(Work::Wait(handle, Arc::clone(&event))))
         {
@@ -407,38 +410,39 @@ entries! { ENTRIES;
         event.wait_in(&queue)
     }
 
-    /// Its context.
+    /// The context of a stream.
     fn cuStreamGetCtx | cuStreamGetCtx_ptsz as default (stream: Handle, context: Out<Handle>) {
         context.set(queue(stream, default)?.1.context.handle)
     }
 
-    /// Its context.
+    /// The context of a stream.
     fn cuStreamGetCtx_v2 | cuStreamGetCtx_v2_ptsz as default (stream: Handle, context: Out<Handle>, green: Out<Handle>) {
         context.set(queue(stream, default)?.1.context.handle)?;
         green.set_optional(Handle::NULL)
     }
 
-    /// Its device.
+    /// The device of a stream.
     fn cuStreamGetDevice | cuStreamGetDevice_ptsz as default (stream: Handle, device: Out<c_int>) {
         device.set(queue(stream, default)?.1.context.device)
     }
 
-    /// The flags that it was made with.
+    /// The flags that a stream was created with.
     fn cuStreamGetFlags | cuStreamGetFlags_ptsz as default (stream: Handle, flags: Out<c_uint>) {
         flags.set(queue(stream, default)?.1.flags)
     }
 
-    /// The priority that it was made with.
+    /// The priority that a stream was created with.
     fn cuStreamGetPriority | cuStreamGetPriority_ptsz as default (stream: Handle, priority: Out<c_int>) {
         priority.set(queue(stream, default)?.1.priority)
     }
 
-    /// A number that no other stream has.
+    /// A unique number of a stream.
     fn cuStreamGetId | cuStreamGetId_ptsz as default (stream: Handle, id: Out<u64>) {
         id.set(queue(stream, default)?.1.number)
     }
 
-    /// Gives managed memory to a stream: all of them, and the host, reach it at any time.
+    /// Attaches managed memory to a stream. It has no effect: all streams and the host can access it at any
+    /// time.
     fn cuStreamAttachMemAsync | cuStreamAttachMemAsync_ptsz as default (stream: Handle, address: u64, _bytes: usize, flags: c_uint) {
         let (driver, _) = queue(stream, default)?;
         if !matches!(flags, 1 | 2 | 4) || driver.vm.allocation_at(address).is_none() {
@@ -447,19 +451,19 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Calls a function of the host when all before is done.
+    /// Calls a host function after all earlier work.
     fn cuLaunchHostFunc | cuLaunchHostFunc_ptsz as default (stream: Handle, function: HostFunction, data: Pointer) {
         call_in(&queue(stream, default)?.1, function, data)
     }
 
-    /// Calls a function of the host when all before is done.
+    /// Calls a host function after all earlier work.
     fn cuLaunchHostFunc_v2 | cuLaunchHostFunc_v2_ptsz as default (
         stream: Handle, function: HostFunction, data: Pointer, _mode: c_uint,
     ) {
         call_in(&queue(stream, default)?.1, function, data)
     }
 
-    /// Calls a function of the host when all before is done, also after a trap.
+    /// Calls a host function after all earlier work, also after a trap.
     fn cuStreamAddCallback | cuStreamAddCallback_ptsz as default (
         stream: Handle, callback: StreamCallback, data: Pointer, flags: c_uint,
     ) {
@@ -478,13 +482,13 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Waits until a number in memory is what it should be.
+    /// Waits until a number in memory satisfies a condition.
     fn cuStreamWaitValue32_v2 | cuStreamWaitValue32_v2_ptsz as default (stream: Handle, address: u64, value: u32, flags: c_uint) {
         let (driver, queue) = queue(stream, default)?;
         wait_value(&queue, driver, Number { address, bytes: 4, value: value.into(), flags })
     }
 
-    /// Waits until a number in memory is what it should be.
+    /// Waits until a number in memory satisfies a condition.
     fn cuStreamWaitValue64_v2 | cuStreamWaitValue64_v2_ptsz as default (stream: Handle, address: u64, value: u64, flags: c_uint) {
         let (driver, queue) = queue(stream, default)?;
         wait_value(&queue, driver, Number { address, bytes: 8, value, flags })

@@ -1,6 +1,7 @@
-//! Attributes of streams: noted, as none makes a difference here.
+//! Attributes of streams. They are stored, but none has an effect.
 //!
-//! Invariant: what a program has set is what it gets back. The device has no lines of L2 that persist, so windows for them are refused.
+//! Invariant: an attribute that a program set is what it reads back. L2 has no persisting lines, so windows
+//! for them are not supported.
 
 use crate::entry::entries;
 use crate::ffi::{In, Out};
@@ -12,20 +13,20 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// `CUstreamAttrValue`, by words.
+/// `CUstreamAttrValue` as words.
 type Value = [u64; 8];
 
-/// `CU_LAUNCH_ATTRIBUTE_*` that streams have.
+/// The `CU_LAUNCH_ATTRIBUTE_*` of streams.
 const WINDOW: c_int = 1;
 const WAITING: c_int = 3;
 const PRIORITY: c_int = 8;
 const DOMAINS: c_int = 9;
 const DOMAIN: c_int = 10;
-/// `CU_SYNC_POLICY_AUTO`, and the last of those policies.
+/// `CU_SYNC_POLICY_AUTO`, and the last policy.
 const AUTO: u64 = 1;
 const POLICIES: u64 = 4;
 
-/// What a program has set.
+/// The attributes that a program set.
 #[derive(Default)]
 pub(crate) struct Attributes(Mutex<BTreeMap<c_int, Value>>);
 
@@ -40,7 +41,7 @@ impl Attributes {
             WINDOW | DOMAIN => first(0),
             WAITING => first(AUTO),
             PRIORITY => first(u64::from(priority as u32)),
-            // Memory domains by default: 0, and 1 for remote ones.
+            // The default memory domains: 0, and 1 for remote ones.
             DOMAINS => first(1 << 8),
             _ => return Err(Status::InvalidValue),
         };
@@ -49,9 +50,9 @@ impl Attributes {
 
     fn set(&self, attribute: c_int, value: Value) -> Answer {
         match attribute {
-            // Its second word is the size of the window.
+            // The second word is the size of the window.
             WINDOW if value[1] != 0 => {
-                log::refused("a window of L2 that persists, in cuStreamSetAttribute,");
+                log::refused("a persisting window of L2 in cuStreamSetAttribute");
                 return Err(Status::NotSupported);
             }
             WAITING if !(AUTO..=POLICIES).contains(&(value[0] & u64::from(u32::MAX))) => {
@@ -78,7 +79,7 @@ entries! { ENTRIES;
         queue(stream, default)?.1.attributes().set(attribute, value.get()?)
     }
 
-    /// Gives a stream the attributes of another.
+    /// Copies the attributes of a stream to another.
     fn cuStreamCopyAttributes | cuStreamCopyAttributes_ptsz as default (to: Handle, from: Handle) {
         let (to, from) = (queue(to, default)?.1, queue(from, default)?.1);
         let all = from.attributes().table().clone();

@@ -1,6 +1,6 @@
-//! Several waits and writes of numbers in memory, in one call.
+//! Several waits for and writes of numbers in memory, in one call.
 //!
-//! Invariant: all of a batch is checked before anything of it is submitted.
+//! Invariant: a batch is checked completely before any operation is submitted.
 
 use crate::entry::entries;
 use crate::ffi::In;
@@ -14,7 +14,7 @@ use std::ffi::c_uint;
 #[repr(C)]
 struct Operation {
     kind: c_uint,
-    /// Of those without an address.
+    /// The flags of an operation without an address.
     _flags: c_uint,
     address: u64,
     value: u64,
@@ -22,7 +22,7 @@ struct Operation {
     _rest: [u64; 2],
 }
 
-/// Operations of a batch, as documented.
+/// Most operations of a batch, as documented.
 const MOST: c_uint = 256;
 /// `CU_STREAM_MEM_OP_*`
 const WAIT_32: c_uint = 1;
@@ -33,7 +33,8 @@ const WRITE_64: c_uint = 5;
 const BARRIER: c_uint = 6;
 
 impl Operation {
-    /// What it waits for or writes; `None` where there is nothing to do, as all memory is one.
+    /// The number that the operation waits for or writes; `None` for flushes and barriers, which have no
+    /// effect.
     fn number(&self) -> Result<Option<Number>, Status> {
         let bytes = match self.kind {
             WAIT_32 | WRITE_32 => 4,
@@ -51,7 +52,7 @@ impl Operation {
 }
 
 entries! { ENTRIES;
-    /// Waits for numbers in memory and writes numbers, one after another.
+    /// Waits for numbers in memory and writes numbers, in order.
     fn cuStreamBatchMemOp_v2 | cuStreamBatchMemOp_v2_ptsz as default (
         stream: Handle, count: c_uint, operations: In<Operation>, flags: c_uint,
     ) {

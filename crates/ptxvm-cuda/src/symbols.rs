@@ -52,26 +52,26 @@ pub(crate) const TABLES: &[&[Entry]] = &[
     crate::graph::TABLES[5],
 ];
 
-/// The entry point of exactly that name.
+/// The entry point with exactly this name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {
     static BY_NAME: OnceLock<HashMap<&'static str, &'static Entry>> = OnceLock::new();
     let all = || TABLES.iter().flat_map(|table| table.iter()).map(|entry| (entry.name, entry)).collect();
     BY_NAME.get_or_init(all).get(name).copied()
 }
 
-/// What is known of a name.
+/// The result of a search for a name.
 #[derive(Clone, Copy)]
 pub(crate) enum Found {
-    /// The form of it for that version.
+    /// The form of the function for the version.
     Entry(&'static Entry),
-    /// There is a function of that name, but not yet in that version.
+    /// The function exists, but only in later versions.
     Later,
-    /// There is none of that name.
+    /// The name is unknown.
     Unknown,
 }
 
-/// The latest form of a function that is no later than `version` (12090 is 12.9); the form for the default stream of the thread where it is
-/// asked for and exists.
+/// The latest form of a function that is no later than `version` (12090 is 12.9). `per_thread` selects the
+/// variant for the thread's default stream, if there is one.
 pub(crate) fn find_version(name: &str, version: u32, per_thread: bool) -> Found {
     let of_name = |form: &&Name| form.name == name;
     let latest = |per_thread: bool| {
@@ -85,7 +85,7 @@ pub(crate) fn find_version(name: &str, version: u32, per_thread: bool) -> Found 
 }
 
 fn address(name: Text, out: Out<Pointer>, version: c_int, flags: u64, status: Out<c_int>) -> Answer {
-    // Also before `cuInit`: programs look that up as well.
+    // This works before `cuInit`, because programs look up `cuInit` too.
     let name = name.get()?;
     out.check()?;
     let version = u32::try_from(version).map_err(|_| Status::InvalidValue)?;
@@ -102,7 +102,7 @@ fn address(name: Text, out: Out<Pointer>, version: c_int, flags: u64, status: Ou
     match found {
         Some(entry) => out.set(Pointer::from_address((entry.address)() as u64)),
         None => {
-            log::refused(&format!("`{name}` of CUDA {version}, which was looked up,"));
+            log::refused(&format!("the looked-up function `{name}` of CUDA {version}"));
             out.set(Pointer::NULL)?;
             Err(Status::NotFound)
         }
@@ -115,7 +115,7 @@ entries! { ENTRIES;
         address(name, out, version, flags, Out::NULL)
     }
 
-    /// The address of an entry point, and why there is none.
+    /// The address of an entry point, or the reason why there is none.
     fn cuGetProcAddress_v2(name: Text, out: Out<Pointer>, version: c_int, flags: u64, status: Out<c_int>) {
         address(name, out, version, flags, status)
     }

@@ -1,6 +1,7 @@
 //! Texture and surface references: textures and surfaces that modules declare.
 //!
-//! Invariant: what a reference says when a launch is made is what the launch sees; a change binds the module's variable again.
+//! Invariant: a launch uses the state of a reference at the time of the call. A change binds the module's
+//! variable again.
 
 use crate::array::{CudaArray, Plain};
 use crate::context::current;
@@ -17,14 +18,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A reference.
 pub(crate) struct Reference {
-    /// The variable that it is; `None` for one that a program made itself.
+    /// The module's variable; `None` for a reference that a program created.
     variable: Option<(Weak<Module>, String)>,
-    /// Whether it is a texture's.
+    /// Whether it is a texture reference.
     texture: bool,
     state: Mutex<State>,
 }
 
-/// What a reference binds.
+/// The memory that a reference binds.
 #[derive(Clone)]
 enum Source {
     Nothing,
@@ -63,10 +64,10 @@ impl Reference {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and binds again.
+    /// Changes the state, and binds the variable again.
     fn change(&self, driver: &Driver, change: impl FnOnce(&mut State) -> Answer) -> Answer {
         let mut state = self.state();
-        // What cannot be bound leaves the reference as it was.
+        // If the new state cannot be bound, the reference stays unchanged.
         let mut next = state.clone();
         change(&mut next)?;
         if let Some((module, name)) = &self.variable {
@@ -178,7 +179,7 @@ entries! { ENTRIES;
         of_module(handle, module, name, false)
     }
 
-    /// Makes a texture reference of no module.
+    /// Creates a texture reference without a module.
     fn cuTexRefCreate(handle: Out<Handle>) {
         let (driver, _) = current()?;
         handle.check()?;
@@ -191,16 +192,16 @@ entries! { ENTRIES;
         driver.references.remove(handle).map(|_| ())
     }
 
-    /// Reads from an array.
+    /// Binds an array.
     fn cuTexRefSetArray(handle: Handle, array: Handle, flags: c_uint) {
-        // `CU_TRSA_OVERRIDE_FORMAT` must be given.
+        // `CU_TRSA_OVERRIDE_FORMAT` is required.
         if flags != 1 {
             return Err(Status::InvalidValue);
         }
         set_array(handle, array, true)
     }
 
-    /// Reads from an array with levels.
+    /// Binds a mipmapped array.
     fn cuTexRefSetMipmappedArray(handle: Handle, mipmap: Handle, flags: c_uint) {
         let (driver, reference) = reference(handle, true)?;
         if flags != 1 {
@@ -213,7 +214,7 @@ entries! { ENTRIES;
         })
     }
 
-    /// Reads from linear memory.
+    /// Binds linear memory.
     fn cuTexRefSetAddress_v2(offset: Out<usize>, handle: Handle, address: u64, bytes: usize) {
         offset.set_optional(0)?;
         change(handle, |state| {
@@ -222,7 +223,7 @@ entries! { ENTRIES;
         })
     }
 
-    /// Reads from rows of memory.
+    /// Binds rows of memory.
     fn cuTexRefSetAddress2D_v3(handle: Handle, description: In<Plain>, address: u64, pitch: usize) {
         let Plain { width, height, format, channels } = description.get()?;
         change(handle, |state| {
@@ -232,7 +233,7 @@ entries! { ENTRIES;
         })
     }
 
-    /// The format of texels of memory.
+    /// Sets the format of texels in memory.
     fn cuTexRefSetFormat(handle: Handle, format: c_int, channels: c_int) {
         crate::array::format(format, channels as c_uint, true)?;
         change(handle, |state| {
@@ -241,7 +242,7 @@ entries! { ENTRIES;
         })
     }
 
-    /// What is read outside.
+    /// Sets the address mode of a dimension.
     fn cuTexRefSetAddressMode(handle: Handle, number: c_int, mode: c_int) {
         address_mode(mode)?;
         let number = dimension(number)?;
@@ -251,7 +252,7 @@ entries! { ENTRIES;
         })
     }
 
-    /// How texels are filtered.
+    /// Sets the filter mode.
     fn cuTexRefSetFilterMode(handle: Handle, mode: c_int) {
         filter_mode(mode)?;
         change(handle, |state| {
@@ -260,7 +261,7 @@ entries! { ENTRIES;
         })
     }
 
-    /// How levels are filtered.
+    /// Sets the filter mode between levels.
     fn cuTexRefSetMipmapFilterMode(handle: Handle, mode: c_int) {
         filter_mode(mode)?;
         change(handle, |state| {
@@ -269,7 +270,7 @@ entries! { ENTRIES;
         })
     }
 
-    /// Whether texels are read as integers, and coordinates are normalised.
+    /// Sets whether texels are read as integers, and whether coordinates are normalized.
     fn cuTexRefSetFlags(handle: Handle, flags: c_uint) {
         if flags & !(AS_INTEGER | NORMALIZED) != 0 {
             return Err(Status::InvalidValue);
@@ -280,7 +281,7 @@ entries! { ENTRIES;
         })
     }
 
-    /// Anisotropy: noted, as textures without levels have none.
+    /// Stores the maximum anisotropy, which has no effect.
     fn cuTexRefSetMaxAnisotropy(handle: Handle, anisotropy: c_uint) {
         change(handle, |state| {
             state.anisotropy = anisotropy;
@@ -288,12 +289,12 @@ entries! { ENTRIES;
         })
     }
 
-    /// The array that is read.
+    /// The bound array.
     fn cuTexRefGetArray(array: Out<Handle>, handle: Handle) {
         get_array(array, handle, true)
     }
 
-    /// The memory that is read.
+    /// The bound memory.
     fn cuTexRefGetAddress_v2(address: Out<u64>, handle: Handle) {
         address.check()?;
         match &reference(handle, true)?.1.state().source {
@@ -302,19 +303,19 @@ entries! { ENTRIES;
         }
     }
 
-    /// What is read outside.
+    /// The address mode of a dimension.
     fn cuTexRefGetAddressMode(mode: Out<c_int>, handle: Handle, number: c_int) {
         mode.check()?;
         mode.set(reference(handle, true)?.1.state().address[dimension(number)?])
     }
 
-    /// How texels are filtered.
+    /// The filter mode.
     fn cuTexRefGetFilterMode(mode: Out<c_int>, handle: Handle) {
         mode.check()?;
         mode.set(reference(handle, true)?.1.state().filter)
     }
 
-    /// Format and channels.
+    /// The format and the number of channels.
     fn cuTexRefGetFormat(format: Out<c_int>, channels: Out<c_int>, handle: Handle) {
         let (_, reference) = reference(handle, true)?;
         let state = reference.state();
@@ -322,25 +323,25 @@ entries! { ENTRIES;
         channels.set_optional(state.format.1)
     }
 
-    /// Whether texels are read as integers, and coordinates are normalised.
+    /// Whether texels are read as integers, and whether coordinates are normalized.
     fn cuTexRefGetFlags(flags: Out<c_uint>, handle: Handle) {
         flags.check()?;
         flags.set(reference(handle, true)?.1.state().flags)
     }
 
-    /// Anisotropy.
+    /// The maximum anisotropy.
     fn cuTexRefGetMaxAnisotropy(anisotropy: Out<c_int>, handle: Handle) {
         anisotropy.check()?;
         anisotropy.set(reference(handle, true)?.1.state().anisotropy as c_int)
     }
 
-    /// Makes a texture reference known to a function: the module's variable is.
+    /// Adds a texture reference to a function. It has no effect: kernels read the module's variable.
     fn cuParamSetTexRef(function: Handle, _unit: c_int, handle: Handle) {
         let (driver, _) = reference(handle, true)?;
         driver.functions.get(function).map(|_| ())
     }
 
-    /// Reads and writes an array.
+    /// Binds an array to a surface reference.
     fn cuSurfRefSetArray(handle: Handle, array: Handle, flags: c_uint) {
         if flags != 0 {
             return Err(Status::InvalidValue);
@@ -348,7 +349,7 @@ entries! { ENTRIES;
         set_array(handle, array, false)
     }
 
-    /// The array that is read and written.
+    /// The array bound to a surface reference.
     fn cuSurfRefGetArray(array: Out<Handle>, handle: Handle) {
         get_array(array, handle, false)
     }

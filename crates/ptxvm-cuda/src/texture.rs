@@ -2,7 +2,9 @@
 //!
 //! An object's handle is the number that kernels take.
 //!
-//! Invariants: an object is there for the launches that were made before it was destroyed; what an object cannot do (border colours, level bias, resource views) is refused when it is made, never ignored.
+//! Invariants: an object lives until all launches are complete that were submitted before it was destroyed.
+//! Unsupported features (border colors, level bias, resource views) fail when an object is created, and are
+//! never ignored.
 
 use crate::array::{Description, format};
 use crate::context::{Context, current};
@@ -27,8 +29,8 @@ const SRGB: c_uint = 0x10;
 #[repr(C)]
 pub(crate) struct Resource {
     kind: c_int,
-    /// By kind: an array, a mipmap, linear memory (address, format and channels, bytes), or rows of it (address, format and channels, width, height,
-    /// pitch).
+    /// By kind: an array, a mipmapped array, linear memory (address, format and channels, bytes), or rows of
+    /// it (address, format and channels, width, height, pitch).
     of: [u64; 16],
     flags: c_uint,
 }
@@ -52,7 +54,7 @@ pub(crate) struct TextureDescription {
 #[derive(Default)]
 pub(crate) struct Objects {
     made: Mutex<HashMap<u64, Made>>,
-    /// What launches from now on keep.
+    /// The era of launches that are submitted now.
     now: Mutex<Arc<Era>>,
 }
 
@@ -63,8 +65,8 @@ struct Made {
     context: Arc<Context>,
 }
 
-/// The time from one destruction of an object to the next. Who holds it keeps what was destroyed at its end, and after it: a launch holds that of its
-/// call until it is done, so that what is destroyed behind an asynchronous launch is there when the kernel samples it.
+/// The time between two destructions of objects. A launch holds the era of its call until it is complete,
+/// which keeps alive all objects that were destroyed after the call.
 #[derive(Default)]
 pub(crate) struct Era {
     destroyed: OnceLock<Vec<Made>>,
@@ -76,12 +78,12 @@ impl Objects {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For a launch to hold until it is done.
+    /// The era that a launch holds until it is complete.
     pub(crate) fn era(&self) -> Arc<Era> {
         Arc::clone(&self.now.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Lets objects go when all launches are done that were made before.
+    /// Ends the era. The objects are freed when all earlier launches are complete.
     fn retire(&self, gone: Vec<Made>) {
         let next = Arc::<Era>::default();
         let ended = {
@@ -93,7 +95,7 @@ impl Objects {
         let _once = ended.next.set(next);
     }
 
-    /// Forgets those of a context that has ended, and has no launches any more.
+    /// Removes the objects of a context that has ended, which has no launches any more.
     pub(crate) fn forget(&self, context: &Arc<Context>) {
         self.table().retain(|_, made| !Arc::ptr_eq(&made.context, context));
     }
@@ -101,7 +103,7 @@ impl Objects {
 
 impl Drop for Era {
     fn drop(&mut self) {
-        // One after another: a chain of them, each dropped by the one before, could be longer than the stack.
+        // A loop, because recursive drops of a long chain of eras could overflow the stack.
         let mut next = self.next.take();
         while let Some(era) = next {
             next = Arc::into_inner(era).and_then(|mut era| era.next.take());
@@ -168,7 +170,7 @@ pub(crate) fn rows(
     driver.vm.array_at(address, shape, format, pitch as u64).map_err(|error| status_of(&error))
 }
 
-/// A level of an array seen in the format that a texture reads it in.
+/// A level of an array in the format of a texture reference.
 pub(crate) fn seen(
     array: &Array,
     description: &Description,
@@ -183,7 +185,7 @@ fn low_high(word: u64) -> (c_int, c_uint) {
     (word as u32 as c_int, (word >> 32) as c_uint)
 }
 
-/// The texels of a resource, as a texture sees them.
+/// The texels of a resource as a texture reads them.
 fn texels(driver: &Driver, resource: &Resource, texture: &TextureDescription) -> Result<Array, Status> {
     let as_integer = texture.flags & AS_INTEGER != 0;
     let [first, second, third, fourth, fifth, ..] = resource.of;
@@ -197,7 +199,7 @@ fn texels(driver: &Driver, resource: &Resource, texture: &TextureDescription) ->
             let last = mipmap.array.shape().levels - 1;
             let [least, most] = texture.level_clamp.map(|level| level.max(0.0));
             if least.fract() != 0.0 || most.fract() != 0.0 && most < last as f32 {
-                return Err(refuse("a texture whose levels are clamped between two"));
+                return Err(refuse("a texture with clamped mipmap levels"));
             }
             let least = (least as u32).min(last);
             let most = (most as u32).clamp(least, last);
@@ -215,16 +217,16 @@ fn texels(driver: &Driver, resource: &Resource, texture: &TextureDescription) ->
     }
 }
 
-/// What a texture object binds.
+/// The descriptor of a texture object.
 fn texture(driver: &Driver, resource: &Resource, texture: &TextureDescription) -> Result<Descriptor, Status> {
     if texture.flags & SRGB != 0 {
-        return Err(refuse("a texture in sRGB"));
+        return Err(refuse("an sRGB texture"));
     }
     if texture.level_bias != 0.0 {
         return Err(refuse("a texture with a level bias"));
     }
     if texture.border != [0.0; 4] && texture.address.contains(&3) {
-        return Err(refuse("a texture with a border colour"));
+        return Err(refuse("a texture with a border color"));
     }
     let [x, y, z] = texture.address;
     let sampler = Sampler {
@@ -271,7 +273,7 @@ fn described(out: Out<Resource>, handle: u64, is_texture: bool) -> Answer {
 }
 
 entries! { ENTRIES;
-    /// Makes a texture object.
+    /// Creates a texture object.
     fn cuTexObjectCreate(object: Out<u64>, resource: In<Resource>, description: In<TextureDescription>, view: In<c_int>) {
         let (driver, context) = current()?;
         object.check()?;
@@ -288,12 +290,12 @@ entries! { ENTRIES;
         destroy(object, true)
     }
 
-    /// What a texture object was made of.
+    /// The resource that a texture object was created with.
     fn cuTexObjectGetResourceDesc(resource: Out<Resource>, object: u64) {
         described(resource, object, true)
     }
 
-    /// How a texture object samples.
+    /// The sampling parameters of a texture object.
     fn cuTexObjectGetTextureDesc(description: Out<TextureDescription>, object: u64) {
         description.check()?;
         let driver = driver()?;
@@ -301,7 +303,7 @@ entries! { ENTRIES;
         description.set(table.get(&object).and_then(|made| made.texture).ok_or(Status::InvalidValue)?)
     }
 
-    /// Makes a surface object.
+    /// Creates a surface object.
     fn cuSurfObjectCreate(object: Out<u64>, resource: In<Resource>) {
         let (driver, context) = current()?;
         object.check()?;
@@ -319,7 +321,7 @@ entries! { ENTRIES;
         destroy(object, false)
     }
 
-    /// What a surface object was made of.
+    /// The resource that a surface object was created with.
     fn cuSurfObjectGetResourceDesc(resource: Out<Resource>, object: u64) {
         described(resource, object, false)
     }

@@ -1,9 +1,10 @@
-//! User objects: things of the program that graphs keep alive.
+//! User objects: objects of the program that graphs keep alive.
 //!
-//! A program makes one with a function that ends it, and hands references to graphs; when the last reference goes, the function is called.
+//! A program creates one with a destructor function, and gives graphs references to it. The function is
+//! called when the last reference is released.
 //!
-//! Invariant: the function is called once, and not before the last launch that needs the object is done. What it does not do: it is called on whichever
-//! thread gives up the last reference.
+//! Invariant: the function is called once, and only after the last launch that needs the object. What it does
+//! not do: the function runs on the thread that releases the last reference, whichever that is.
 
 use crate::driver::driver;
 use crate::entry::entries;
@@ -26,15 +27,15 @@ pub(crate) struct UserObject {
     data: Pointer,
 }
 
-/// References that a graph, or what was made of it, has. They are given up with it.
+/// References that a graph or an executable graph holds. They are released with it.
 #[derive(Default)]
 pub(crate) struct Held(Mutex<BTreeMap<Handle, u64>>);
 
 impl Held {
-    /// The same references once more.
+    /// A copy that holds the same references once more.
     ///
     /// # Errors
-    /// Those of a driver that was never started.
+    /// The errors of a driver that was never started.
     pub(crate) fn again(&self) -> Result<Self, Status> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for (handle, count) in &held {
@@ -97,7 +98,7 @@ fn release(handle: Handle, count: u64) -> Answer {
 }
 
 entries! { ENTRIES;
-    /// Makes an object of the program that graphs can keep alive.
+    /// Creates an object that graphs can keep alive.
     fn cuUserObjectCreate(object: Out<Handle>, data: Pointer, end: HostFunction, references: c_uint, flags: c_uint) {
         let driver = driver()?;
         object.check()?;
@@ -108,17 +109,17 @@ entries! { ENTRIES;
         object.set(driver.user_objects.insert(UserObject { references: Mutex::new(references.into()), end, data }))
     }
 
-    /// Adds references to an object of the program.
+    /// Adds references to a user object.
     fn cuUserObjectRetain(object: Handle, count: c_uint) {
         retain(object, count.into())
     }
 
-    /// Gives up references to an object of the program; with the last it is ended.
+    /// Releases references to a user object. The last release calls its function.
     fn cuUserObjectRelease(object: Handle, count: c_uint) {
         release(object, count.into())
     }
 
-    /// Gives a graph references to an object of the program: new ones, or the caller's own.
+    /// Adds references from a graph to a user object: new ones, or the caller's own.
     fn cuGraphRetainUserObject(graph: Handle, object: Handle, count: c_uint, flags: c_uint) {
         let driver = driver()?;
         let graph = driver.graphs.get(graph).map_err(|_| Status::InvalidValue)?;
@@ -126,7 +127,7 @@ entries! { ENTRIES;
             return Err(Status::InvalidValue);
         }
         let known = driver.user_objects.get(object).map_err(|_| Status::InvalidValue)?;
-        // The caller cannot give what nobody has.
+        // The caller cannot give references that it does not have.
         if *known.references.lock().unwrap_or_else(PoisonError::into_inner) < u64::from(count) && flags & MOVE != 0 {
             return Err(Status::InvalidValue);
         }
@@ -137,7 +138,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Takes references to an object of the program from a graph.
+    /// Removes references from a graph to a user object.
     fn cuGraphReleaseUserObject(graph: Handle, object: Handle, count: c_uint) {
         let graph = driver()?.graphs.get(graph).map_err(|_| Status::InvalidValue)?;
         graph.held.take(object, count)?;

@@ -1,9 +1,10 @@
-//! Every implemented function gets every wrong argument: null, numbers that are no address, memory that is not there, device memory that was freed or
-//! never allocated, handles of nothing, destroyed ones and those of other things, sizes of zero and beyond everything, and no context, a
-//! destroyed one, one that a trap has struck.
+//! Every implemented function gets every wrong argument: null, implausible addresses, unmapped memory, device
+//! memory that was freed or never allocated, unknown and destroyed handles and handles of other kinds, sizes
+//! of zero and huge sizes; and no context, a destroyed one, and one with the error of a trap.
 //!
-//! None crashes, hangs, takes memory or fails in itself, and none succeeds with what is wrong. `arguments.txt` says what each function takes; a
-//! function that is not in it fails the test. The calls are made in child processes, which note each, so that one that ends them is named.
+//! No call crashes, hangs, takes memory or panics, and none succeeds with a wrong argument. `arguments.txt`
+//! lists the parameters of each function; a function that is missing there fails the test. The calls are made
+//! in child processes, which record each call, so that a call that ends the process is named.
 
 mod support;
 #[path = "support/table.rs"]
@@ -19,15 +20,15 @@ use support::Api;
 use table::{Parameter, implemented, table};
 use world::{Given, World};
 
-/// Where the child notes what it calls.
+/// The file in which the child records its calls.
 const NOTES: &str = "PTXVM_TEST_NOTES";
-/// Which of the children it is: each calls every [`PARTS`]th function.
+/// The number of the child: each calls every [`PARTS`]th function.
 const PART: &str = "PTXVM_TEST_PART";
 const PARTS: usize = 2;
 /// A call that takes longer counts as one that hangs. Chosen: far above what a loaded machine needs for any of them.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Functions whose call with what they take fails all the same: there is no capture, no peer, no parameter that was set, ... in the world that
-/// they are called in.
+/// Functions whose call fails even with valid arguments, because the environment of the test has no capture,
+/// no peer, no parameter that was set, ...
 const REFUSED: &[&str] = &[
     "cuCtxDisablePeerAccess",
     "cuCtxEnablePeerAccess",
@@ -97,7 +98,7 @@ const REFUSED: &[&str] = &[
     "cuTexRefGetAddress_v2",
     "cuTexRefGetArray",
 ];
-/// Words in the names of functions after which the world is not what it was.
+/// Words in the names of functions that change the test's objects.
 const CHANGES: &[&str] =
     &["Destroy", "Unload", "Free", "Reset", "Detach", "Release", "egister", "Capture", "Child"];
 
@@ -132,7 +133,7 @@ fn nothing_wrong_crashes_hangs_or_succeeds() {
         let last = String::from_utf8_lossy(&last).trim_matches([' ', '\0']).to_owned();
         let _gone = std::fs::remove_file(notes(part));
         let said = String::from_utf8_lossy(&output.stderr);
-        // Traps and rejected texts are reported before. What ends a process otherwise is said last.
+        // Traps and rejected texts are reported before. The message of a panic comes last.
         let said = match said.find("panicked at") {
             Some(at) => said.get(at..at + 4000).unwrap_or(&said[at..]),
             None => &said[said.floor_char_boundary(said.len().saturating_sub(2000))..],
@@ -141,7 +142,7 @@ fn nothing_wrong_crashes_hangs_or_succeeds() {
     }
 }
 
-/// What the child does.
+/// The work of the child.
 #[test]
 fn calls() {
     let Some(notes) = std::env::var_os(NOTES) else { return };
@@ -174,7 +175,7 @@ fn calls() {
     assert!(most < 512 << 20, "{most} bytes resident");
 }
 
-/// The most memory that the process had, in bytes.
+/// The peak memory of the process in bytes.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
@@ -198,14 +199,15 @@ impl Test {
         let status = self.api.call_words(name, arguments);
         self.longest = self.longest.max(began.elapsed());
         self.calls += 1;
-        // `CUDA_ERROR_UNKNOWN` is what a panic becomes.
+        // A panic becomes `CUDA_ERROR_UNKNOWN`.
         if !(0..999).contains(&status) {
             self.wrong.push(format!("{note}: {status}"));
         }
         status
     }
 
-    /// With what it takes, and then with one thing wrong at a time. Returns whether the first succeeds.
+    /// Calls a function with valid arguments, and then with one wrong argument at a time. Returns whether the
+    /// first call succeeds.
     fn with_one_wrong(&mut self, name: &str, parameters: &[Parameter]) -> bool {
         let mut world = World::new(self.api);
         let changes = CHANGES.iter().any(|word| name.contains(word));
@@ -232,7 +234,7 @@ impl Test {
         succeeds
     }
 
-    /// With each word of a structure wrong, one at a time.
+    /// Calls a function with each word of a structure wrong, one at a time.
     fn with_structures(&mut self, name: &str, parameters: &[Parameter]) {
         for (index, parameter) in parameters.iter().enumerate() {
             let world = World::new(self.api);
@@ -246,7 +248,7 @@ impl Test {
         }
     }
 
-    /// Without a context, with a destroyed one, and with one that a trap has struck.
+    /// Calls a function without a context, with a destroyed one, and with one that has the error of a trap.
     fn without_a_context(&mut self, name: &str, parameters: &[Parameter]) {
         let world = World::new(self.api);
         let arguments = world.right(parameters.iter().map(|parameter| &parameter.kind));

@@ -1,4 +1,5 @@
-//! Sizes and addresses that a caller makes up: each is answered at once, with memory for what is there and for nothing else.
+//! Sizes and addresses that a caller invents: each call returns at once, and takes memory only for existing
+//! data.
 
 mod support;
 
@@ -10,14 +11,14 @@ const INVALID_VALUE: i32 = 1;
 const ILLEGAL_ADDRESS: i32 = 700;
 const NULL: usize = 0;
 
-/// Bytes of memory that the process has, at most so far.
+/// The peak memory of the process in bytes.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
     line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap_or(0) * 1024
 }
 
-/// Does something that must need neither time nor memory.
+/// Runs a function that must need neither time nor memory.
 fn at_once<R>(what: impl FnOnce() -> R) -> R {
     let (began, before) = (Instant::now(), peak_memory());
     let result = what();
@@ -32,7 +33,7 @@ fn addresses_of_the_device_are_never_memory_of_the_host() {
     let (api, _) = Api::with_context();
     let (here, freed) = (api.alloc(4096), api.alloc(64 << 20) + (60 << 20));
     api.ok("cuMemFree_v2", (freed - (60 << 20),));
-    // In the range that is reserved for the device, and never allocated.
+    // In the range that is reserved for the device, but never allocated.
     let wild = here + (9 << 30);
     let stream = api.make("cuStreamCreate", |out: *mut usize| (out, 0u32));
     let mut host = [0u8; 64];
@@ -49,7 +50,7 @@ fn addresses_of_the_device_are_never_memory_of_the_host() {
         assert_eq!(api.call("cuModuleLoadData", (&raw mut *Box::new(NULL), there)), 200);
         assert_eq!(api.call("cuStreamCreate", (there, 0u32)), INVALID_VALUE);
     }
-    // Of the host, but nothing is there, or wraps around.
+    // Host addresses that are unmapped, or wrap around.
     for nowhere in [8u64, 0xfff8, 1 << 46, u64::MAX - 32] {
         assert_eq!(api.call("cuMemcpyHtoD_v2", (here, nowhere, 64usize)), INVALID_VALUE);
         assert_eq!(api.call("cuMemcpyDtoHAsync_v2", (nowhere, here, 64usize, stream)), INVALID_VALUE);
@@ -116,7 +117,7 @@ fn rectangles_and_boxes_are_as_large_as_memory() {
     }
 }
 
-/// An array of which the copies are many short rows.
+/// Copies of an array in many short rows.
 #[test]
 fn copies_of_arrays_need_no_list_of_rows() {
     let (api, _) = Api::with_context();
@@ -135,7 +136,7 @@ fn copies_of_arrays_need_no_list_of_rows() {
     }
 }
 
-/// A container whose header claims so many bytes.
+/// A container whose header claims `bytes` bytes.
 fn container(bytes: u64) -> Vec<u8> {
     let mut head = vec![0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
     head.extend(bytes.to_le_bytes());
@@ -153,13 +154,13 @@ fn containers_are_as_large_as_memory() {
         for pointer in [image.as_ptr().cast::<u64>(), wrapper.as_ptr()] {
             assert_eq!(at_once(|| api.call("cuModuleLoadData", (&raw mut module, pointer))), 200);
         }
-        // Of these bytes the length is known, and what lies behind them is not read.
+        // The length of these bytes is known, and memory after them is not read.
         let link = api.make("cuLinkCreate_v2", |out: *mut usize| (0u32, NULL, NULL, out));
         let added = (link, 3i32, image.as_ptr(), image.len(), c"x".as_ptr(), 0u32, NULL, NULL);
         assert_eq!(at_once(|| api.call("cuLinkAddData_v2", added)), 200);
         api.ok("cuLinkDestroy", (link,));
     }
-    // A list of containers whose addresses are made up, also in a file, where no address means anything.
+    // A list of containers with invented addresses; also in a file, where addresses have no meaning.
     let wrapper = [0x4662_43b1u64 | 2 << 32, 0x1234_5678_9abc, 0xdead_beef_0000];
     assert_eq!(api.call("cuModuleLoadData", (&raw mut module, wrapper.as_ptr())), 200);
     let path = std::env::temp_dir().join(format!("ptxvm-bounds-{}", std::process::id()));
@@ -167,7 +168,7 @@ fn containers_are_as_large_as_memory() {
     let name = std::ffi::CString::new(path.to_str().expect("a plain path")).expect("no zero in it");
     assert_eq!(api.call("cuModuleLoad", (&raw mut module, name.as_ptr())), 200);
     std::fs::remove_file(&path).expect("it is there");
-    // A folder, and a device that never ends.
+    // A folder, and a device file without an end.
     assert_eq!(api.call("cuModuleLoad", (&raw mut module, c"/".as_ptr())), 301);
     assert_eq!(at_once(|| api.call("cuModuleLoad", (&raw mut module, c"/dev/zero".as_ptr()))), 301);
 }
@@ -201,11 +202,11 @@ fn counts_are_as_large_as_their_lists() {
         let linked = (&raw mut out, count, zeros.as_ptr());
         assert_eq!(at_once(|| api.call("nvJitLinkCreate", linked)), 3);
     }
-    // A list of a launch's parameters that names no end.
+    // A list of a launch's parameters without an end.
     let endless = [1usize; 64];
     let launched = (function, 1u32, 1u32, 1u32, 1u32, 1u32, 1u32, 0u32, NULL, NULL, endless.as_ptr());
     assert_eq!(at_once(|| api.call("cuLaunchKernel", launched)), INVALID_VALUE);
-    // Sizes whose product is 2^64 and a little.
+    // Sizes whose product is slightly more than 2^64.
     for block in [[1u32 << 22, 1 << 21, 1 << 21], [u32::MAX, u32::MAX, u32::MAX], [1 << 31, 1 << 31, 4]] {
         let [x, y, z] = block;
         let launched = (function, 1u32, 1u32, 1u32, x, y, z, 0u32, NULL, NULL, NULL);
@@ -227,7 +228,7 @@ fn graphs_hold_what_is_asked_of_them_without_counting_it_out() {
     let object = api.make("cuUserObjectCreate", |out: *mut usize| (out, NULL, end, 1u32, 1u32));
     at_once(|| api.ok("cuGraphRetainUserObject", (graph, object, u32::MAX, 0u32)));
     assert_eq!(api.call("cuGraphReleaseUserObject", (graph, NULL, 1u32)), INVALID_VALUE);
-    // A chain of many nodes, then an edge from the first to each of the others that has none, and at last a circle.
+    // A chain of many nodes, then edges from the first to each other node, and finally a cycle.
     let nodes = at_once(|| {
         let mut nodes = Vec::new();
         for _ in 0..50_000 {
@@ -250,7 +251,7 @@ fn graphs_hold_what_is_asked_of_them_without_counting_it_out() {
     let status = at_once(|| api.call("cuGraphInstantiateWithFlags", (&raw mut out, graph, NULL)));
     assert_eq!(status, INVALID_VALUE);
     api.ok("cuGraphDestroy", (graph,));
-    // Sizes are checked when the node's turn has come: then the context is told.
+    // Sizes are checked at the node's turn; the context then gets the error.
     let data = api.alloc(4096);
     let graph = api.make("cuGraphCreate", |out: *mut usize| (out, 0u32));
     let set = [data as usize, 0, 4 << 32, 4, 1 << 60];

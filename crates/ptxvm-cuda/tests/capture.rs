@@ -54,7 +54,7 @@ fn what_is_captured_runs_with_each_launch_of_the_graph() {
     assert_eq!((state(api, first), state(api, second)), (1, 0));
     api.ok("cuMemsetD32Async", (a, 5u32, 4usize, first));
     assert_eq!(api.launch(double, (1, 4), first, a), 0);
-    // The other stream joins by an event, and comes back by another.
+    // The other stream joins by an event, and is joined back by another.
     api.ok("cuEventRecord", (fork, first));
     api.ok("cuStreamWaitEvent", (second, fork, 0u32));
     assert_eq!(state(api, second), 1);
@@ -97,7 +97,7 @@ fn memory_of_the_host_is_read_and_written_when_the_graph_runs() {
     *host = [1, 2, 3, 4];
     api.ok("cuGraphLaunch", (executable, stream));
     api.ok("cuStreamSynchronize", (stream,));
-    // SAFETY: the graph wrote it through the address given above, and is done.
+    // SAFETY: the graph wrote it through the address given above, and is complete.
     assert_eq!(unsafe { std::ptr::read_volatile(&raw const *back) }, [1, 2, 3, 4]);
 }
 
@@ -171,7 +171,7 @@ fn a_stream_may_be_destroyed_before_the_capture_that_it_joined_ends() {
         assert_eq!(status, if is_joined { 0 } else { UNJOINED });
         assert_eq!(graph == NULL, !is_joined);
     }
-    // Without the stream that it began in a capture has no end.
+    // If the stream in which it began is destroyed, a capture cannot end.
     let (origin, other) = (stream(api), stream(api));
     begin(api, origin);
     api.ok("cuEventRecord", (fork, origin));
@@ -194,7 +194,7 @@ fn objects_live_as_long_as_what_needs_them() {
     api.ok("cuMemsetD32Async", (data, 5u32, 4usize, stream));
     let mut graph = NULL;
     api.ok("cuStreamEndCapture", (stream, &raw mut graph));
-    // The graph has the program's own reference.
+    // The graph takes over the program's reference.
     api.ok("cuGraphRetainUserObject", (graph, object, 1u32, 1u32));
     let mut params = [0usize; 4];
     let executable =
@@ -205,7 +205,7 @@ fn objects_live_as_long_as_what_needs_them() {
     api.ok("cuStreamSynchronize", (stream,));
     assert_eq!(ENDED.load(Ordering::Relaxed), 0);
     api.ok("cuGraphExecDestroy", (executable,));
-    // The stream may still be about to let go of it.
+    // The stream may still hold its reference.
     while ENDED.load(Ordering::Relaxed) == 0 {
         std::thread::yield_now();
     }
@@ -222,7 +222,7 @@ fn a_capture_tells_what_comes_before_its_next_node() {
             (9i32, 0u64, NULL, std::ptr::null::<usize>(), 9usize);
         let out = (stream, &raw mut status, &raw mut id, &raw mut graph, &raw mut nodes, &raw mut count);
         api.ok("cuStreamGetCaptureInfo_v2", out);
-        // SAFETY: the library gave a place with so many nodes, until the next call.
+        // SAFETY: the library returned an array of this many nodes, which is valid until the next call.
         let nodes: Vec<usize> = (0..count).map(|index| unsafe { nodes.wrapping_add(index).read() }).collect();
         (status, graph, nodes)
     };

@@ -1,4 +1,4 @@
-//! Containers of device code that claim more than they hold: memory stays within a bound of their size.
+//! Containers of device code that claim more than they contain: memory stays within a bound of their size.
 
 #[path = "support/containers.rs"]
 mod containers;
@@ -9,7 +9,7 @@ mod support;
 use ptxvm::container::{self, Packing, write_packed};
 use support::Api;
 
-/// A frame of zstd that sets aside a window of 120 MiB for five bytes.
+/// A frame of zstd that requests a window of 120 MiB for five bytes.
 #[test]
 fn a_window_is_no_larger_than_texts_are() {
     // No size of the content; a window of 2^26 * 15/8 bytes; one last block, a byte five times.
@@ -39,7 +39,7 @@ fn groups_together_unpack_to_no_more_than_one_payload_may() {
         frame.push(b'\n');
     }
     let mut group = write_packed("", 0, Packing::Zstd, &frame, u64::from(block) * count as u64);
-    // A group, without members: what follows its header is zero.
+    // A group without members: the bytes after its header are zero.
     group[16..18].copy_from_slice(&0x100u16.to_le_bytes());
     let name_and_rest = 64 + 8 + 16;
     assert_eq!(group[20..24], (name_and_rest as u32).to_le_bytes());

@@ -1,5 +1,5 @@
-//! Several devices: numbers, contexts, memory and peer access. The environment is read when the library starts, so all is in one test, in a process of
-//! its own.
+//! Several devices: numbers, contexts, memory and peer access. The library reads the environment when it
+//! starts, so all checks are in one test, in a process of its own.
 
 mod support;
 
@@ -19,7 +19,7 @@ fn ordinal(api: Api, address: u64) -> i32 {
     api.make("cuPointerGetAttribute", |out: *mut i32| (out, 9i32, address))
 }
 
-/// What a kernel of the current context that doubles 4 numbers at an address leaves it with.
+/// The error of the current context after a kernel that doubles 4 numbers at an address.
 fn doubled(api: Api, at: u64) -> i32 {
     let double = api.function(api.module(), "double_all");
     match api.launch(double, (1, 4), NULL, at) {
@@ -67,7 +67,7 @@ fn two_devices_are_two() {
     streams(api, first, second);
     access(api, (first, of_first), (second, of_second));
 
-    // Without access the kernel traps, which strikes its context and no other.
+    // Without access the kernel traps, which sets the error of its context and of no other.
     let third = context(api, 1);
     assert_eq!(doubled(api, of_first), ILLEGAL_ADDRESS);
     api.ok("cuCtxDestroy_v2", (third,));
@@ -76,7 +76,7 @@ fn two_devices_are_two() {
     primaries(api);
 }
 
-/// What devices are called differs, and what they can do does not.
+/// Devices have different identifiers and equal features.
 fn numbers(api: Api) {
     let id = |device: i32| {
         let mut name = [0u8; 16];
@@ -103,7 +103,7 @@ fn global(api: Api) -> u64 {
     api.make("cuModuleGetGlobal_v2", |out: *mut u64| (out, NULL, module, c"counter".as_ptr()))
 }
 
-/// Pinned and managed memory is reached from both.
+/// Both devices can access pinned and managed memory.
 fn shared(api: Api) {
     let managed = api.make("cuMemAllocManaged", |out: *mut u64| (out, 16usize, 1u32));
     let pinned = api.make("cuMemHostAlloc", |out: *mut u64| (out, 16usize, 0u32));
@@ -113,7 +113,7 @@ fn shared(api: Api) {
     api.ok("cuCtxPushCurrent_v2", (here,));
 }
 
-/// Kernels run in streams of their own device; events are waited for across devices.
+/// Kernels run in streams of their own device. Events work across devices.
 fn streams(api: Api, first: usize, second: usize) {
     let own = api.make("cuStreamCreate", |out: *mut usize| (out, 0u32));
     assert_eq!(api.make("cuStreamGetDevice", |out: *mut i32| (own, out)), 1);
@@ -133,7 +133,7 @@ fn streams(api: Api, first: usize, second: usize) {
     api.ok("cuCtxSetCurrent", (second,));
 }
 
-/// With access, kernels of one device work on memory of the other.
+/// With peer access, kernels of one device can access memory of the other.
 fn access(api: Api, (first, of_first): (usize, u64), (second, of_second): (usize, u64)) {
     let enable = |peer: usize| api.call("cuCtxEnablePeerAccess", (peer, 0u32));
     assert_eq!(enable(second), INVALID_CONTEXT);
@@ -147,7 +147,7 @@ fn access(api: Api, (first, of_first): (usize, u64), (second, of_second): (usize
     assert_eq!(api.call("cuCtxDisablePeerAccess", (first,)), 0);
 }
 
-/// Each device has a primary context, which is reset by itself.
+/// Each device has a primary context of its own, which is reset separately.
 fn primaries(api: Api) {
     let retain = |device: i32| api.make("cuDevicePrimaryCtxRetain", |out: *mut usize| (out, device));
     let (one, other) = (retain(0), retain(1));
@@ -164,7 +164,7 @@ fn primaries(api: Api) {
     assert_ne!(pool(0), pool(1));
     let from_pool = api.make("cuMemAllocFromPoolAsync", |out: *mut u64| (out, 64usize, pool(1), NULL));
     assert_eq!(ordinal(api, from_pool), 1);
-    // The pool lets the other device in, also to what it has given already.
+    // The pool grants access to the other device, also for existing allocations.
     let rights = |device: i32| {
         let place = [1, device];
         api.make("cuMemPoolGetAccess", |out: *mut i32| (out, pool(1), place.as_ptr()))

@@ -1,4 +1,4 @@
-//! The library as C programs see it: opened by name, called through function pointers.
+//! The library as C programs use it: opened by name, called through function pointers.
 
 mod support;
 
@@ -127,7 +127,7 @@ fn rejected_text_is_explained_in_the_callers_log() {
     assert!(said.contains("bogus"), "{said}");
     assert_eq!(values[1], said.len());
 
-    // A log that is too small holds what fits.
+    // A log buffer that is too small gets the part that fits.
     let mut values = [log.as_mut_ptr() as usize, 8];
     let arguments = (&raw mut module, text.as_ptr(), 2u32, options.as_mut_ptr(), values.as_mut_ptr());
     assert_eq!(api.call("cuModuleLoadDataEx", arguments), INVALID_PTX);
@@ -176,8 +176,8 @@ fn texts_are_linked() {
     }
     let (mut image, mut bytes) = (NULL, 0usize);
     api.ok("cuLinkComplete", (state, &raw mut image, &raw mut bytes));
-    // The image may be copied, and outlives the link.
-    // SAFETY: the library gave the address and size.
+    // SAFETY: the library returned the address and size.
+    // The image may be copied, and the copy outlives the link.
     let copy = unsafe { std::slice::from_raw_parts(image as *const u8, bytes) }.to_vec();
     api.ok("cuLinkDestroy", (state,));
     assert_eq!(api.call("cuLinkDestroy", (state,)), INVALID_HANDLE);
@@ -187,7 +187,8 @@ fn texts_are_linked() {
     assert_eq!(api.read(out, 1), [7]);
 }
 
-/// `CU_JIT_MAX_REGISTERS` is the limit of what is reported, of a module and of a link; a kernel's own `.maxnreg` stays.
+/// `CU_JIT_MAX_REGISTERS` limits the reported counts, for a module and for a link. A kernel's own `.maxnreg`
+/// stays.
 #[test]
 fn registers_are_limited() {
     const REGISTERS: i32 = 4;
@@ -235,7 +236,8 @@ fn registers_are_limited() {
     assert_eq!([registers(linked, "k"), registers(linked, "own")], [38, 48]);
 }
 
-/// A kernel that names the size of its CTAs can be launched so, however much it computes with: libraries divide by the occupancy.
+/// A kernel that declares the size of its CTAs can be launched with it, however many registers it needs:
+/// libraries divide by the occupancy.
 #[test]
 fn registers_leave_room_for_the_bounds_of_a_kernel() {
     const REGISTERS: i32 = 4;
@@ -285,7 +287,7 @@ fn memory_of_every_kind_is_reached_by_kernels() {
     api.ok("cuMemHostRegister_v2", (registered, 16usize, 0u32));
     assert_eq!(api.call("cuMemHostRegister_v2", (registered, 16usize, 0u32)), 712);
     for address in [pinned, managed, registered] {
-        // SAFETY: four numbers of memory that host and kernels share.
+        // SAFETY: four numbers in memory that host and kernels share.
         let shared = unsafe { std::slice::from_raw_parts(address as *const AtomicU32, 4) };
         for (index, number) in shared.iter().enumerate() {
             number.store(index as u32 + 5, Ordering::Relaxed);
@@ -364,7 +366,7 @@ struct Rectangle {
 fn rectangles_are_copied_through_arrays_and_sampled() {
     let (api, _) = Api::with_context();
     let host: Vec<f32> = (0..20).map(|n| n as f32).collect();
-    // 4 x 3 texels of the 5 x 4 numbers, from (1, 1) on.
+    // 4 x 3 texels of the 5 x 4 numbers, from (1, 1).
     let array = api.make("cuArrayCreate_v2", |out: *mut usize| (out, [4usize, 3, 32 | 1 << 32].as_ptr()));
     let from = Side { x: 4, y: 1, kind: 1, host: host.as_ptr() as usize, pitch: 20, ..Side::default() };
     let to = Side { kind: 3, array, ..Side::default() };
@@ -375,7 +377,7 @@ fn rectangles_are_copied_through_arrays_and_sampled() {
 
     let mut resource = [0u64; 18];
     resource[1] = array as u64;
-    // Clamped, nearest, unnormalised.
+    // Clamped, nearest, unnormalized.
     let mut texture = [0u32; 26];
     texture[..3].copy_from_slice(&[1; 3]);
     let object =
@@ -388,7 +390,7 @@ fn rectangles_are_copied_through_arrays_and_sampled() {
     let seen: Vec<f32> = api.read(out, 12).into_iter().map(f32::from_bits).collect();
     assert_eq!(seen, [6., 7., 8., 9., 11., 12., 13., 14., 16., 17., 18., 19.]);
 
-    // Back from the array: its second row.
+    // Copies the array's second row back.
     let mut row = [0f32; 4];
     api.ok("cuMemcpyAtoH_v2", (row.as_mut_ptr(), array, 16usize, 16usize));
     assert_eq!(row, [11., 12., 13., 14.]);
@@ -408,12 +410,13 @@ fn memory_that_the_host_sees_is_set_when_the_call_returns() {
         api.make("cuMemHostAlloc", |out: *mut u64| (out, 4usize, 0u32)),
         api.make("cuMemAllocManaged", |out: *mut u64| (out, 4usize, 1u32)),
     ];
-    // SAFETY: memory that the library allocated, which lives as long as the process.
+    // SAFETY: the library allocated the memory, which lives as long as the process.
     let number = |address: u64| unsafe { &*(address as *const AtomicU32) };
     for address in seen {
         number(flag).store(0, Ordering::Release);
         assert_eq!(api.launch(wait, (1, 1), NULL, flag), 0);
-        // Setting memory of the device waits in the stream, not the host: else this would never end.
+        // A memset of device memory waits in the stream and does not block the host, else this would never
+        // return.
         api.ok("cuMemsetD32_v2", (device, 7u32, 1usize));
         let later = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(20));
@@ -439,7 +442,7 @@ fn streams_run_beside_the_host_and_each_other() {
     );
     let data = api.alloc(4);
     api.ok("cuMemsetD32_v2", (data, 21u32, 1usize));
-    // Streams that are not blocking do not wait for the default stream.
+    // Non-blocking streams do not wait for the default stream.
     api.ok("cuCtxSynchronize", ());
     // The first stream waits for the host; the second does not wait for the first.
     assert_eq!(api.launch(wait, (1, 1), one, flag), 0);
@@ -450,11 +453,11 @@ fn streams_run_beside_the_host_and_each_other() {
     assert_eq!(api.launch(double, (1, 1), two, data), 0);
     api.ok("cuStreamSynchronize", (two,));
     assert_eq!(api.call("cuStreamQuery", (one,)), NOT_READY);
-    // What comes next in the second stream waits for the first.
+    // Later work in the second stream waits for the first.
     api.ok("cuStreamWaitEvent", (two, event, 0u32));
     assert_eq!(api.launch(double, (1, 1), two, data), 0);
     assert_eq!(api.call("cuStreamQuery", (two,)), NOT_READY);
-    // SAFETY: memory that the library allocated, which kernels change.
+    // SAFETY: the library allocated the memory, which kernels change.
     unsafe { &*(flag as *const AtomicU32) }.store(1, Ordering::Release);
     api.ok("cuStreamSynchronize", (two,));
     api.ok("cuEventQuery", (event,));
@@ -473,7 +476,7 @@ fn streams_run_beside_the_host_and_each_other() {
 fn host_functions_run_in_order() {
     static ORDER: AtomicU32 = AtomicU32::new(0);
     extern "C" fn note(data: *mut u32) {
-        // SAFETY: the test gives a number that outlives the call.
+        // SAFETY: the test passes a pointer to a number that outlives the call.
         unsafe { *data = ORDER.fetch_add(1, Ordering::SeqCst) + 1 };
     }
     let (api, _) = Api::with_context();
@@ -520,7 +523,7 @@ fn bad_launches_are_refused_at_once() {
     assert_eq!(launch([1; 3], [1025, 1, 1], 0), INVALID_VALUE);
     assert_eq!(launch([1; 3], [1, 1, 65], 0), INVALID_VALUE);
     assert_eq!(launch([1, 65536, 1], [1; 3], 0), INVALID_VALUE);
-    // 48 KiB are there for the asking; more after `cuFuncSetAttribute`.
+    // 48 KiB are available by default; more after `cuFuncSetAttribute`.
     assert_eq!(launch([1; 3], [1; 3], 47 << 10), 0);
     assert_eq!(launch([1; 3], [1; 3], 48 << 10), INVALID_VALUE);
     assert_eq!(api.call("cuFuncSetAttribute", (function, 8i32, 1i32 << 30)), INVALID_VALUE);
@@ -530,7 +533,7 @@ fn bad_launches_are_refused_at_once() {
     let attribute = |number: i32| api.make("cuFuncGetAttribute", |out: *mut i32| (out, number, function));
     assert_eq!(attribute(1), 1024);
     assert!((16..=255).contains(&attribute(4)));
-    // The architecture of `.target`, not `.version`.
+    // The attribute is the architecture of `.target`, not `.version`.
     assert_eq!(attribute(5), 70);
     assert_eq!(api.call("cuFuncGetAttribute", (&raw mut *Box::new(0i32), 99i32, function)), INVALID_VALUE);
 }
@@ -545,7 +548,7 @@ fn occupancy_counts_threads_and_shared_memory() {
             (out, function, threads, dynamic)
         })
     };
-    // 2048 threads, 32 CTAs, 164 KiB of shared memory of which each CTA costs one.
+    // 2048 threads, 32 CTAs, 164 KiB of shared memory, of which each CTA reserves 1 KiB.
     assert_eq!(blocks("nothing", 1024, 0), 2);
     assert_eq!(blocks("nothing", 32, 0), 32);
     assert_eq!(blocks("shared", 32, 39 << 10), 4);
@@ -577,7 +580,7 @@ fn errors_have_names() {
     let api = Api::open();
     let text = |function: &str, status: i32| {
         let text = api.make(function, |out: *mut usize| (status, out));
-        // SAFETY: the library gives texts that live for ever.
+        // SAFETY: the library returns texts that live forever.
         unsafe { CStr::from_ptr(text as *const _) }.to_str().unwrap().to_owned()
     };
     assert_eq!(text("cuGetErrorName", 700), "CUDA_ERROR_ILLEGAL_ADDRESS");
@@ -629,12 +632,12 @@ fn the_default_streams_are_ordered_as_documented() {
     api.ok("cuStreamSynchronize", (2usize,));
     assert_eq!(api.call("cuStreamQuery", (blocking,)), NOT_READY);
 
-    // The legacy stream does, and the stream of the thread then waits for it.
+    // The legacy stream waits for it, and the thread's stream then waits for the legacy stream.
     assert_eq!(own("cuLaunchKernel", NULL), 0);
     assert_eq!(api.call("cuStreamQuery", (NULL,)), NOT_READY);
     assert_eq!(own("cuLaunchKernel_ptsz", NULL), 0);
     assert_eq!(api.call("cuStreamQuery_ptsz", (NULL,)), NOT_READY);
-    // SAFETY: memory that the library allocated, which kernels change.
+    // SAFETY: the library allocated the memory, which kernels change.
     unsafe { &*(flag as *const AtomicU32) }.store(1, Ordering::Release);
     api.ok("cuStreamSynchronize_ptsz", (NULL,));
     assert_eq!(api.read(data, 1), [3 << 4]);
@@ -652,7 +655,7 @@ fn ending_a_context_stops_a_launch_of_any_size() {
     std::thread::sleep(Duration::from_millis(100));
     let start = Instant::now();
     api.ok("cuCtxDestroy_v2", (context,));
-    // The promise is a second; the machine that tests may have other things to do.
+    // The promise is one second; the machine may be loaded.
     assert!(start.elapsed() < Duration::from_millis(2500), "{:?}", start.elapsed());
 }
 
@@ -664,7 +667,7 @@ fn ending_a_context_stops_its_kernels_and_frees_its_memory() {
     let data = api.alloc(4);
     api.ok("cuMemsetD32_v2", (data, 0u32, 1usize));
     api.ok("cuCtxSynchronize", ());
-    // It would never end by itself.
+    // The kernel would never end by itself.
     assert_eq!(api.launch(wait, (1, 1), stream, data), 0);
     api.ok("cuCtxDestroy_v2", (context,));
     let (api, _) = Api::with_context();

@@ -1,7 +1,7 @@
-//! Memory stays what it is over many launches, and over modules that are loaded and unloaded.
+//! Memory use stays constant over many launches, and over modules that are loaded and unloaded.
 //!
-//! `PTXVM_FLAT_LAUNCHES` and `PTXVM_FLAT_LOADS` say how many; without them 20,000 and 1,500: twice as many functions as
-//! can have addresses at one time.
+//! `PTXVM_FLAT_LAUNCHES` and `PTXVM_FLAT_LOADS` set the numbers. The defaults are 20,000 and 1,500, which
+//! makes twice as many functions as can have addresses at one time.
 
 mod support;
 
@@ -9,20 +9,20 @@ use std::time::Duration;
 use support::{Api, KERNELS};
 
 const NULL: usize = 0;
-/// What may be added between the first tenth and the end: pages that the allocator has not given back.
+/// The growth that is allowed between the first tenth and the end: pages that the allocator has not returned.
 const BOUND: u64 = 8 << 20;
 
 fn number(name: &str, otherwise: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-/// Bytes of memory that the process has.
+/// The resident memory of the process in bytes.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
 }
 
-/// Does something so often. Returns what memory the last nine tenths added, in bytes.
+/// Calls a function `times` times. Returns the bytes that the last nine tenths added.
 fn growth(times: usize, mut each: impl FnMut(usize)) -> u64 {
     let mut after_a_tenth = 0;
     for turn in 0..times {
@@ -42,7 +42,7 @@ fn memory_stays_what_it_is() {
     let (count, double) = (api.function(module, "count"), api.function(module, "double_all"));
     let data = api.alloc(4096);
     let stream = api.make("cuStreamCreate", |out: *mut usize| (out, 0u32));
-    // Code is made for them in the meantime, by a library that takes memory once.
+    // Meanwhile they are compiled by a library that allocates memory once.
     let mut before = 0;
     for _ in 0..20 {
         for (function, stream) in [(count, stream), (double, NULL)].repeat(200) {
@@ -63,7 +63,7 @@ fn memory_stays_what_it_is() {
         }
     });
     assert!(launches < BOUND, "{launches} bytes more after launches");
-    // So many functions that a few hundred modules of them would use up all addresses.
+    // With this many functions a few hundred modules would use up all addresses.
     let many: String = (0..100).map(|n| format!(".visible .entry unused{n}() {{ ret; }}\n")).collect();
     let text = std::ffi::CString::new(format!("{KERNELS}{many}")).expect("no zero in it");
     let loads = growth(number("PTXVM_FLAT_LOADS", 1_500), |turn| {
@@ -73,7 +73,7 @@ fn memory_stays_what_it_is() {
         let _texture = api.make("cuModuleGetTexRef", |out: *mut usize| (out, module, c"image".as_ptr()));
         assert_eq!(api.launch(api.function(module, "count"), (1, 32), NULL, data), 0);
         api.ok("cuModuleUnload", (module,));
-        // A module is there until its launch is done: not many of them at once.
+        // A module lives until its launch is complete, so their number is limited.
         if turn % 4 == 0 {
             api.ok("cuCtxSynchronize", ());
         }

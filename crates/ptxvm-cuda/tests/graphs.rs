@@ -1,4 +1,4 @@
-//! Graphs: what their nodes are, what changes in them, what executable graphs take over, allocations and conditions.
+//! Graphs: parameters of nodes and their changes, updates of executable graphs, allocations and conditions.
 
 mod support;
 
@@ -55,7 +55,7 @@ fn run(api: Api, executable: usize) {
     api.ok("cuCtxSynchronize", ());
 }
 
-/// Adds the launch of a function of one parameter.
+/// Adds a kernel node for a function of one parameter.
 fn add_kernel(api: Api, graph: usize, after: &[usize], function: usize, data: u64) -> usize {
     let value = Box::new(data);
     let params = [(&raw const *value).expose_provenance()];
@@ -82,7 +82,7 @@ fn kind(api: Api, node: usize) -> i32 {
     api.make("cuGraphNodeGetType", |out: *mut i32| (node, out))
 }
 
-/// A list that a function gives of something.
+/// The list that a function returns.
 fn list(api: Api, name: &str, of: usize) -> Vec<usize> {
     let mut count = 0usize;
     api.ok(name, (of, NULL, &raw mut count));
@@ -111,11 +111,11 @@ fn nodes_tell_what_they_are_and_take_other_parameters() {
     assert_eq!((params.function, params.grid, params.block), (double, [1; 3], [4, 1, 1]));
     let slots = std::ptr::with_exposed_provenance_mut::<usize>(params.params);
     let value = Box::new(b);
-    // SAFETY: the node gave a list of one parameter, which lives until its parameters change.
+    // SAFETY: the node returned a list of one parameter, which lives until its parameters change.
     let shown = std::ptr::with_exposed_provenance::<u64>(unsafe { slots.read() });
     // SAFETY: as above.
     assert_eq!(unsafe { shown.read() }, a);
-    // SAFETY: as above; programs may write to it.
+    // SAFETY: as above; programs may write to the list.
     unsafe { slots.write((&raw const *value).expose_provenance()) };
     api.ok("cuGraphKernelNodeSetParams_v2", (kernel, &raw const params));
     let set_b = Set { to: b, value: 5, ..found };
@@ -214,7 +214,7 @@ fn graphs_within_graphs_run_in_their_place() {
     let exec = executable(api, outer);
     run(api, exec);
     assert_eq!(api.read(a, 4), [12; 4]);
-    // Nodes of the copy within are those that are changed; the original stays as it is.
+    // Only nodes of the copy can be changed; the original stays unchanged.
     let copied = list(api, "cuGraphGetNodes", owned)[0];
     assert_ne!(copied, in_inner);
     let b = api.alloc(16);
@@ -260,7 +260,7 @@ fn executable_graphs_take_parameters_of_graphs_of_the_same_shape() {
     assert_eq!(update(other), (UPDATE_FAILURE, 3));
     run(api, exec);
     assert_eq!((api.read(a, 4), api.read(b, 4)), (vec![0; 4], vec![10; 4]));
-    // A node that is off does nothing; it is the node of the graph that it was made of.
+    // A disabled node does nothing. It is identified by the node of the original graph.
     api.ok("cuGraphNodeSetEnabled", (exec, kernel, 0u32));
     assert_eq!(api.make("cuGraphNodeGetEnabled", |out: *mut u32| (exec, kernel, out)), 0);
     run(api, exec);
@@ -280,7 +280,7 @@ fn events_are_recorded_and_waited_for_by_nodes() {
     assert_eq!((kind(api, wait), kind(api, record)), (6, 7));
     assert_eq!(api.make("cuGraphEventWaitNodeGetEvent", |out: *mut usize| (wait, out)), second);
     let exec = executable(api, graph);
-    // What waits for the event comes behind the graph, on another stream.
+    // On another stream, work that waits for the event comes after the graph.
     api.ok("cuGraphLaunch", (exec, stream(api)));
     let other = stream(api);
     api.ok("cuStreamWaitEvent", (other, first, 0u32));
@@ -308,7 +308,7 @@ fn graphs_allocate_and_free() {
     assert_eq!((kind(api, alloc), address % 256), (10, 0));
     let exec = executable(api, graph);
     run(api, exec);
-    // The program holds it until it frees it.
+    // The program holds the memory until it frees it.
     assert_eq!(api.read(address, 4), [8; 4]);
     assert_eq!(api.call("cuGraphLaunch", (exec, NULL)), INVALID_VALUE);
     let used = |which: i32| api.make("cuDeviceGetGraphMemAttribute", |out: *mut u64| (0i32, which, out));
@@ -329,7 +329,7 @@ fn graphs_allocate_and_free() {
     api.ok("cuGraphDestroy", (graph,));
     api.ok("cuCtxSynchronize", ());
     while used(2) != 0 {
-        // The stream may still be about to let go of it.
+        // The stream may still hold its reference.
         std::thread::yield_now();
     }
     let mut word = 0u32;
@@ -362,10 +362,10 @@ fn captured_allocations_become_nodes() {
     }
 }
 
-/// Tests that look at what the device's graphs have allocated.
+/// Tests that check the amount of memory that graphs use.
 static ALLOCATING: Mutex<()> = Mutex::new(());
 
-/// Counts down, and sets the condition to what is left.
+/// Decrements a counter, and sets the condition to the rest.
 const COUNTDOWN: &str = "
 .version 8.0
 .target sm_80
@@ -403,7 +403,7 @@ fn conditions_decide_what_runs() {
     (params[0], params[2], params[3]) = (13, handle, 1 | 1 << 32);
     let node = api.make("cuGraphAddNode", |out: *mut usize| (out, graph, NULL, 0usize, params.as_mut_ptr()));
     assert_eq!(kind(api, node), 13);
-    // SAFETY: the call gave the place of the list of bodies.
+    // SAFETY: the call returned the address of the list of bodies.
     let body = unsafe { std::ptr::with_exposed_provenance::<usize>(params[4] as usize).read() };
     let (value, at) = (Box::new(handle), Box::new(data));
     let slots = [(&raw const *value).expose_provenance(), (&raw const *at).expose_provenance()];
@@ -423,7 +423,7 @@ fn conditions_decide_what_runs() {
         run(api, exec);
         assert_eq!(api.read(data, 2), [0, turns]);
     }
-    // What only streams can do is no body.
+    // Nodes that need a stream are not allowed in a body.
     let event = api.make("cuEventCreate", |out: *mut usize| (out, 0u32));
     api.make("cuGraphAddEventRecordNode", |out: *mut usize| (out, body, &raw const in_body, 1usize, event));
     let mut none = NULL;
@@ -443,7 +443,7 @@ fn what_nodes_use_outlives_its_destruction() {
     api.ok("cuModuleUnload", (module,));
     run(api, exec);
     assert_eq!(api.read(a, 4), [6; 4]);
-    // What a node would copy to and is no longer there is an illegal address when it runs.
+    // A copy to memory that was freed meanwhile is an illegal address when the node runs.
     api.ok("cuMemFree_v2", (a,));
     api.ok("cuGraphLaunch", (exec, NULL));
     assert_eq!(api.call("cuCtxSynchronize", ()), 700);

@@ -1,4 +1,4 @@
-//! Memory and events between processes: this program starts itself again, and hands over handles.
+//! Memory and events between processes: this program starts itself again, and passes handles.
 
 mod support;
 
@@ -38,7 +38,7 @@ impl Name {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What a variable of the environment says.
+    /// Reads a handle from an environment variable.
     fn told(variable: &str) -> Option<Self> {
         let text = std::env::var(variable).ok()?;
         let byte = |at: usize| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).expect("digits");
@@ -72,21 +72,21 @@ fn another_process_works_on_memory() {
     let (api, context) = Api::with_context();
     let at = open(api, name);
     assert_eq!(api.read(at, 4), [1, 2, 3, 4]);
-    // It is the allocation, and no more.
+    // The range is that of the allocation.
     let mut bytes = 0usize;
     api.ok("cuMemGetAddressRange_v2", (NULL, &raw mut bytes, at + 3));
     assert_eq!(bytes, 16);
     assert_eq!(api.call("cuMemcpyDtoH_v2", (&raw mut *Box::new([0u32; 5]), at, 20usize)), INVALID_VALUE);
     assert_eq!(api.call("cuMemFree_v2", (at,)), INVALID_VALUE);
     doubled(api, at, NULL);
-    // Opened again, it is the same; the last close takes it away.
+    // Opened again, it has the same address; the last close unmaps it.
     assert_eq!(open(api, name), at);
     api.ok("cuIpcCloseMemHandle", (at,));
     assert_eq!(api.read(at, 4), [2, 4, 6, 8]);
     api.ok("cuIpcCloseMemHandle", (at,));
     assert_eq!(api.call("cuIpcCloseMemHandle", (at,)), INVALID_VALUE);
     assert_eq!(api.call("cuMemcpyDtoH_v2", (&raw mut *Box::new(0u32), at, 4usize)), INVALID_VALUE);
-    // What is wrong in a handle is found.
+    // Wrong numbers in a handle are found.
     for place in [0, 8, 16, 24, 32, 47, 55] {
         let mut wrong = name;
         wrong.0[place] ^= 0x55;
@@ -94,7 +94,7 @@ fn another_process_works_on_memory() {
         assert!([MAP_FAILED, INVALID_HANDLE].contains(&status), "{place}: {status}");
     }
     assert_eq!(fails(api, name, 0), INVALID_VALUE);
-    // A context takes what it opened with it.
+    // The end of a context closes the memory that it opened.
     open(api, name);
     api.ok("cuCtxDestroy_v2", (context,));
 }
@@ -102,7 +102,7 @@ fn another_process_works_on_memory() {
 #[test]
 fn memory_is_handed_over() {
     let (api, _) = Api::with_context();
-    // Neighbours in the same pages, of which each is handed over by itself.
+    // Three allocations in the same pages, each exported separately.
     let (before, at, behind) = (api.alloc(16), api.alloc(16), api.alloc(3 << 20));
     for address in [before, at, behind] {
         api.ok("cuMemcpyHtoD_v2", (address, [1u32, 2, 3, 4].as_ptr(), 16usize));
@@ -120,7 +120,7 @@ fn memory_is_handed_over() {
         start("another_process_works_on_memory", &[("PTXVM_TEST_MEMORY", name)]).wait().unwrap().success()
     );
     assert_eq!(api.read(before, 4), [2, 4, 6, 8]);
-    // The memory works as before, and is zero when it is used again.
+    // The memory works as before, and is zero when it is allocated again.
     doubled(api, at, NULL);
     assert_eq!(api.read(at, 4), [4, 8, 12, 16]);
     let large = Name::of_memory(api, behind);
@@ -128,7 +128,7 @@ fn memory_is_handed_over() {
     api.ok("cuMemFree_v2", (behind,));
     let again = api.alloc(3 << 20);
     assert_eq!(api.read(again, 4), [0; 4]);
-    // What is no device memory of the program's own is not handed over.
+    // Only the program's own device memory can be exported.
     let pinned = api.make("cuMemHostAlloc", |out: *mut u64| (out, 16usize, 0u32));
     for address in [pinned, again + (4 << 20), 0] {
         let status = api.call("cuIpcGetMemHandle", (&raw mut *Box::new(Name([0; 64])), address));
@@ -147,7 +147,7 @@ fn another_process_waits_and_records() {
     let mut event = 0usize;
     api.ok("cuIpcOpenEventHandle", (&raw mut event, name));
     let at = open(api, memory);
-    // The other process has recorded it behind a kernel that waits for the second word.
+    // The other process has recorded the event after a kernel that waits for the second word.
     assert_eq!(api.call("cuEventQuery", (event,)), NOT_READY);
     let stream = api.make("cuStreamCreate", |out: *mut usize| (out, 1u32));
     api.ok("cuStreamWaitEvent", (stream, event, 0u32));
@@ -198,7 +198,7 @@ fn another_process_ends_with_a_record_pending() {
     let stream = api.make("cuStreamCreate", |out: *mut usize| (out, 1u32));
     let wait = api.function(api.module(), "wait");
     assert_eq!(api.launch(wait, (1, 1), stream, api.alloc(4)), 0);
-    // The process ends while the kernel runs.
+    // The process ends while its kernel runs.
     api.ok("cuEventRecord", (event, stream));
 }
 

@@ -1,4 +1,4 @@
-//! Launches with attributes, cooperative launches, arrays with levels, and boxes.
+//! Launches with attributes, cooperative launches, mipmapped arrays, and boxes.
 
 mod support;
 
@@ -50,7 +50,7 @@ fn attribute(id: i32, value: [u32; 3]) -> Attribute {
 #[test]
 fn old_targets_are_limited_by_the_device() {
     let (api, _) = Api::with_context();
-    // Each of 1024 threads counts; a device of that target had 512 at most.
+    // Each of 1024 threads counts; devices of that target had at most 512.
     let text = c".version 1.4\n.target sm_10\n.entry k(.param .u64 at) {
         .reg .u32 %r<3>; .reg .u64 %rd<4>; ld.param.u64 %rd1, [at]; cvt.u32.u16 %r1, %tid.x;
         mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r1; exit; }";
@@ -99,7 +99,7 @@ fn cooperative_grids_must_fit_the_device() {
     assert_eq!(cooperative(4), 0);
     api.ok("cuCtxSynchronize", ());
     assert_eq!(api.read(at, 1), [4096]);
-    // As many CTAs of 1024 threads as the device holds at once, and one more.
+    // As many CTAs of 1024 threads as are resident at once, and one more.
     let processors = api.make("cuDeviceGetAttribute", |out: *mut i32| (out, 16i32, 0i32)) as u32;
     let each = api
         .make("cuOccupancyMaxActiveBlocksPerMultiprocessor", |out: *mut i32| (out, count, 1024i32, 0usize));
@@ -129,7 +129,7 @@ fn shared_memory_ends_where_its_last_variable_does() {
         }";
     let module = api.make("cuModuleLoadData", |out: *mut usize| (out, text.as_ptr()));
     let function = api.function(module, "k");
-    // 1 byte, 7 to align, 40 bytes; what is dynamic begins at the next multiple of its alignment.
+    // 1 byte, 7 bytes of alignment, 40 bytes. Dynamic memory begins at the next multiple of its alignment.
     assert_eq!(api.make("cuFuncGetAttribute", |out: *mut i32| (out, 1i32, function)), 48);
     let out = api.alloc(4);
     let params = [&raw const out];
@@ -208,7 +208,7 @@ fn boxes_go_through_arrays_of_three_dimensions() {
         want[z * 32 + y * 8 + x] = ((z + 1) * 30 + (y + 1) * 6 + x + 2) as u8;
     }
     assert_eq!(got, want);
-    // What reaches beyond the array is refused.
+    // A box that leaves the array is rejected.
     let beyond = Box3d { from: Side { z: 3, ..whole }, to, width: 3, height: 2, depth: 2 };
     assert_eq!(api.call("cuMemcpy3D_v2", (&raw const beyond,)), 1);
 }

@@ -1,4 +1,5 @@
-//! Virtual memory management: reserve, create, map, set access, share. The parts that run kernels run in processes of their own, one for each engine.
+//! Virtual memory management: reserve, create, map, set access, share. Tests that run kernels use a process
+//! for each engine.
 
 mod support;
 
@@ -14,7 +15,7 @@ const NOT_SUPPORTED: i32 = 801;
 const READ: i32 = 1;
 const WRITE: i32 = 3;
 
-/// `CUmemAllocationProp`: pinned memory of device 0 that may be shared as a descriptor, or as its words say.
+/// `CUmemAllocationProp`: pinned memory of device 0 that can be shared as a descriptor, or other values.
 fn properties(kind: i32, handles: i32, location: i32, device: i32) -> [i32; 8] {
     [kind, handles, location, device, 0, 0, 0, 0]
 }
@@ -38,7 +39,7 @@ fn access(api: Api, at: u64) -> u64 {
     api.make("cuMemGetAccess", |out: *mut u64| (out, device.as_ptr(), at))
 }
 
-/// Mapped memory that device 0 may use so.
+/// Mapped memory with this access for device 0.
 fn mapped(api: Api, flags: i32) -> (u64, u64) {
     let (at, memory) = (reserve(api, SIZE), create(api, SIZE));
     api.ok("cuMemMap", (at, SIZE, 0usize, memory, 0u64));
@@ -46,7 +47,7 @@ fn mapped(api: Api, flags: i32) -> (u64, u64) {
     (at, memory)
 }
 
-/// What a kernel that doubles 32 numbers at an address leaves its context with.
+/// The error of the context after a kernel that doubles 32 numbers at an address.
 fn doubled(api: Api, at: u64) -> i32 {
     let double = api.function(api.module(), "double_all");
     match api.launch(double, (1, 32), NULL, at) {
@@ -117,7 +118,7 @@ fn copies_keep_to_the_rights() {
     assert_eq!((write(), fill(), read()), (INVALID_VALUE, INVALID_VALUE, INVALID_VALUE));
     api.ok("cuMemUnmap", (at, SIZE));
     assert_eq!((write(), read()), (INVALID_VALUE, INVALID_VALUE));
-    // The memory and what is in it is still there.
+    // The memory and its contents still exist.
     api.ok("cuMemMap", (at, SIZE, 0usize, memory, 0u64));
     assert_eq!(set_access(api, at, SIZE, READ), 0);
     assert_eq!(api.read(at, 3), words);
@@ -125,7 +126,7 @@ fn copies_keep_to_the_rights() {
 
 #[test]
 fn what_grows_is_one_range() {
-    // The addresses behind a range are asked for, and a copy goes over both.
+    // The addresses after a range are reserved, and a copy crosses both.
     let (api, _) = Api::with_context();
     let first = mapped(api, WRITE).0;
     let wanted = first + SIZE as u64;
@@ -136,7 +137,7 @@ fn what_grows_is_one_range() {
         let data: Vec<u32> = (0..2 * SIZE as u32 / 4).collect();
         api.ok("cuMemcpyHtoD_v2", (first, data.as_ptr(), 2 * SIZE));
         assert_eq!(api.read(wanted - 8, 4), data[SIZE / 4 - 2..][..4]);
-        // Each mapping is an allocation, and each reservation a range.
+        // Each mapping is an allocation, and each reservation is a range.
         let (mut base, mut bytes) = (0u64, 0usize);
         api.ok("cuMemGetAddressRange_v2", (&raw mut base, &raw mut bytes, second + 5));
         assert_eq!((base, bytes), (second, SIZE));
@@ -170,7 +171,7 @@ fn memory_stays_while_it_is_mapped_or_counted() {
     api.ok("cuMemUnmap", (at, SIZE));
     api.ok("cuMemRelease", (memory,));
     assert_eq!(api.call("cuMemRetainAllocationHandle", (&raw mut *Box::new(0u64), at)), INVALID_VALUE);
-    // What nothing maps or counts is free again, also where the handle could not be written.
+    // Memory that is neither mapped nor counted is free again, also if its handle could not be written.
     let (properties, nowhere) = (properties(1, 1, 1, 0), 0x10usize);
     assert_eq!(api.call("cuMemCreate", (nowhere, SIZE, properties.as_ptr(), 0u64)), INVALID_VALUE);
 }
@@ -189,7 +190,7 @@ fn descriptors_give_the_same_memory() {
     };
     assert_eq!(import(usize::MAX).0, INVALID_VALUE);
     assert_eq!(import(1 << 20).0, INVALID_VALUE);
-    // Standard input is no memory.
+    // Standard input is not a memory file.
     assert_eq!(import(0).0, INVALID_VALUE);
     let (status, other) = import(file as usize);
     assert_eq!(status, 0);
@@ -198,7 +199,7 @@ fn descriptors_give_the_same_memory() {
     assert_eq!(set_access(api, there, SIZE, WRITE), 0);
     api.ok("cuMemcpyHtoD_v2", (at + 4, [77u32].as_ptr(), 4usize));
     assert_eq!(api.read(there, 2), [0, 77]);
-    // A kernel writes by one address and the host reads by the other.
+    // A kernel writes through one address, and the host reads through the other.
     assert_eq!(doubled(api, there), 0);
     assert_eq!(api.read(at, 2), [0, 154]);
 }

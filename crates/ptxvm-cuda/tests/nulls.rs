@@ -1,4 +1,4 @@
-//! No function crashes on nulls: each is called with nothing but zeros, without a context and with one.
+//! No function crashes on nulls: each is called with only zeros, without a context and with one.
 //!
 //! The names come from the page of entry points, which a test keeps complete.
 
@@ -6,7 +6,7 @@ mod support;
 
 use support::Api;
 
-/// Functions that are implemented, from the page of the documentation.
+/// The implemented functions, from the documentation's page.
 fn implemented() -> Vec<&'static str> {
     let page = include_str!("../../../docs/cuda-entry-points.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
@@ -23,9 +23,9 @@ fn nulls_are_answered() {
     let zeros = || (0usize, 0usize, 0usize, 0usize, 0usize, 0usize, 0usize, 0usize, 0usize, 0usize, 0usize);
     for name in &names {
         let status = api.call(name, zeros());
-        // `CUDA_ERROR_UNKNOWN` is what a panic becomes.
+        // A panic becomes `CUDA_ERROR_UNKNOWN`.
         assert_ne!(status, 999, "{name} without a context");
-        // Of no attributes there is nothing to write.
+        // For zero attributes there is nothing to write.
         let asks = name.contains("Get") && *name != "cuPointerGetAttributes";
         assert!(!asks || status != 0, "{name} wrote to a null pointer");
     }
@@ -35,7 +35,7 @@ fn nulls_are_answered() {
         assert_ne!(status, 999, "{name} with a context");
         let makes = name.contains("Create") || name.contains("Alloc") || name.contains("Load");
         assert!(!makes || status != 0, "{name} made something for nobody");
-        // The call may have ended the context, or taken it from the thread.
+        // The call may have destroyed or popped the context.
         let _ended = api.call("cuCtxDestroy_v2", (context,));
     }
 }
@@ -67,7 +67,7 @@ fn handles_of_nothing_are_refused() {
             assert_eq!(api.call(name, (handle,)), 400, "{name} of {handle:#x}");
         }
     }
-    // A context is no stream, and an event no module.
+    // A context is not a stream, and an event is not a module.
     let event = api.make("cuEventCreate", |out: *mut usize| (out, 0u32));
     assert_eq!(api.call("cuModuleUnload", (event,)), 400);
     assert_eq!(api.call("cuStreamSynchronize", (event,)), 400);

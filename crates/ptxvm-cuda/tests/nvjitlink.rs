@@ -1,4 +1,4 @@
-//! nvJitLink's interface: links PTX without the driver, which then loads what came out.
+//! nvJitLink's interface: links PTX without the driver, and the driver loads the result.
 
 mod support;
 
@@ -84,7 +84,7 @@ fn the_names_of_each_version_link_too() {
 #[test]
 fn what_is_wrong_is_in_the_log() {
     let api = Api::open();
-    // No architecture, an option that there is not, no option at all.
+    // No architecture, an unknown option, no option at all.
     assert_eq!(create(api, &[c"-O3"]).0, 2);
     assert_eq!(create(api, &[c"-arch=sm_80", c"-twist"]).0, 1);
     assert_eq!(create(api, &[c"-arch=sm_80", c"-lto"]).0, 1);

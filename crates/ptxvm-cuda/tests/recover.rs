@@ -1,5 +1,5 @@
-//! `PTXVM_RECOVER=1`: a trap is answered with once, and then its context works again. The environment is read when the library starts, so this
-//! is a process of its own.
+//! `PTXVM_RECOVER=1`: one call returns the error of a trap, and then the context works again. The library
+//! reads the environment when it starts, so this is a process of its own.
 
 mod support;
 
@@ -11,10 +11,11 @@ const NULL: usize = 0;
 const FAILED: i32 = 719;
 const MISALIGNED: i32 = 716;
 
-/// The library, with a context.
+/// The library, with a current context.
 fn recovering() -> (Api, usize) {
     static SET: std::sync::Once = std::sync::Once::new();
-    // SAFETY: nothing of this process reads or writes the environment before this is done, or writes it afterwards.
+    // SAFETY: no other code of this process reads or writes the environment before this is done, or writes it
+    // afterwards.
     SET.call_once(|| unsafe { std::env::set_var("PTXVM_RECOVER", "1") });
     Api::with_context()
 }
@@ -28,7 +29,7 @@ fn words(api: Api, at: u64) -> [u32; 32] {
 
 #[test]
 fn the_test_after_one_that_traps_gives_right_results() {
-    // What a suite of tests does, each with kernels of its own, in one process and one context.
+    // Like a test suite: each test has kernels of its own, in one process and one context.
     let (api, context) = recovering();
     let test = |name: &str, value: u32| -> Result<[u32; 32], i32> {
         let kernel = api.function(api.module(), name);
@@ -48,7 +49,7 @@ fn the_test_after_one_that_traps_gives_right_results() {
     api.ok("cuCtxDestroy_v2", (context,));
 }
 
-/// A stream in which a kernel waits, so that what is behind it can be submitted before any of it happens.
+/// A stream in which a kernel waits, so that later work can be submitted before any of it runs.
 struct Gate {
     api: Api,
     stream: usize,
@@ -64,19 +65,19 @@ impl Gate {
         Self { api, stream, other, flag: api.alloc(256), wait: api.function(module, "wait") }
     }
 
-    /// What is submitted from now on waits.
+    /// Makes later work wait.
     fn close(&self) {
         self.api.ok("cuMemsetD32_v2", (self.flag, 0u32, 1usize));
         self.api.ok("cuCtxSynchronize", ());
         assert_eq!(self.api.launch(self.wait, (1, 1), self.stream, self.flag), 0);
     }
 
-    /// All that waits happens.
+    /// Lets all waiting work run.
     fn open(&self) {
         self.api.ok("cuMemsetD32Async", (self.flag, 1u32, 1usize, self.other));
     }
 
-    /// The same, and it has happened when this returns. No call of the API has asked what came of it.
+    /// Lets all waiting work run, and waits for it without a call of the API that would return its error.
     fn pass(&self) {
         static PASSED: AtomicBool = AtomicBool::new(false);
         extern "C" fn passed(_stream: usize, status: i32, _data: usize) {
@@ -102,7 +103,7 @@ fn what_was_made_before_the_trap_is_there_after_it() {
     let event = api.make("cuEventCreate", |out: *mut usize| (out, 0u32));
     let at = api.alloc(256);
     api.ok("cuMemsetD32_v2", (at, 3u32, 64usize));
-    // In one stream: a kernel, one that traps, and what is behind it: a kernel, a copy, an event.
+    // One stream has a kernel, one that traps, and later work: a kernel, a copy, an event.
     gate.close();
     for (kernel, grid) in [(double, (1, 32)), (stops, (1, 1)), (double, (1, 32))] {
         assert_eq!(api.launch(kernel, grid, gate.stream, at), 0);
@@ -111,7 +112,7 @@ fn what_was_made_before_the_trap_is_there_after_it() {
     api.ok("cuEventRecord", (event, gate.stream));
     gate.open();
     assert_eq!(api.call("cuEventSynchronize", (event,)), FAILED);
-    // The memory is as the trap left it: what was behind is dropped.
+    // The memory is as the trap left it; later work was dropped.
     assert_eq!(words(api, at), [6; 32]);
     assert_eq!(api.launch(double, (1, 32), gate.stream, at), 0);
     api.ok("cuEventRecord", (event, gate.stream));
@@ -155,14 +156,14 @@ fn the_call_that_answers_with_the_trap_ends_it() {
         assert_eq!(api.launch(nothing, (1, 1), stream, 0), 0, "{name}");
         api.ok("cuStreamSynchronize", (stream,));
     }
-    // A call that needs no context answers with nothing, and ends nothing.
+    // A call that needs no context does not return the error, and does not end the epoch.
     gate.close();
     assert_eq!(api.launch(stops, (1, 1), stream, 0), 0);
     gate.pass();
     api.make("cuDeviceGetCount", |out: *mut i32| (out,));
     api.make("cuCtxGetCurrent", |out: *mut usize| (out,));
     assert_eq!(api.call("cuCtxSynchronize", ()), FAILED);
-    // Nor does what a call refuses by itself.
+    // A call that fails by itself does not end the epoch either.
     gate.close();
     assert_eq!(api.launch(nothing, (1, 4096), stream, 0), 1);
     assert_eq!(api.launch(stops, (1, 1), stream, 0), 0);
@@ -182,7 +183,7 @@ fn kernels_of_other_streams_end_with_the_trap() {
     let streams: Vec<usize> =
         (0..2).map(|_| api.make("cuStreamCreate", |out: *mut usize| (out, 1u32))).collect();
     for round in 0..2 {
-        // Nobody sets the flag.
+        // The flag is never set.
         assert_eq!(api.launch(wait, (1, 1), streams[0], flag), 0, "{round}");
         assert_eq!(api.launch(stops, (1, 1), streams[1], 0), 0, "{round}");
         assert_eq!(api.call("cuStreamSynchronize", (streams[1],)), FAILED, "{round}");
@@ -210,7 +211,7 @@ fn a_graph_that_traps_can_be_launched_again() {
     for round in 1..4u32 {
         api.ok("cuGraphLaunch", (executable, stream));
         assert_eq!(api.call("cuStreamSynchronize", (stream,)), FAILED, "{round}");
-        // What is behind the kernel that traps is dropped.
+        // Work after the kernel that traps was dropped.
         assert_eq!(words(api, at)[0], round);
     }
     api.ok("cuCtxDestroy_v2", (context,));

@@ -1,4 +1,4 @@
-//! Sequences of calls of the driver API, and inputs that the fuzz target `driver` has found: see `support/sequence.rs`.
+//! Sequences of calls of the driver API, and findings of the fuzz target `driver`: see `support/sequence.rs`.
 
 #[path = "support/sequence.rs"]
 mod sequence;
@@ -10,7 +10,7 @@ mod world;
 
 use support::Api;
 
-/// Sequences of random calls.
+/// The number of random sequences.
 const SEQUENCES: u64 = 60;
 
 #[test]

@@ -1,5 +1,5 @@
-//! `PTXVM_STATS`: a line for each kernel that ran. The library reads it when it starts and writes to standard error, so the launches are in a
-//! process of their own.
+//! `PTXVM_STATS`: a line for each kernel that ran. The library reads it when it starts and writes to standard
+//! error, so the launches are in a process of their own.
 
 mod support;
 
@@ -23,7 +23,7 @@ fn launches() {
     api.ok("cuCtxSynchronize", ());
 }
 
-/// Standard error of a process that launches.
+/// The standard error of a process with launches.
 fn said(stats: &str) -> String {
     let program = std::env::current_exe().expect("this program");
     let output = Command::new(program)
@@ -41,7 +41,8 @@ fn each_kernel_that_ran_has_a_line() {
     let said = said("1");
     let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("ptxvm: `")).collect();
     let [double, count] = lines[..] else { panic!("{said}") };
-    // 11 instructions for each of 64 threads in 2 warps, and 3 for each of 96 in 3, as they stand in the text.
+    // 11 instructions for each of 64 threads in 2 warps, and 3 for each of 96 threads in 3 warps, counted in
+    // the text.
     for (line, name, threads, warps) in
         [(double, "double_all", 64 * 11, 2 * 11), (count, "count", 96 * 3, 3 * 3)]
     {

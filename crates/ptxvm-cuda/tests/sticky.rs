@@ -1,5 +1,5 @@
-//! What a trap leaves in its context: every function that needs the context answers with the same error until the context is destroyed; other
-//! contexts, and what only looks at the process or a device, work on.
+//! The error of a trap in its context: every function that needs the context returns it until the context is
+//! destroyed. Other contexts, and functions about the process or a device, still work.
 
 mod support;
 
@@ -9,8 +9,8 @@ const NULL: usize = 0;
 /// `CUDA_ERROR_LAUNCH_FAILED`
 const FAILED: i32 = 719;
 
-/// Functions that work without the current context, or end it: CUDA says of none of them that it answers with errors of earlier launches that
-/// concern the current context, or they are the way out of it.
+/// Functions that work without the current context, or end it. CUDA documents for none of them that it
+/// returns errors of earlier launches in the current context, or they are the way to end the error.
 const INDEPENDENT: &[&str] = &[
     "cuCtxCreate_v2",
     "cuCtxCreate_v3",
@@ -37,7 +37,7 @@ const INDEPENDENT: &[&str] = &[
     "cuThreadExchangeStreamCaptureMode",
 ];
 
-/// Functions that are implemented, from the page of the documentation.
+/// The implemented functions, from the documentation's page.
 fn implemented() -> Vec<&'static str> {
     let page = include_str!("../../../docs/cuda-entry-points.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
@@ -46,7 +46,7 @@ fn implemented() -> Vec<&'static str> {
     names.map(|(name, _)| name).collect()
 }
 
-/// A context that a trap has struck.
+/// A context with the error of a trap.
 fn struck() -> (Api, usize) {
     let (api, context) = Api::with_context();
     let stops = api.function(api.module(), "stops");
@@ -78,7 +78,7 @@ fn devices_and_other_contexts_work_on() {
     assert!(count > 0);
     let version = api.make("cuDriverGetVersion", |out: *mut i32| (out,));
     assert!(version >= 12000);
-    // Another context in place of it: all works; back in the first one, nothing does.
+    // Another context replaces it and works; with the first one current again, every call fails.
     let other = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
     let at = api.alloc(256);
     let double = api.function(api.module(), "double_all");
@@ -90,7 +90,7 @@ fn devices_and_other_contexts_work_on() {
     assert_eq!(words, [42; 32]);
     api.ok("cuCtxSetCurrent", (context,));
     assert_eq!(api.call("cuMemAlloc_v2", (&raw mut *Box::new(0u64), 256usize)), FAILED);
-    // It can be destroyed, and a new one is sound.
+    // It can be destroyed, and a new one works.
     api.ok("cuCtxDestroy_v2", (context,));
     let new = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
     api.alloc(256);
@@ -120,7 +120,7 @@ fn what_the_call_itself_refuses_leaves_nothing() {
     let (api, context) = Api::with_context();
     let module = api.module();
     let nothing = api.function(module, "nothing");
-    // Too many threads, no threads, more shared memory than there is, a wrong handle, a wrong address, a text that is rejected.
+    // Too many threads, no threads, too much shared memory, a wrong handle, a wrong address, a rejected text.
     assert_eq!(api.launch(nothing, (1, 4096), NULL, 0), 1);
     assert_eq!(api.launch(nothing, (0, 1), NULL, 0), 1);
     let shared = (nothing, 1u32, 1u32, 1u32, 1u32, 1u32, 1u32, 1u32 << 30, NULL, NULL, NULL);
@@ -144,7 +144,7 @@ fn a_trap_ends_what_else_runs_in_its_context() {
     api.ok("cuMemsetD32_v2", (flag, 0u32, 64usize));
     let streams: Vec<usize> =
         (0..2).map(|_| api.make("cuStreamCreate", |out: *mut usize| (out, 1u32))).collect();
-    // It would wait for ever: nothing sets the flag.
+    // The kernel would wait forever, because nothing sets the flag.
     assert_eq!(api.launch(wait, (1, 1), streams[0], flag), 0);
     assert_eq!(api.launch(stops, (1, 1), streams[1], 0), 0);
     assert_eq!(api.call("cuStreamSynchronize", (streams[1],)), FAILED);
@@ -154,7 +154,7 @@ fn a_trap_ends_what_else_runs_in_its_context() {
 
 #[test]
 fn errors_that_cuda_does_not_keep_are_answered_once() {
-    // Work of another library that fails in its turn, with `CUDA_ERROR_OUT_OF_MEMORY`.
+    // Work of another library that fails at its turn, with `CUDA_ERROR_OUT_OF_MEMORY`.
     extern "C" fn fails(_data: usize) -> i32 {
         2
     }

@@ -1,4 +1,4 @@
-//! Streams that wait for numbers in memory and write them, one by one and in batches; attributes of streams.
+//! Streams that wait for numbers in memory and write them, separately and in batches; attributes of streams.
 
 mod support;
 
@@ -40,7 +40,7 @@ fn a_batch_is_done_in_order() {
     assert_eq!(batch(api, other, &[[WRITE_32, at + 4, 7, 0, 0, 0]]), 0);
     api.ok("cuStreamSynchronize", (stream,));
     assert_eq!(api.read(at, 4), [5, 7, 0, 256]);
-    // All is checked before anything is done.
+    // The whole batch is checked before anything is submitted.
     let first = [WRITE_32, at, 9, 0, 0, 0];
     for wrong in [[9, at, 0, 0, 0, 0], [WRITE_32, at + 2, 0, 0, 0, 0], [WRITE_64, at + 28, 0, 0, 0, 0]] {
         assert_eq!(batch(api, stream, &[first, wrong]), INVALID_VALUE);
@@ -67,7 +67,7 @@ fn attributes_are_what_was_set() {
     assert_eq!(get(3)[0], 4);
     assert_eq!(set(3, [5, 0, 0, 0, 0, 0, 0, 0]), INVALID_VALUE);
     assert_eq!(set(2, [0; 8]), INVALID_VALUE);
-    // No lines of L2 persist.
+    // L2 has no persisting lines.
     assert_eq!(set(1, [0x1000, 64, 0, 0, 0, 0, 0, 0]), NOT_SUPPORTED);
     assert_eq!(set(1, [0; 8]), 0);
     assert_eq!(api.call("cuCtxSetLimit", (6i32, 1usize)), UNSUPPORTED_LIMIT);

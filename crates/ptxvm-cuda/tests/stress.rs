@@ -1,6 +1,7 @@
-//! Thirty-two threads use everything at once: no update is lost, no trap strikes another context, nothing leaks, nothing hangs.
+//! Thirty-two threads use all features at once: no update is lost, no trap affects another context, nothing
+//! leaks, nothing hangs.
 //!
-//! `PTXVM_STRESS_SECONDS` says for how long; without it two seconds.
+//! `PTXVM_STRESS_SECONDS` sets the duration; the default is two seconds.
 
 mod support;
 
@@ -16,17 +17,17 @@ fn seconds() -> Duration {
     Duration::from_secs(given.unwrap_or(2))
 }
 
-/// What the threads share.
+/// Data that the threads share.
 struct Shared {
     api: Api,
     context: usize,
     module: usize,
-    /// Counts launches of `count`, 32 for each.
+    /// The counter that launches of `count` increase by 32.
     counter: u64,
     launches: AtomicU32,
 }
 
-/// What a thread has of its own.
+/// Data of one thread.
 struct Own {
     stream: usize,
     event: usize,
@@ -44,7 +45,7 @@ impl Shared {
         assert_eq!(self.api.launch(self.function("count"), (1, 32), stream, self.counter), 0);
     }
 
-    /// Doubles numbers in a stream, there and back.
+    /// Copies numbers to the device, doubles them in a stream, and copies them back.
     fn copies_and_launches(&self, own: &Own) {
         let api = self.api;
         let sent: Vec<u32> = (0..64).map(|n| n * 1000 + own.turn % 1000).collect();
@@ -57,7 +58,7 @@ impl Shared {
         assert!(sent.iter().zip(&got).all(|(sent, got)| *got == 2 * sent));
     }
 
-    /// A second stream goes on where an event of the first is.
+    /// A second stream waits for an event of the first.
     fn events(&self, own: &Own) {
         let api = self.api;
         let other = api.make("cuStreamCreate", |out: *mut usize| (out, 1u32));
@@ -74,7 +75,7 @@ impl Shared {
         api.ok("cuStreamDestroy_v2", (other,));
     }
 
-    /// A module of its own, unloaded behind its launch.
+    /// A module of the thread's own, unloaded after its launch.
     fn modules(&self, own: &Own) {
         let api = self.api;
         let module = api.module();
@@ -89,7 +90,7 @@ impl Shared {
         assert_eq!(api.read(own.data, 1), [7]);
     }
 
-    /// A capture becomes a graph that is launched twice, and destroyed before it is done.
+    /// A capture becomes a graph that is launched twice and destroyed before it is complete.
     fn graphs(&self, own: &Own) {
         let api = self.api;
         api.ok("cuStreamBeginCapture_v2", (own.stream, 1i32));
@@ -106,14 +107,14 @@ impl Shared {
         assert_eq!(api.read(own.data, 64), [own.turn.wrapping_mul(2); 64]);
     }
 
-    /// A texture that is destroyed, with its array, behind the launch that samples it.
+    /// A texture that is destroyed, with its array, after the launch that samples it.
     fn textures(&self, own: &Own) {
         let api = self.api;
         let description = [8usize, 8, 32 | 1 << 32];
         let array = api.make("cuArrayCreate_v2", |out: *mut usize| (out, description.as_ptr()));
         let texels = vec![own.turn as f32; 64];
         let mut copy = [0usize; 16];
-        // From the host, rows of 32 bytes, to the array.
+        // From the host, in rows of 32 bytes, to the array.
         (copy[2], copy[3], copy[6]) = (1, texels.as_ptr().expose_provenance(), 32);
         (copy[9], copy[12], copy[14], copy[15]) = (3, array, 32, 8);
         api.ok("cuMemcpy2DAsync_v2", (copy.as_ptr(), own.stream));
@@ -143,7 +144,7 @@ impl Shared {
         assert_eq!(api.read(own.data, 64), [(own.turn as f32).to_bits(); 64]);
     }
 
-    /// A context of its own, which a trap strikes.
+    /// A context of the thread's own, in which a kernel traps.
     fn traps(&self) {
         let api = self.api;
         let own = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
@@ -199,7 +200,7 @@ fn many_threads_use_everything_at_once() {
     });
     api.ok("cuCtxSynchronize", ());
     assert_eq!(api.read(counter, 1), [shared.launches.into_inner().wrapping_mul(32)]);
-    // Nothing else runs in this process, so what is free is what was.
+    // Nothing else runs in this process, so the free memory must be the same as before.
     assert_eq!(free_memory(api), before);
 }
 

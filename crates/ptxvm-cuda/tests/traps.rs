@@ -1,4 +1,5 @@
-//! What traps are called, with a time limit for kernels: the environment is read when the library starts, so this is a process of its own.
+//! The errors for traps, with a time limit for kernels. The library reads the environment when it starts, so
+//! this is a process of its own.
 
 mod support;
 
@@ -6,19 +7,19 @@ use support::Api;
 
 const NULL: usize = 0;
 
-/// A kernel without parameters that does that.
+/// A kernel without parameters with this body.
 fn kernel(body: &str, outside: &str) -> String {
     format!(".version 6.4\n.target sm_70\n.address_size 64\n{outside}\n.visible .entry k() {{ {body} }}\0")
 }
 
-/// The status that a context is left with by a kernel.
+/// The error of a context after a kernel.
 fn left_by(text: &str) -> i32 {
     let (api, context) = Api::with_context();
     let module = api.make("cuModuleLoadData", |out: *mut usize| (out, text.as_ptr()));
     let function = api.function(module, "k");
     api.ok("cuLaunchKernel", (function, 1u32, 1u32, 1u32, 1u32, 1u32, 1u32, 0u32, NULL, NULL, NULL));
     let status = api.call("cuCtxSynchronize", ());
-    // It stays.
+    // The error is sticky.
     assert_eq!(api.call("cuCtxSynchronize", ()), status);
     assert_eq!(api.call("cuStreamCreate", (&raw mut *Box::new(0usize), 0u32)), status);
     api.ok("cuCtxDestroy_v2", (context,));

@@ -1,8 +1,9 @@
 //! Arrays, copies of rows and slices, textures and surfaces.
 //!
-//! The structures are the runtime's and the driver's; what differs is translated here.
+//! The runtime's structures are converted to the driver's here.
 //!
-//! Invariant: handles of arrays and objects are the driver's; widths in elements become bytes by the array's own format.
+//! Invariant: handles of arrays and objects are the driver's. Widths in elements become bytes by the array's
+//! format.
 
 use crate::device::context;
 use crate::driver::Driver;
@@ -13,7 +14,8 @@ use crate::memory::{Direction, Extent, Pitched, in_stream};
 use crate::symbol::{wait, waited};
 use std::ffi::{c_int, c_uint};
 
-/// `cudaChannelFormatDesc`: bits of each channel, and whether they are signed (0), unsigned (1) or floating point (2).
+/// `cudaChannelFormatDesc`: bits of each channel, and whether they are signed (0), unsigned (1) or floating
+/// point (2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Channels {
@@ -90,7 +92,7 @@ struct Side3D {
 pub(crate) struct Resource {
     kind: c_uint,
     padding: c_uint,
-    /// The union: addresses and numbers by their place.
+    /// The union as words: addresses and numbers.
     fields: [u64; 16],
     flags: c_uint,
 }
@@ -151,7 +153,7 @@ struct ParametersPeer {
 }
 
 impl ParametersPeer {
-    /// The same as a copy of device memory: addresses say which device's.
+    /// Converts to a copy within unified memory, whose addresses tell the devices.
     fn on_devices(self) -> Result<Parameters3D, Status> {
         let driver = context()?;
         crate::device::check(driver, self.from_device)?;
@@ -183,7 +185,7 @@ const ARRAY: c_uint = 3;
 const UNIFIED: c_uint = 4;
 
 impl Description {
-    /// An array of that format and size.
+    /// The description of an array with this format and size.
     pub(crate) fn of(channels: Channels, extent: Extent, flags: c_uint) -> Result<Self, Status> {
         let (format, channels) = channels.format()?;
         let Extent { width, height, depth } = extent;
@@ -192,7 +194,7 @@ impl Description {
 }
 
 impl Channels {
-    /// The driver's format, and how many channels.
+    /// The driver's format and the number of channels.
     fn format(self) -> Result<(c_uint, c_uint), Status> {
         let count = self.bits.iter().take_while(|bits| **bits != 0).count() as c_uint;
         let even = self.bits[..count as usize].iter().all(|bits| *bits == self.bits[0]);
@@ -233,7 +235,7 @@ fn describe(driver: &Driver, array: Handle) -> Result<Description, Status> {
     Ok(description)
 }
 
-/// Bytes of an element of an array.
+/// Bytes of an array's element.
 fn element(driver: &Driver, array: usize) -> Result<usize, Status> {
     let description = describe(driver, Handle(array))?;
     let bits: c_int = Channels::of(description.format, description.channels).bits.iter().sum();
@@ -246,7 +248,7 @@ fn make(array: Out<usize>, channels: In<Channels>, extent: Extent, flags: c_uint
     of_driver((driver.cuArray3DCreate_v2)(Handle(array.address()), &description))
 }
 
-/// The kinds of the two sides of a copy of pointers.
+/// The memory types of source and destination of a copy between pointers.
 fn sides(kind: c_int) -> Result<(c_uint, c_uint), Status> {
     Ok(match Direction::of(kind)? {
         Direction::HostToHost => (HOST, HOST),
@@ -283,10 +285,10 @@ fn copy2(from: Side2D, to: Side2D, width: usize, height: usize, stream: Option<H
     })
 }
 
-/// The driver's form of a copy of slices.
+/// Converts the parameters of a slice copy to the driver's form.
 pub(crate) fn driver_copy(driver: &Driver, p: Parameters3D) -> Result<Copy3D, Status> {
     let (from_kind, to_kind) = sides(p.kind)?;
-    // With an array, widths and places in x count elements.
+    // If a side is an array, widths and x coordinates count elements.
     let bytes = match (p.from_array, p.to_array) {
         (0, 0) => 1,
         (0, array) | (array, _) => element(driver, array)?,
@@ -317,7 +319,7 @@ pub(crate) fn driver_copy(driver: &Driver, p: Parameters3D) -> Result<Copy3D, St
     Ok(Copy3D { from, to, width: bytes_of(width)?, height, depth })
 }
 
-/// The driver's form of a copy of bytes that lie one after another.
+/// The driver's form of a copy of contiguous bytes.
 pub(crate) fn line(to: Handle, from: Handle, bytes: usize, kind: c_int) -> Result<Copy3D, Status> {
     let (from_kind, to_kind) = sides(kind)?;
     let side = |kind: c_uint, at: Handle| {
@@ -340,7 +342,8 @@ fn copy3(parameters: Parameters3D, stream: Option<Handle>) -> Answer {
     })
 }
 
-/// The driver's form of a resource. An array is one word in both; linear memory has its format in the driver's own words.
+/// Converts a resource to the driver's form. An array is one word in both; the format of linear memory
+/// becomes the driver's.
 fn resource(from: RuntimeResource) -> Result<Resource, Status> {
     let mut to = Resource { kind: from.kind, ..Resource::default() };
     to.fields[0] = from.fields[0];
@@ -356,7 +359,7 @@ fn resource(from: RuntimeResource) -> Result<Resource, Status> {
         2 | 3 => {
             let (format, count) = channels.format()?;
             to.fields[1] = u64::from(format) | u64::from(count) << 32;
-            // The size, or width, height and pitch.
+            // The size in bytes, or width, height and pitch.
             to.fields[2..5].copy_from_slice(&from.fields[4..7]);
         }
         _ => return Err(Status::INVALID_VALUE),
@@ -364,8 +367,8 @@ fn resource(from: RuntimeResource) -> Result<Resource, Status> {
     Ok(to)
 }
 
-/// The driver's form of a way to sample. `CU_TRSF_READ_AS_INTEGER` is 1, normalised coordinates 2, sRGB 0x10, no trilinear optimisation 0x20, seamless
-/// cubes 0x40.
+/// Converts a texture description to the driver's form. `CU_TRSF_READ_AS_INTEGER` is 1, normalized
+/// coordinates 2, sRGB 0x10, disabled trilinear optimization 0x20, seamless cube maps 0x40.
 fn sampling(from: RuntimeSampling) -> Sampling {
     let flag = |set: bool, flag: c_uint| if set { flag } else { 0 };
     Sampling {
@@ -395,7 +398,7 @@ runtime! {
         make(array, channels, extent, flags)
     }
 
-    /// The widest linear texture of a format.
+    /// The largest width of a linear texture with this format.
     fn cudaDeviceGetTexture1DLinearMaxWidth(width: Handle, channels: In<Channels>, device: c_int) {
         let driver = context()?;
         let (format, count) = channels.get()?.format()?;
@@ -499,7 +502,7 @@ runtime! {
         copy3(parameters.get()?.on_devices()?, in_stream(default, stream))
     }
 
-    /// Makes a texture.
+    /// Creates a texture object.
     fn cudaCreateTextureObject(
         object: Handle, from: In<RuntimeResource>, how: In<RuntimeSampling>, view: Handle,
     ) {
@@ -508,28 +511,29 @@ runtime! {
         of_driver((driver.cuTexObjectCreate)(object, &resource, &sampling, view))
     }
 
-    /// Destroys a texture.
+    /// Destroys a texture object.
     fn cudaDestroyTextureObject(object: u64) => cuTexObjectDestroy;
 
-    /// Makes a surface.
+    /// Creates a surface object.
     fn cudaCreateSurfaceObject(object: Handle, from: In<RuntimeResource>) {
         let driver = context()?;
         let resource = resource(from.get()?)?;
         of_driver((driver.cuSurfObjectCreate)(object, &resource))
     }
 
-    /// Destroys a surface.
+    /// Destroys a surface object.
     fn cudaDestroySurfaceObject(object: u64) => cuSurfObjectDestroy;
 }
 
-/// Where a place of an array is, of its rows one after another without gaps; a place in x counts bytes.
+/// The offset of an element of an array if its rows were contiguous. `x` counts bytes.
 fn offset(driver: &Driver, array: Handle, x: usize, y: usize) -> Result<usize, Status> {
     let row = describe(driver, array)?.width.checked_mul(element(driver, array.0)?);
     let start = row.and_then(|row| row.checked_mul(y)).and_then(|start| start.checked_add(x));
     start.ok_or(Status::INVALID_VALUE)
 }
 
-/// Copies bytes to the rows of an array, one after another. The driver knows whether the pointer is the host's.
+/// Copies contiguous bytes to the rows of an array. The driver determines whether the pointer is a host
+/// pointer.
 fn to_array(
     array: Handle,
     x: usize,
@@ -553,7 +557,7 @@ fn to_array(
     })
 }
 
-/// Copies bytes from the rows of an array, one after another.
+/// Copies bytes from the rows of an array to contiguous memory.
 fn from_array(
     to: Handle,
     array: Handle,
@@ -577,7 +581,7 @@ fn from_array(
     })
 }
 
-/// Fails for copies between arrays that do not stay on the device.
+/// Fails unless the direction of a copy between arrays stays on the device.
 fn check_between_arrays(kind: c_int) -> Answer {
     match Direction::of(kind)? {
         Direction::DeviceToDevice | Direction::Default => Ok(()),
@@ -618,7 +622,7 @@ runtime! {
         from_array(to, array, x, y, bytes, kind, in_stream(default, stream))
     }
 
-    /// Copies bytes from an array to another.
+    /// Copies bytes from one array to another.
     fn cudaMemcpyArrayToArray | cudaMemcpyArrayToArray_ptds as default (
         to: Handle, to_x: usize, to_y: usize, from: Handle, from_x: usize, from_y: usize, bytes: usize, kind: c_int,
     ) {
@@ -629,7 +633,7 @@ runtime! {
         of_driver((driver.cuMemcpyAtoA_v2)(to, to_at, from, from_at, bytes))
     }
 
-    /// Copies rows from an array to another.
+    /// Copies rows from one array to another.
     fn cudaMemcpy2DArrayToArray | cudaMemcpy2DArrayToArray_ptds as default (
         to: Handle, to_x: usize, to_y: usize, from: Handle, from_x: usize, from_y: usize, width: usize, height: usize,
         kind: c_int,
@@ -641,7 +645,7 @@ runtime! {
     }
 }
 
-/// A format from its channels.
+/// Makes a format from the bits of its channels.
 #[unsafe(no_mangle)]
 extern "C" fn cudaCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, kind: c_int) -> Channels {
     Channels { bits: [x, y, z, w], kind }

@@ -1,6 +1,7 @@
 //! Devices, and the context of each thread.
 //!
-//! Invariant: the runtime works in the primary context of the thread's device, unless the program has made another context current by the driver API.
+//! Invariant: the runtime uses the primary context of the thread's device, unless the program made another
+//! context current by the driver API.
 
 use crate::driver::{Driver, driver};
 use crate::entry::runtime;
@@ -11,11 +12,11 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_uint};
 
 thread_local! {
-    /// The device that the thread chose.
+    /// The device that the thread selected.
     static DEVICE: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// The driver, with a context that is current.
+/// The driver, after a context was made current.
 pub(crate) fn context() -> Result<&'static Driver, Status> {
     let driver = driver()?;
     let mut current = 0;
@@ -56,7 +57,7 @@ fn peer(device: c_int) -> Result<(&'static Driver, Handle), Status> {
     Ok((driver, primary(driver, device)?))
 }
 
-/// How many devices there are.
+/// The number of devices.
 fn count(driver: &Driver) -> Result<c_int, Status> {
     let mut count = 0;
     of_driver((driver.cuDeviceGetCount)(&mut count))?;
@@ -69,7 +70,7 @@ pub(crate) fn check(driver: &Driver, device: c_int) -> Result<(), Status> {
 }
 
 runtime! {
-    /// How many devices there are.
+    /// Writes the number of devices.
     fn cudaGetDeviceCount(count: Out<c_int>) {
         count.set(self::count(driver()?)?)
     }
@@ -79,7 +80,7 @@ runtime! {
         device.set(DEVICE.get())
     }
 
-    /// Chooses the thread's device.
+    /// Selects the thread's device.
     fn cudaSetDevice(device: c_int) {
         let driver = driver()?;
         check(driver, device)?;
@@ -87,28 +88,28 @@ runtime! {
         enter(driver, device)
     }
 
-    /// Chooses the thread's device.
+    /// Initializes a device and selects it.
     fn cudaInitDevice(device: c_int, _device_flags: c_uint, _flags: c_uint) {
         check(driver()?, device)
     }
 
-    /// The device that suits best: there is one.
+    /// The best device: always the first, because all devices are alike.
     fn cudaChooseDevice(device: Out<c_int>, _properties: usize) {
         driver()?;
         device.set(0)
     }
 
-    /// Says which devices may be used: all may.
+    /// Accepts a list of devices that may be used. It has no effect.
     fn cudaSetValidDevices(_devices: usize, _count: c_int) {
         driver().map(|_| ())
     }
 
-    /// How waiting is done: it makes no difference.
+    /// Accepts the way of waiting. It has no effect.
     fn cudaSetDeviceFlags(_flags: c_uint) {
         driver().map(|_| ())
     }
 
-    /// How waiting is done.
+    /// The way of waiting: the default.
     fn cudaGetDeviceFlags(flags: Out<c_uint>) {
         flags.set(0)
     }
@@ -127,7 +128,8 @@ runtime! {
     /// Waits for all work of the device.
     fn cudaThreadSynchronize() => cuCtxSynchronize;
 
-    /// Forgets everything on the device, also what a trap has left. The error of a trap that no call has answered with is that of this one.
+    /// Destroys the primary context, its allocations and the error of a trap. If no call has returned that
+    /// error yet, this one does.
     fn cudaDeviceReset() {
         let driver = context()?;
         let told = error::left_by_trap().is_some_and(|(_, told)| told);
@@ -139,7 +141,7 @@ runtime! {
         if told { Ok(()) } else { work }
     }
 
-    /// Forgets everything on the device.
+    /// The same as `cudaDeviceReset`.
     fn cudaThreadExit() {
         of_driver(cudaDeviceReset().0)
     }
@@ -162,17 +164,17 @@ runtime! {
     /// The preferred cache.
     fn cudaDeviceSetCacheConfig(config: c_int) => cuCtxSetCacheConfig;
 
-    /// The width of banks of shared memory: there are none.
+    /// The width of banks of shared memory, which the machine does not have: the default.
     fn cudaDeviceGetSharedMemConfig(config: Out<c_int>) {
         config.set(0)
     }
 
-    /// The width of banks of shared memory: there are none.
+    /// Accepts the width of banks of shared memory. It has no effect.
     fn cudaDeviceSetSharedMemConfig(_config: c_int) {
         context().map(|_| ())
     }
 
-    /// Forgets what L2 was to keep: it keeps nothing.
+    /// Resets persisting lines of L2, of which there are none.
     fn cudaCtxResetPersistingL2Cache() => cuCtxResetPersistingL2Cache;
 
     /// The priorities that streams may have.
@@ -181,10 +183,10 @@ runtime! {
     /// The address of a device on the bus, as text.
     fn cudaDeviceGetPCIBusId(id: Handle, bytes: c_int, device: c_int) => cuDeviceGetPCIBusId;
 
-    /// The device at an address on the bus.
+    /// The device with an address on the bus.
     fn cudaDeviceGetByPCIBusId(device: Handle, id: Handle) => cuDeviceGetByPCIBusId;
 
-    /// Whether a device reaches another's memory.
+    /// Whether a device can access another's memory.
     fn cudaDeviceCanAccessPeer(can: Handle, device: c_int, peer: c_int) => cuDeviceCanAccessPeer;
 
     /// Lets kernels of the current device access another's memory.
@@ -193,13 +195,13 @@ runtime! {
         of_driver((driver.cuCtxEnablePeerAccess)(other, flags))
     }
 
-    /// Ends that access.
+    /// Ends the access to another device's memory.
     fn cudaDeviceDisablePeerAccess(device: c_int) {
         let (driver, other) = peer(device)?;
         of_driver((driver.cuCtxDisablePeerAccess)(other))
     }
 
-    /// What one device can do to another. The numbers are the driver's.
+    /// An attribute of the link between two devices. The numbers are the driver's.
     fn cudaDeviceGetP2PAttribute(value: Handle, attribute: c_int, device: c_int, peer: c_int) => cuDeviceGetP2PAttribute;
 
     /// The driver's version.
@@ -211,7 +213,7 @@ runtime! {
         version.set(found)
     }
 
-    /// The runtime's version: that of the driver, as this library serves all versions from 12.
+    /// The runtime's version. It is the driver's, because this library supports all versions from 12.
     fn cudaRuntimeGetVersion(version: Out<c_int>) {
         let mut found = 12090;
         if let Ok(driver) = driver() {
@@ -237,10 +239,10 @@ runtime! {
         entry_point(default, symbol, function, version, flags, result)
     }
 
-    /// Begins what a profiler records.
+    /// Starts a profiler's recording.
     fn cudaProfilerStart() => cuProfilerStart;
 
-    /// Ends what a profiler records.
+    /// Stops a profiler's recording.
     fn cudaProfilerStop() => cuProfilerStop;
 }
 
@@ -253,13 +255,13 @@ fn entry_point(
     result: Handle,
 ) -> Result<(), Status> {
     let name = symbol.get()?;
-    // 0 is the default: that of the caller's twin. 1 asks for the legacy stream, 2 for that of the thread.
+    // 0 means the caller's default stream, 1 the legacy stream, 2 the thread's stream.
     let flags = match (flags, default) {
         (0, crate::entry::DefaultStream::PerThread) => 2,
         (flags, _) => flags,
     };
     let driver = driver()?;
     let found = (driver.cuGetProcAddress_v2)(name.as_ptr(), function, version as c_int, flags, result);
-    // Whether there is such a function stands in the result where the caller asked for it.
+    // A missing function is reported in `result`, if the caller passed it.
     if found == Status::NOT_FOUND.0 && !result.is_null() { Ok(()) } else { of_driver(found) }
 }

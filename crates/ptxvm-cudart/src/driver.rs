@@ -1,6 +1,7 @@
 //! The driver API, opened at run time.
 //!
-//! Invariant: the library stays open as long as the process. Pointers travel to the driver unseen; it checks what can be checked.
+//! Invariant: the library stays open as long as the process lives. Pointers are passed to the driver unread;
+//! the driver checks them.
 
 use crate::error::Status;
 use crate::ffi::Handle;
@@ -9,7 +10,7 @@ use std::sync::OnceLock;
 
 macro_rules! driver {
     ($($name:ident($($ty:ty),*);)*) => {
-        /// The functions of the driver that the runtime uses.
+        /// The functions of the driver that the runtime calls.
         pub(crate) struct Driver {
             $(pub(crate) $name: extern "C" fn($($ty),*) -> c_int,)*
             _library: libloading::Library,
@@ -17,11 +18,12 @@ macro_rules! driver {
 
         impl Driver {
             fn open() -> Option<Self> {
-                // SAFETY: the driver's constructors are those of a library that may be loaded at any time.
+                // SAFETY: the driver's constructors may run at any time.
                 let open = |name: &str| unsafe { libloading::Library::new(name) }.ok();
                 let library = open("libcuda.so.1").or_else(|| open("libptxvm_cuda.so"))?;
                 $(
-                    // SAFETY: the symbol is a function with these parameters, as the public header of the driver API declares it.
+                    // SAFETY: the symbol is a function with these parameters, as the public header of the
+                    // driver API declares it.
                     let $name = *unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) }.ok()?;
                 )*
                 Some(Self { $($name,)* _library: library })
@@ -253,7 +255,8 @@ driver! {
     cuGetProcAddress_v2(*const c_char, Handle, c_int, u64, Handle);
 }
 
-/// The driver, started. A child of the process has none: its threads and locks are not the child's.
+/// The initialized driver. A forked child has none, because the driver's threads and locks are not usable in
+/// it.
 pub(crate) fn driver() -> Result<&'static Driver, Status> {
     static DRIVER: OnceLock<Result<Driver, Status>> = OnceLock::new();
     host_memory::watch();

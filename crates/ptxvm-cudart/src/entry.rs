@@ -1,34 +1,34 @@
-//! How a function of the runtime API is written.
+//! The macros that define the functions of the runtime API.
 //!
 //! ```text
 //! runtime! {
-//!     /// One that the driver has with the same parameters: the driver's answer is the answer.
+//!     /// A function that the driver has with the same parameters; its status is returned.
 //!     fn cudaStreamDestroy(stream: Handle) => cuStreamDestroy_v2;
-//!     /// One with a body.
+//!     /// A function with a body.
 //!     fn cudaGetDevice(device: Out<c_int>) { ... }
-//!     /// One that works on a default stream, and its twin for the default stream of the thread.
+//!     /// A function that uses a default stream, and its variant for the default stream of the thread.
 //!     fn cudaMemsetAsync | cudaMemsetAsync_ptsz as default (...) { ... }
 //! }
 //! ```
 //!
-//! Invariant: a failure is remembered as the thread's last error; a panic is caught, reported as a bug of ours, and answered with
-//! `cudaErrorUnknown`.
+//! Invariant: a failure is stored as the thread's last error. A panic is caught, reported as a bug of ptxvm,
+//! and answered with `cudaErrorUnknown`.
 
 use crate::error::{self, Answer, Status};
 use crate::ffi::Handle;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Which stream a null handle means.
+/// The stream that a null handle means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DefaultStream {
-    /// That of the context.
+    /// The context's stream.
     Legacy,
-    /// That of the thread.
+    /// The thread's stream.
     PerThread,
 }
 
 impl DefaultStream {
-    /// The stream that is meant: handle 2 is the default stream of the thread.
+    /// The stream for a handle. Handle 2 is the thread's default stream.
     pub(crate) fn or(self, stream: Handle) -> Handle {
         match self {
             DefaultStream::PerThread if stream.is_null() => Handle(2),
@@ -44,7 +44,7 @@ pub(crate) fn enter(name: &'static str, body: impl FnOnce() -> Answer) -> Status
         Ok(Err(status)) => status,
         Err(_) => {
             error::say(&format!(
-                "ptxvm bug: `{name}` failed in itself; please report it with the program and this text"
+                "ptxvm bug: `{name}` panicked; please report it with the program and this text"
             ));
             Status::UNKNOWN
         }
@@ -53,7 +53,7 @@ pub(crate) fn enter(name: &'static str, body: impl FnOnce() -> Answer) -> Status
     status
 }
 
-/// Defines functions: see the head of this file.
+/// Defines functions; the head of this file describes the syntax.
 macro_rules! runtime {
     ($(
         #[doc = $doc:literal] $(#[doc = $more:literal])*
@@ -63,7 +63,7 @@ macro_rules! runtime {
     };
 }
 
-/// One function, and its twin.
+/// Defines one function and its per-thread variant.
 macro_rules! function {
     ($doc:literal; $name:ident [] ($($arg:ident: $ty:ty),*) [$driver:ident]) => {
         #[doc = $doc]

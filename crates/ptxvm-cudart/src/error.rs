@@ -1,6 +1,8 @@
-//! Errors of the runtime: their numbers, which are mostly the driver's, their names, and the last one of each thread.
+//! Errors of the runtime: their numbers (mostly the driver's), their names, and the last error of each
+//! thread.
 //!
-//! Invariant: numbers and names are those of the public headers of CUDA 12.9 and 13; the descriptions are ours.
+//! Invariant: numbers and names are those of the public headers of CUDA 12.9 and 13. The descriptions are
+//! derived from the names.
 
 use crate::entry::runtime;
 use std::cell::Cell;
@@ -12,7 +14,7 @@ use std::sync::OnceLock;
 #[repr(transparent)]
 pub(crate) struct Status(pub(crate) c_int);
 
-/// What the body of a function returns: nothing, or why not.
+/// The result of an exported function's body.
 pub(crate) type Answer = Result<(), Status>;
 
 impl Status {
@@ -33,7 +35,7 @@ impl Status {
     pub(crate) const UNKNOWN: Self = Self(999);
 }
 
-/// What an answer of the driver is called in the runtime. Their numbers are the same.
+/// Converts a status of the driver, whose numbers are the same.
 pub(crate) fn of_driver(status: c_int) -> Answer {
     if status == 0 { Ok(()) } else { Err(Status(status)) }
 }
@@ -48,7 +50,7 @@ pub(crate) fn say(line: &str) {
     let _closed = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Notes a failure. That something is not ready is none.
+/// Stores a failure as the thread's last error. `cudaErrorNotReady` is not a failure.
 pub(crate) fn remember(status: Status) {
     if status != Status::NOT_READY {
         LAST.set(status);
@@ -56,27 +58,29 @@ pub(crate) fn remember(status: Status) {
 }
 
 impl Status {
-    /// Whether it can be what a trap of a kernel is called: all that CUDA says of that the process cannot go on with it.
+    /// Whether a trap of a kernel can cause this error: the errors after which, by CUDA's documentation, the
+    /// process cannot continue.
     pub(crate) fn is_of_trap(self) -> bool {
         matches!(self.0, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721 | 911 | 999)
     }
 }
 
-/// Forgets the last error of the thread where a trap left it: what it struck has ended.
+/// Clears the thread's last error if it came from a trap, whose context was destroyed.
 pub(crate) fn forget_trap() {
     if LAST.get().is_of_trap() {
         LAST.set(Status::SUCCESS);
     }
 }
 
-/// What a trap has left in the current context, and whether a call has answered with it.
+/// The error that a trap left in the current context, and whether a call has returned it.
 pub(crate) fn left_by_trap() -> Option<(Status, bool)> {
     let mut told = 0;
     let status = (crate::driver::driver().ok()?.ptxvmStruck)(&mut told);
     (status != 0).then_some((Status(status), told != 0))
 }
 
-/// The last error of the thread, which is then forgotten, unless a trap has left it in the current context: then it stays as long as it is there.
+/// Returns the thread's last error and clears it, unless the current context still has this error from a
+/// trap.
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetLastError() -> Status {
     let last = LAST.get();
@@ -99,13 +103,13 @@ extern "C" fn cudaGetErrorName(error: Status) -> *const c_char {
     find(error).map_or(c"unrecognized error code".as_ptr(), |(name, _)| name.as_ptr())
 }
 
-/// What an error means.
+/// The description of an error.
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetErrorString(error: Status) -> *const c_char {
     find(error).map_or(c"unrecognized error code".as_ptr(), |(_, text)| text.as_ptr())
 }
 
-/// Name and description of an error.
+/// The name and description of an error.
 fn find(error: Status) -> Option<(&'static CStr, &'static CStr)> {
     static TEXTS: OnceLock<Vec<CString>> = OnceLock::new();
     let texts = TEXTS.get_or_init(|| NAMES.iter().map(|(_, name)| describe(name)).collect());
@@ -278,7 +282,7 @@ const NAMES: &[(c_int, &CStr)] = &[
 ];
 
 runtime! {
-    /// A table of undocumented functions: there is none.
+    /// A table of undocumented functions. There are none.
     fn cudaGetExportTable(table: crate::ffi::Out<usize>, _id: usize) {
         table.set_optional(0)?;
         Err(Status::NOT_FOUND)

@@ -30,7 +30,7 @@ runtime! {
         of_driver((driver.cuEventRecord)(event, default.or(stream)))
     }
 
-    /// Whether an event has happened.
+    /// Whether an event has completed.
     fn cudaEventQuery(event: Handle) => cuEventQuery;
 
     /// Waits for an event.

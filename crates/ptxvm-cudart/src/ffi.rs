@@ -1,11 +1,12 @@
-//! What C hands to a function, as types: all `unsafe` of the caller's pointers is here.
+//! Arguments from C, as types. All `unsafe` for the caller's pointers is here.
 //!
-//! The runtime API promises for each of its pointer parameters that it is null or points to a value of its type, valid for the call; only C
-//! makes values of these types. Pointers that only travel to the driver stay numbers, which it checks. The others are checked here: numbers that are no
-//! address and misaligned ones are refused by comparisons; of what is not a variable of a caller the system says first whether it is there
-//! ([`host_memory`]).
+//! The runtime API promises that each pointer parameter is null or points to a value of its type that is
+//! valid for the call. Only C creates values of these types. Pointers that are only passed to the driver stay
+//! numbers, and the driver checks them. The others are checked here: null, implausible and misaligned
+//! pointers are rejected by comparisons, and unless a pointer is to a variable of a calling function, the
+//! system is asked whether its memory is mapped ([`host_memory`]).
 //!
-//! Invariant: no method keeps a pointer beyond the call, save that [`Text::get`] copies.
+//! Invariant: no method keeps a pointer after the call; [`Text::get`] copies.
 
 use crate::error::{Answer, Status};
 use host_memory::could_be;
@@ -14,7 +15,7 @@ use std::ffi::{CStr, CString, c_char};
 /// Most bytes of a name. Chosen.
 const TEXT_MAX: usize = 1 << 20;
 
-/// A handle of the driver, or a pointer that only the driver looks at.
+/// A handle of the driver, or a pointer that only the driver reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub(crate) struct Handle(pub(crate) usize);
@@ -25,7 +26,7 @@ impl Handle {
     }
 }
 
-/// Three sizes, as launches have them.
+/// The three sizes of a grid or CTA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Dim3 {
@@ -40,7 +41,7 @@ pub(crate) struct Dim3 {
 pub(crate) struct Out<T>(*mut T);
 
 impl<T: Copy> Out<T> {
-    /// Of a value of ours.
+    /// A pointer to a value of the runtime itself.
     pub(crate) fn to(value: &mut T) -> Self {
         Self(value)
     }
@@ -62,7 +63,7 @@ impl<T: Copy> Out<T> {
 
     /// Writes several values, one after another.
     pub(crate) fn set_all(self, values: &[T]) -> Answer {
-        // SAFETY: C asked for the values there.
+        // SAFETY: the C caller asked for the values at this address.
         let written = unsafe { host_memory::put(self.0, values) };
         if written { Ok(()) } else { Err(Status::INVALID_VALUE) }
     }
@@ -76,12 +77,12 @@ pub(crate) struct In<T>(*const T);
 impl<T: Copy> In<T> {
     /// The value.
     pub(crate) fn get(self) -> Result<T, Status> {
-        // SAFETY: C says that a value of this type is there.
+        // SAFETY: the C caller promises a value of this type.
         unsafe { host_memory::get(self.0) }.ok_or(Status::INVALID_VALUE)
     }
 }
 
-/// A text of the caller, ended by a zero.
+/// A null-terminated text of the caller.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Text(*const c_char);
@@ -92,7 +93,7 @@ impl Text {
         match host_memory::text(self.0.expose_provenance(), TEXT_MAX) {
             Ok(text) => text.and_then(|text| CString::new(text).ok()).ok_or(Status::INVALID_VALUE),
             Err(host_memory::Refused) if could_be(self.0.addr(), 1) => {
-                // SAFETY: not null, and ended by a zero as the caller of the function promises.
+                // SAFETY: the pointer is not null, and the caller promises a null-terminated text.
                 Ok(unsafe { CStr::from_ptr(self.0) }.to_owned())
             }
             Err(host_memory::Refused) => Err(Status::INVALID_VALUE),
@@ -101,14 +102,14 @@ impl Text {
 }
 
 impl<T> Out<T> {
-    /// The pointer of that number.
+    /// The pointer with this address.
     pub(crate) fn at(address: usize) -> Self {
         Self(std::ptr::with_exposed_provenance_mut(address))
     }
 }
 
 impl<T> In<T> {
-    /// The pointer of that number.
+    /// The pointer with this address.
     pub(crate) fn at(address: usize) -> Self {
         Self(std::ptr::with_exposed_provenance(address))
     }

@@ -1,8 +1,10 @@
 //! Graphs and captures of streams, over the driver's.
 //!
-//! Invariant: handles are the driver's; the function of a kernel's node is the host stub that the program launches, where it has one.
+//! Invariant: handles are the driver's. The function of a kernel node is the host stub that the program
+//! launches, if the kernel has one.
 //!
-//! What it does not do: nodes for external semaphores, `cudaGraphAddNode` and what tells or changes nodes of any type.
+//! What it does not do: nodes for external semaphores, `cudaGraphAddNode`, and functions that query or change
+//! nodes of any type.
 
 use crate::array::{Parameters3D, driver_copy, line};
 use crate::device::context;
@@ -36,14 +38,15 @@ impl Kernel {
         extra: Handle(0),
     };
 
-    /// The same with the driver's function.
+    /// The same parameters with the driver's function.
     fn to_driver(params: In<Self>) -> Result<Self, Status> {
         let params = params.get()?;
         Ok(Self { function: function(params.function)?, ..params })
     }
 }
 
-/// Whether the program is one for CUDA 13, which some functions take other parameters from: such programs need a driver of that version.
+/// Whether the program is built for CUDA 13, in which some functions have other parameters. Such programs
+/// need a driver of version 13.
 fn is_13(driver: &Driver) -> Result<bool, Status> {
     let mut version = 0;
     of_driver((driver.cuDriverGetVersion)(&mut version))?;
@@ -51,19 +54,19 @@ fn is_13(driver: &Driver) -> Result<bool, Status> {
 }
 
 runtime! {
-    /// Makes a graph.
+    /// Creates a graph.
     fn cudaGraphCreate(graph: Handle, flags: c_uint) => cuGraphCreate;
 
     /// Destroys a graph.
     fn cudaGraphDestroy(graph: Handle) => cuGraphDestroy;
 
-    /// Takes a node out of its graph.
+    /// Removes a node from its graph.
     fn cudaGraphDestroyNode(node: Handle) => cuGraphDestroyNode;
 
     /// Copies a graph.
     fn cudaGraphClone(copy: Handle, graph: Handle) => cuGraphClone;
 
-    /// The node of a copy that was made of a node.
+    /// The node of a copy that corresponds to a node of the original.
     fn cudaGraphNodeFindInClone(found: Handle, node: Handle, copy: Handle) => cuGraphNodeFindInClone;
 
     /// The type of a node. The numbers are the driver's.
@@ -75,19 +78,19 @@ runtime! {
     /// The nodes of a graph that depend on none.
     fn cudaGraphGetRootNodes(graph: Handle, nodes: Handle, count: Handle) => cuGraphGetRootNodes;
 
-    /// Adds a node that only orders others.
+    /// Adds an empty node, which only orders others.
     fn cudaGraphAddEmptyNode(node: Handle, graph: Handle, after: Handle, count: usize) => cuGraphAddEmptyNode;
 
-    /// Adds a copy of a graph to a graph.
+    /// Adds a child graph node.
     fn cudaGraphAddChildGraphNode(node: Handle, graph: Handle, after: Handle, count: usize, inner: Handle) => cuGraphAddChildGraphNode;
 
-    /// The graph within a node.
+    /// The graph of a child graph node.
     fn cudaGraphChildGraphNodeGetGraph(node: Handle, graph: Handle) => cuGraphChildGraphNodeGetGraph;
 
-    /// Gives a node of an executable graph another graph.
+    /// Sets the graph of a child node in an executable graph.
     fn cudaGraphExecChildGraphNodeSetParams(executable: Handle, node: Handle, graph: Handle) => cuGraphExecChildGraphNodeSetParams;
 
-    /// Adds recording an event to a graph.
+    /// Adds a node that records an event.
     fn cudaGraphAddEventRecordNode(node: Handle, graph: Handle, after: Handle, count: usize, event: Handle) => cuGraphAddEventRecordNode;
 
     /// The event that a node records.
@@ -99,7 +102,7 @@ runtime! {
     /// Sets the event that a node of an executable graph records.
     fn cudaGraphExecEventRecordNodeSetEvent(executable: Handle, node: Handle, event: Handle) => cuGraphExecEventRecordNodeSetEvent;
 
-    /// Adds waiting for an event to a graph.
+    /// Adds a node that waits for an event.
     fn cudaGraphAddEventWaitNode(node: Handle, graph: Handle, after: Handle, count: usize, event: Handle) => cuGraphAddEventWaitNode;
 
     /// The event that a node waits for.
@@ -111,109 +114,109 @@ runtime! {
     /// Sets the event that a node of an executable graph waits for.
     fn cudaGraphExecEventWaitNodeSetEvent(executable: Handle, node: Handle, event: Handle) => cuGraphExecEventWaitNodeSetEvent;
 
-    /// Adds a call of a function of the host to a graph.
+    /// Adds a node that calls a host function.
     fn cudaGraphAddHostNode(node: Handle, graph: Handle, after: Handle, count: usize, params: Handle) => cuGraphAddHostNode;
 
-    /// What a call of a graph was made with.
+    /// The parameters of a host node.
     fn cudaGraphHostNodeGetParams(node: Handle, params: Handle) => cuGraphHostNodeGetParams;
 
-    /// Gives a call of a graph other parameters.
+    /// Sets the parameters of a host node.
     fn cudaGraphHostNodeSetParams(node: Handle, params: Handle) => cuGraphHostNodeSetParams;
 
-    /// Gives a call of an executable graph other parameters.
+    /// Sets the parameters of a host node in an executable graph.
     fn cudaGraphExecHostNodeSetParams(executable: Handle, node: Handle, params: Handle) => cuGraphExecHostNodeSetParams;
 
-    /// What setting memory of a graph was made with.
+    /// The parameters of a memset node.
     fn cudaGraphMemsetNodeGetParams(node: Handle, params: Handle) => cuGraphMemsetNodeGetParams;
 
-    /// Gives setting memory of a graph other parameters.
+    /// Sets the parameters of a memset node.
     fn cudaGraphMemsetNodeSetParams(node: Handle, params: Handle) => cuGraphMemsetNodeSetParams;
 
-    /// Adds an allocation to a graph.
+    /// Adds an allocation node.
     fn cudaGraphAddMemAllocNode(node: Handle, graph: Handle, after: Handle, count: usize, params: Handle) => cuGraphAddMemAllocNode;
 
-    /// What an allocation of a graph was made with.
+    /// The parameters of an allocation node.
     fn cudaGraphMemAllocNodeGetParams(node: Handle, params: Handle) => cuGraphMemAllocNodeGetParams;
 
-    /// Adds freeing an allocation to a graph.
+    /// Adds a node that frees an allocation.
     fn cudaGraphAddMemFreeNode(node: Handle, graph: Handle, after: Handle, count: usize, pointer: Handle) => cuGraphAddMemFreeNode;
 
-    /// What a node of a graph frees.
+    /// The pointer that a free node frees.
     fn cudaGraphMemFreeNodeGetParams(node: Handle, pointer: Handle) => cuGraphMemFreeNodeGetParams;
 
-    /// Switches a node of an executable graph on or off.
+    /// Enables or disables a node of an executable graph.
     fn cudaGraphNodeSetEnabled(executable: Handle, node: Handle, enabled: c_uint) => cuGraphNodeSetEnabled;
 
-    /// Whether a node of an executable graph is on.
+    /// Whether a node of an executable graph is enabled.
     fn cudaGraphNodeGetEnabled(executable: Handle, node: Handle, enabled: Handle) => cuGraphNodeGetEnabled;
 
-    /// Makes a graph executable.
+    /// Instantiates a graph.
     fn cudaGraphInstantiate(executable: Handle, graph: Handle, flags: u64) => cuGraphInstantiateWithFlags;
 
-    /// Makes a graph executable.
+    /// Instantiates a graph.
     fn cudaGraphInstantiateWithFlags(executable: Handle, graph: Handle, flags: u64) => cuGraphInstantiateWithFlags;
 
     /// Destroys an executable graph.
     fn cudaGraphExecDestroy(executable: Handle) => cuGraphExecDestroy;
 
-    /// The flags that an executable graph was made with.
+    /// The flags of an executable graph's instantiation.
     fn cudaGraphExecGetFlags(executable: Handle, flags: Handle) => cuGraphExecGetFlags;
 
-    /// Gives an executable graph the parameters of another graph.
+    /// Updates an executable graph with the parameters of another graph.
     fn cudaGraphExecUpdate(executable: Handle, graph: Handle, result: Handle) => cuGraphExecUpdate_v2;
 
-    /// Writes a graph to a file.
+    /// Writes a graph to a file in the DOT language.
     fn cudaGraphDebugDotPrint(graph: Handle, path: Handle, flags: c_uint) => cuGraphDebugDotPrint;
 
-    /// Gives a launch of a graph the attributes of another.
+    /// Copies the attributes of a kernel node to another.
     fn cudaGraphKernelNodeCopyAttributes(to: Handle, from: Handle) => cuGraphKernelNodeCopyAttributes;
 
-    /// An attribute of a launch of a graph.
+    /// An attribute of a kernel node.
     fn cudaGraphKernelNodeGetAttribute(node: Handle, attribute: c_int, value: Handle) => cuGraphKernelNodeGetAttribute;
 
-    /// Sets an attribute of a launch of a graph.
+    /// Sets an attribute of a kernel node.
     fn cudaGraphKernelNodeSetAttribute(node: Handle, attribute: c_int, value: Handle) => cuGraphKernelNodeSetAttribute;
 
-    /// How much memory graphs have. The numbers are the driver's.
+    /// An amount of memory that graphs use. The numbers of attributes are the driver's.
     fn cudaDeviceGetGraphMemAttribute(device: c_int, attribute: c_int, value: Handle) => cuDeviceGetGraphMemAttribute;
 
-    /// Forgets the most memory that graphs have had.
+    /// Resets a high-water mark of the memory that graphs use.
     fn cudaDeviceSetGraphMemAttribute(device: c_int, attribute: c_int, value: Handle) => cuDeviceSetGraphMemAttribute;
 
-    /// Gives memory that graphs do not use back.
+    /// Releases memory that graphs do not use.
     fn cudaDeviceGraphMemTrim(device: c_int) => cuDeviceGraphMemTrim;
 
-    /// Makes an object that graphs can keep alive.
+    /// Creates an object that graphs can keep alive.
     fn cudaUserObjectCreate(object: Handle, data: Handle, end: Handle, references: c_uint, flags: c_uint) => cuUserObjectCreate;
 
     /// Adds references to an object.
     fn cudaUserObjectRetain(object: Handle, count: c_uint) => cuUserObjectRetain;
 
-    /// Gives up references to an object.
+    /// Releases references to an object.
     fn cudaUserObjectRelease(object: Handle, count: c_uint) => cuUserObjectRelease;
 
-    /// Gives a graph references to an object.
+    /// Adds references from a graph to an object.
     fn cudaGraphRetainUserObject(graph: Handle, object: Handle, count: c_uint, flags: c_uint) => cuGraphRetainUserObject;
 
-    /// Takes references to an object from a graph.
+    /// Removes references from a graph to an object.
     fn cudaGraphReleaseUserObject(graph: Handle, object: Handle, count: c_uint) => cuGraphReleaseUserObject;
 
     /// Sets the thread's mode of capture.
     fn cudaThreadExchangeStreamCaptureMode(mode: Handle) => cuThreadExchangeStreamCaptureMode;
 
-    /// The edges of a graph, and their kinds.
+    /// The edges of a graph, with their data.
     fn cudaGraphGetEdges_v2(graph: Handle, from: Handle, to: Handle, edges: Handle, count: Handle) => cuGraphGetEdges_v2;
 
-    /// The nodes that a node depends on, and the kinds of the edges.
+    /// The nodes that a node depends on, with the data of the edges.
     fn cudaGraphNodeGetDependencies_v2(node: Handle, before: Handle, edges: Handle, count: Handle) => cuGraphNodeGetDependencies_v2;
 
-    /// The nodes that depend on a node, and the kinds of the edges.
+    /// The nodes that depend on a node, with the data of the edges.
     fn cudaGraphNodeGetDependentNodes_v2(node: Handle, behind: Handle, edges: Handle, count: Handle) => cuGraphNodeGetDependentNodes_v2;
 
-    /// Adds edges to a graph, with their kinds.
+    /// Adds edges to a graph, with their data.
     fn cudaGraphAddDependencies_v2(graph: Handle, from: Handle, to: Handle, edges: Handle, count: usize) => cuGraphAddDependencies_v2;
 
-    /// Takes edges out of a graph, of the given kinds.
+    /// Removes edges with the given data from a graph.
     fn cudaGraphRemoveDependencies_v2(graph: Handle, from: Handle, to: Handle, edges: Handle, count: usize) => cuGraphRemoveDependencies_v2;
 
     /// Begins to capture a stream.
@@ -228,7 +231,7 @@ runtime! {
         of_driver((driver.cuStreamBeginCaptureToGraph)(default.or(stream), graph, after, edges, count, mode))
     }
 
-    /// Ends a capture: its graph.
+    /// Ends a capture, and returns its graph.
     fn cudaStreamEndCapture | cudaStreamEndCapture_ptsz as default (stream: Handle, graph: Handle) {
         let driver = context()?;
         of_driver((driver.cuStreamEndCapture)(default.or(stream), graph))
@@ -246,7 +249,7 @@ runtime! {
         of_driver((driver.cuStreamGetCaptureInfo_v3)(default.or(stream), status, id, graph, nodes, edges, count))
     }
 
-    /// Changes what the next node of a captured stream depends on.
+    /// Changes the dependencies of the next node of a captured stream.
     fn cudaStreamUpdateCaptureDependencies_v2 | cudaStreamUpdateCaptureDependencies_v2_ptsz as default (stream: Handle, nodes: Handle, edges: Handle, count: usize, flags: c_uint) {
         let driver = context()?;
         of_driver((driver.cuStreamUpdateCaptureDependencies_v2)(default.or(stream), nodes, edges, count, flags))
@@ -258,13 +261,13 @@ runtime! {
         of_driver((driver.cuGraphLaunch)(executable, default.or(stream)))
     }
 
-    /// Brings an executable graph to the device.
+    /// Uploads an executable graph to the device.
     fn cudaGraphUpload | cudaGraphUpload_ptsz as default (executable: Handle, stream: Handle) {
         let driver = context()?;
         of_driver((driver.cuGraphUpload)(executable, default.or(stream)))
     }
 
-    /// The edges of a graph. Programs for CUDA 13 give the kinds of edges, too.
+    /// The edges of a graph. In CUDA 13 the function has parameters for the data of edges, too.
     fn cudaGraphGetEdges(graph: Handle, from: Handle, to: Handle, third: Handle, fourth: Handle) {
         let driver = context()?;
         of_driver(if is_13(driver)? {
@@ -274,7 +277,7 @@ runtime! {
         })
     }
 
-    /// The nodes that a node depends on. Programs for CUDA 13 give the kinds of edges, too.
+    /// The nodes that a node depends on. In CUDA 13 the function has parameters for the data of edges, too.
     fn cudaGraphNodeGetDependencies(node: Handle, before: Handle, third: Handle, fourth: Handle) {
         let driver = context()?;
         of_driver(if is_13(driver)? {
@@ -284,7 +287,7 @@ runtime! {
         })
     }
 
-    /// The nodes that depend on a node. Programs for CUDA 13 give the kinds of edges, too.
+    /// The nodes that depend on a node. In CUDA 13 the function has parameters for the data of edges, too.
     fn cudaGraphNodeGetDependentNodes(node: Handle, behind: Handle, third: Handle, fourth: Handle) {
         let driver = context()?;
         of_driver(if is_13(driver)? {
@@ -294,7 +297,7 @@ runtime! {
         })
     }
 
-    /// Adds edges to a graph. Programs for CUDA 13 give the kinds of edges, too.
+    /// Adds edges to a graph. In CUDA 13 the function has parameters for the data of edges, too.
     fn cudaGraphAddDependencies(graph: Handle, from: Handle, to: Handle, third: Handle, fourth: Handle) {
         let driver = context()?;
         of_driver(if is_13(driver)? {
@@ -304,7 +307,7 @@ runtime! {
         })
     }
 
-    /// Takes edges out of a graph. Programs for CUDA 13 give the kinds of edges, too.
+    /// Removes edges from a graph. In CUDA 13 the function has parameters for the data of edges, too.
     fn cudaGraphRemoveDependencies(graph: Handle, from: Handle, to: Handle, third: Handle, fourth: Handle) {
         let driver = context()?;
         of_driver(if is_13(driver)? {
@@ -314,7 +317,7 @@ runtime! {
         })
     }
 
-    /// The capture that a stream takes part in. Programs for CUDA 13 ask for its graph and edges, too.
+    /// The capture that a stream takes part in. In CUDA 13 the function also returns its graph and edges.
     fn cudaStreamGetCaptureInfo | cudaStreamGetCaptureInfo_ptsz as default (
         stream: Handle, status: Handle, id: Handle, graph: Handle, nodes: Handle, edges: Handle, count: Handle,
     ) {
@@ -327,7 +330,8 @@ runtime! {
         })
     }
 
-    /// Changes what the next node of a captured stream depends on. Programs for CUDA 13 give the kinds of edges, too.
+    /// Changes the dependencies of the next node of a captured stream. In CUDA 13 the function has parameters
+    /// for the data of edges, too.
     fn cudaStreamUpdateCaptureDependencies | cudaStreamUpdateCaptureDependencies_ptsz as default (
         stream: Handle, nodes: Handle, third: Handle, fourth: usize, fifth: c_uint,
     ) {
@@ -340,7 +344,7 @@ runtime! {
         })
     }
 
-    /// Makes a graph executable, and says how that went.
+    /// Instantiates a graph, and returns the outcome in the parameters.
     fn cudaGraphInstantiateWithParams | cudaGraphInstantiateWithParams_ptsz as default (
         executable: Handle, graph: Handle, params: Handle,
     ) {
@@ -351,32 +355,32 @@ runtime! {
         })
     }
 
-    /// Makes a value that decides which bodies of a conditional node run.
+    /// Creates the value that decides which bodies of a conditional node run.
     fn cudaGraphConditionalHandleCreate(handle: Handle, graph: Handle, default: c_uint, flags: c_uint) {
         let driver = context()?;
         of_driver((driver.cuGraphConditionalHandleCreate)(handle, graph, Handle(0), default, flags))
     }
 
-    /// Adds setting memory to a graph.
+    /// Adds a memset node.
     fn cudaGraphAddMemsetNode(node: Handle, graph: Handle, after: Handle, count: usize, params: Handle) {
         let driver = context()?;
         of_driver((driver.cuGraphAddMemsetNode)(node, graph, after, count, params, Handle(0)))
     }
 
-    /// Gives setting memory of an executable graph other parameters.
+    /// Sets the parameters of a memset node in an executable graph.
     fn cudaGraphExecMemsetNodeSetParams(executable: Handle, node: Handle, params: Handle) {
         let driver = context()?;
         of_driver((driver.cuGraphExecMemsetNodeSetParams)(executable, node, params, Handle(0)))
     }
 
-    /// Adds a launch to a graph.
+    /// Adds a kernel node.
     fn cudaGraphAddKernelNode(node: Handle, graph: Handle, after: Handle, count: usize, params: In<Kernel>) {
         let driver = context()?;
         let params = Kernel::to_driver(params)?;
         of_driver((driver.cuGraphAddKernelNode)(node, graph, after, count, &params))
     }
 
-    /// What a launch of a graph was made with.
+    /// The parameters of a kernel node.
     fn cudaGraphKernelNodeGetParams(node: Handle, params: Out<Kernel>) {
         let driver = context()?;
         let mut found = Kernel::NONE;
@@ -384,42 +388,42 @@ runtime! {
         params.set(Kernel { function: stub(found.function), ..found })
     }
 
-    /// Gives a launch of a graph other parameters.
+    /// Sets the parameters of a kernel node.
     fn cudaGraphKernelNodeSetParams(node: Handle, params: In<Kernel>) {
         let driver = context()?;
         let params = Kernel::to_driver(params)?;
         of_driver((driver.cuGraphKernelNodeSetParams)(node, &params))
     }
 
-    /// Gives a launch of an executable graph other parameters.
+    /// Sets the parameters of a kernel node in an executable graph.
     fn cudaGraphExecKernelNodeSetParams(executable: Handle, node: Handle, params: In<Kernel>) {
         let driver = context()?;
         let params = Kernel::to_driver(params)?;
         of_driver((driver.cuGraphExecKernelNodeSetParams)(executable, node, &params))
     }
 
-    /// Adds a copy to a graph.
+    /// Adds a memcpy node.
     fn cudaGraphAddMemcpyNode(node: Handle, graph: Handle, after: Handle, count: usize, params: In<Parameters3D>) {
         let driver = context()?;
         let copy = driver_copy(driver, params.get()?)?;
         of_driver((driver.cuGraphAddMemcpyNode)(node, graph, after, count, &copy, Handle(0)))
     }
 
-    /// Gives a copy of a graph other parameters.
+    /// Sets the parameters of a memcpy node.
     fn cudaGraphMemcpyNodeSetParams(node: Handle, params: In<Parameters3D>) {
         let driver = context()?;
         let copy = driver_copy(driver, params.get()?)?;
         of_driver((driver.cuGraphMemcpyNodeSetParams)(node, &copy))
     }
 
-    /// Gives a copy of an executable graph other parameters.
+    /// Sets the parameters of a memcpy node in an executable graph.
     fn cudaGraphExecMemcpyNodeSetParams(executable: Handle, node: Handle, params: In<Parameters3D>) {
         let driver = context()?;
         let copy = driver_copy(driver, params.get()?)?;
         of_driver((driver.cuGraphExecMemcpyNodeSetParams)(executable, node, &copy, Handle(0)))
     }
 
-    /// Adds a copy of bytes to a graph.
+    /// Adds a memcpy node for contiguous bytes.
     fn cudaGraphAddMemcpyNode1D(
         node: Handle, graph: Handle, after: Handle, count: usize, to: Handle, from: Handle, bytes: usize, kind: c_int,
     ) {
@@ -428,13 +432,13 @@ runtime! {
         of_driver((driver.cuGraphAddMemcpyNode)(node, graph, after, count, &copy, Handle(0)))
     }
 
-    /// Gives a copy of bytes of a graph other parameters.
+    /// Sets the parameters of a memcpy node, for contiguous bytes.
     fn cudaGraphMemcpyNodeSetParams1D(node: Handle, to: Handle, from: Handle, bytes: usize, kind: c_int) {
         let driver = context()?;
         of_driver((driver.cuGraphMemcpyNodeSetParams)(node, &line(to, from, bytes, kind)?))
     }
 
-    /// Gives a copy of bytes of an executable graph other parameters.
+    /// Sets the parameters of a memcpy node in an executable graph, for contiguous bytes.
     fn cudaGraphExecMemcpyNodeSetParams1D(
         executable: Handle, node: Handle, to: Handle, from: Handle, bytes: usize, kind: c_int,
     ) {
@@ -443,7 +447,7 @@ runtime! {
         of_driver((driver.cuGraphExecMemcpyNodeSetParams)(executable, node, &copy, Handle(0)))
     }
 
-    /// Adds a copy to a variable to a graph.
+    /// Adds a memcpy node that writes to a variable.
     fn cudaGraphAddMemcpyNodeToSymbol(
         node: Handle, graph: Handle, after: Handle, count: usize, symbol: Handle, from: Handle, bytes: usize,
         offset: usize, kind: c_int,
@@ -453,7 +457,7 @@ runtime! {
         of_driver((driver.cuGraphAddMemcpyNode)(node, graph, after, count, &copy, Handle(0)))
     }
 
-    /// Adds a copy from a variable to a graph.
+    /// Adds a memcpy node that reads from a variable.
     fn cudaGraphAddMemcpyNodeFromSymbol(
         node: Handle, graph: Handle, after: Handle, count: usize, to: Handle, symbol: Handle, bytes: usize,
         offset: usize, kind: c_int,

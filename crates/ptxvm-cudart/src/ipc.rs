@@ -1,4 +1,4 @@
-//! Memory and events that other processes open.
+//! Memory and events that are shared with other processes.
 //!
 //! Invariant: handles are the driver's.
 

@@ -1,6 +1,7 @@
 //! Launches, attributes of kernels, occupancy.
 //!
-//! Invariant: a launch that the driver finds invalid is `cudaErrorInvalidConfiguration` where its sizes are at fault.
+//! Invariant: if the driver rejects a launch because of its sizes, the error is
+//! `cudaErrorInvalidConfiguration`.
 
 use crate::device::{check, context};
 use crate::entry::{DefaultStream, runtime};
@@ -10,7 +11,7 @@ use crate::registry::{self, function};
 use std::cell::Cell;
 use std::ffi::{c_int, c_uint};
 
-/// How the next launch of this thread is configured: `kernel<<<grid, block, shared, stream>>>`.
+/// The configuration of the thread's next launch: `kernel<<<grid, block, shared, stream>>>`.
 #[derive(Clone, Copy)]
 struct Configuration {
     grid: Dim3,
@@ -19,11 +20,13 @@ struct Configuration {
     stream: Handle,
 }
 
-/// How many launches of a thread may be configured and not made: one, and those in the arguments of another's call. Of more the first are forgotten.
+/// Most configurations that a thread has pushed and not popped: one for a launch, and one for each launch in
+/// its arguments. With more, the oldest are dropped.
 const PUSHED_MAX: usize = 8;
 
 thread_local! {
-    /// The last ones that were noted, and how many there are. They have no destructor, so that launches work while the thread ends.
+    /// A ring of the last configurations, and the number pushed. It has no destructor, so launches work while
+    /// the thread ends.
     static PUSHED: Cell<([Option<Configuration>; PUSHED_MAX], usize)> = const { Cell::new(([None; PUSHED_MAX], 0)) };
 }
 
@@ -63,7 +66,7 @@ struct Attribute {
 }
 
 const COOPERATIVE: c_int = 2;
-/// Attributes of a launch. Chosen: more than the public header has.
+/// Most attributes of a launch. Chosen: more than the public header has.
 const ATTRIBUTES_MAX: c_uint = 64;
 
 fn launch(kernel: Handle, with: Configuration, args: Handle, cooperative: bool) -> Answer {
@@ -100,7 +103,7 @@ fn launch_ex(default: DefaultStream, config: In<LaunchConfig>, kernel: Handle, a
     launch(kernel, with, args, cooperative)
 }
 
-/// Notes the configuration of the launch that follows.
+/// Pushes the configuration of the next launch.
 #[unsafe(no_mangle)]
 extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize, stream: Handle) -> c_uint {
     push(Configuration { grid, block, shared, stream });
@@ -114,8 +117,8 @@ struct FunctionAttributes {
     shared: usize,
     constant: usize,
     local: usize,
-    /// In the order of the structure: threads, registers, PTX version, binary version, cache mode, dynamic shared memory, carveout, and six of
-    /// clusters.
+    /// In the order of the structure: threads, registers, PTX version, binary version, cache mode, dynamic
+    /// shared memory, carveout, and six attributes of clusters.
     numbers: [c_int; 13],
 }
 
@@ -123,7 +126,7 @@ struct FunctionAttributes {
 const NUMBERS: [c_int; 13] = [0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 14];
 
 runtime! {
-    /// Takes the configuration that was noted last.
+    /// Pops the configuration that was pushed last.
     fn __cudaPopCallConfiguration(grid: Out<Dim3>, block: Out<Dim3>, shared: Out<usize>, stream: Out<Handle>) {
         let popped = pop().ok_or(Status::MISSING_CONFIGURATION)?;
         grid.set(popped.grid)?;
@@ -132,33 +135,33 @@ runtime! {
         stream.set(popped.stream)
     }
 
-    /// Runs a kernel.
+    /// Launches a kernel.
     fn cudaLaunchKernel | cudaLaunchKernel_ptsz as default (
         kernel: Handle, grid: Dim3, block: Dim3, args: Handle, shared: usize, stream: Handle,
     ) {
         launch(kernel, Configuration { grid, block, shared, stream: default.or(stream) }, args, false)
     }
 
-    /// Runs a kernel.
+    /// Launches a kernel.
     fn __cudaLaunchKernel | __cudaLaunchKernel_ptsz as default (
         kernel: Handle, grid: Dim3, block: Dim3, args: Handle, shared: usize, stream: Handle,
     ) {
         launch(kernel, Configuration { grid, block, shared, stream: default.or(stream) }, args, false)
     }
 
-    /// Runs a kernel whose CTAs are all resident at once.
+    /// Launches a kernel whose CTAs are all resident at once.
     fn cudaLaunchCooperativeKernel | cudaLaunchCooperativeKernel_ptsz as default (
         kernel: Handle, grid: Dim3, block: Dim3, args: Handle, shared: usize, stream: Handle,
     ) {
         launch(kernel, Configuration { grid, block, shared, stream: default.or(stream) }, args, true)
     }
 
-    /// Runs a kernel, with attributes.
+    /// Launches a kernel, with attributes.
     fn cudaLaunchKernelExC | cudaLaunchKernelExC_ptsz as default (config: In<LaunchConfig>, kernel: Handle, args: Handle) {
         launch_ex(default, config, kernel, args)
     }
 
-    /// Runs a function of the host in a stream.
+    /// Calls a host function in a stream.
     fn cudaLaunchHostFunc | cudaLaunchHostFunc_ptsz as default (stream: Handle, function: Handle, data: Handle) {
         let driver = context()?;
         of_driver((driver.cuLaunchHostFunc)(default.or(stream), function, data))
@@ -184,7 +187,7 @@ runtime! {
         name.set(registry::name(stub).ok_or(Status::INVALID_DEVICE_FUNCTION)?)
     }
 
-    /// What a kernel needs.
+    /// The resources that a kernel needs.
     fn cudaFuncGetAttributes(attributes: Out<FunctionAttributes>, stub: Handle) {
         let driver = context()?;
         let function = function(stub)?;
@@ -199,7 +202,7 @@ runtime! {
             numbers: [0; 13],
         };
         for (number, attribute) in found.numbers.iter_mut().zip(NUMBERS) {
-            // Those of clusters are younger than some drivers.
+            // Older drivers do not know the attributes of clusters.
             *number = if attribute <= 9 { get(attribute)? } else { get(attribute).unwrap_or(0) };
         }
         attributes.set(found)
@@ -217,19 +220,19 @@ runtime! {
         of_driver((driver.cuFuncSetCacheConfig)(function(stub)?, config))
     }
 
-    /// The width of banks of shared memory: there are none.
+    /// Accepts the width of banks of shared memory. It has no effect.
     fn cudaFuncSetSharedMemConfig(stub: Handle, _config: c_int) {
         function(stub).map(|_| ())
     }
 
-    /// How many CTAs of a kernel are resident on a multiprocessor.
+    /// The number of a kernel's CTAs that are resident on a multiprocessor.
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks: Handle, stub: Handle, threads: c_int, shared: usize) {
         let driver = context()?;
         let function = function(stub)?;
         of_driver((driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(blocks, function, threads, shared, 0))
     }
 
-    /// How many CTAs of a kernel are resident on a multiprocessor.
+    /// The number of a kernel's CTAs that are resident on a multiprocessor.
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         blocks: Handle, stub: Handle, threads: c_int, shared: usize, flags: c_uint,
     ) {
@@ -238,7 +241,7 @@ runtime! {
         of_driver((driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(blocks, function, threads, shared, flags))
     }
 
-    /// How much dynamic shared memory leaves room for so many CTAs.
+    /// The most dynamic shared memory with which `blocks` CTAs fit on a multiprocessor.
     fn cudaOccupancyAvailableDynamicSMemPerBlock(bytes: Out<usize>, stub: Handle, blocks: c_int, threads: c_int) {
         let driver = context()?;
         let function = function(stub)?;
@@ -251,7 +254,7 @@ runtime! {
         if blocks <= 0 || most(0)? < blocks {
             return Err(Status::INVALID_VALUE);
         }
-        // More shared memory never makes room for more CTAs.
+        // More shared memory never allows more CTAs.
         let (mut fits, mut beyond) = (0, 256 << 10);
         while beyond - fits > 1 {
             let middle = (fits + beyond) / 2;
@@ -260,14 +263,14 @@ runtime! {
         bytes.set(fits)
     }
 
-    /// Whether a kernel's attribute is set for a device: there is one.
+    /// Sets an attribute of a kernel in the current context, after a check of the device's number.
     fn cudaKernelSetAttributeForDevice(kernel: Handle, attribute: c_int, value: c_int, device: c_int) {
         let driver = context()?;
         check(driver, device)?;
         of_driver((driver.cuFuncSetAttribute)(function(kernel)?, attribute, value))
     }
 
-    /// A function of the runtime, by name: programs find them by the loader.
+    /// A function of the runtime by name: not supported. Programs find them with the loader.
     fn __cudaGetProcAddress(_name: Text, place: Out<usize>) {
         place.set_optional(0)?;
         Err(Status::NOT_SUPPORTED)

@@ -1,4 +1,4 @@
-//! Libraries of device code that programs load themselves, and what kernels take.
+//! Libraries of device code that programs load themselves, and the parameters of kernels.
 //!
 //! Invariant: handles of libraries and kernels are the driver's; a kernel can be launched by its handle.
 
@@ -40,7 +40,7 @@ runtime! {
     /// A managed variable of a library.
     fn cudaLibraryGetManaged(address: Handle, bytes: Handle, library: Handle, name: Handle) => cuLibraryGetManaged;
 
-    /// A function that host and device share: there are none.
+    /// A function that host and device share. There are none.
     fn cudaLibraryGetUnifiedFunction(address: Handle, library: Handle, name: Handle) => cuLibraryGetUnifiedFunction;
 
     /// Offset and size of a parameter of a kernel.

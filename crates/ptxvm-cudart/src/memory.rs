@@ -1,6 +1,6 @@
-//! Memory: allocation, copies, filling, what a pointer is.
+//! Memory: allocation, copies, memset, attributes of pointers.
 //!
-//! Invariant: a direction that does not exist is refused; a copy of no bytes succeeds.
+//! Invariant: an unknown direction is an error; a copy of zero bytes succeeds.
 
 use crate::device::context;
 use crate::entry::{DefaultStream, runtime};
@@ -16,7 +16,7 @@ pub(crate) enum Direction {
     HostToDevice,
     DeviceToHost,
     DeviceToDevice,
-    /// Whatever the pointers are.
+    /// The pointers determine the direction.
     Default,
 }
 
@@ -33,7 +33,7 @@ impl Direction {
     }
 }
 
-/// Copies in a stream, or at once.
+/// Copies in a stream, or synchronously.
 pub(crate) fn copy(
     to: Handle,
     from: Handle,
@@ -59,7 +59,7 @@ pub(crate) fn copy(
     })
 }
 
-/// Fills bytes in a stream, or at once.
+/// Sets bytes in a stream, or synchronously.
 fn fill(at: Handle, byte: c_int, bytes: usize, stream: Option<Handle>) -> Answer {
     let driver = context()?;
     if bytes == 0 {
@@ -113,7 +113,7 @@ fn fill3(at: Pitched, byte: c_int, extent: Extent, stream: Option<Handle>) -> An
     if extent.width == 0 || extent.height == 0 {
         return Ok(());
     }
-    // Slices that overlap would make as many fills as the caller says, all of the same memory.
+    // If slices overlapped, `depth` would be unlimited and the same memory would be set many times.
     if extent.depth > 1 && (at.height < extent.height || at.pitch < extent.width) {
         return Err(Status::INVALID_VALUE);
     }
@@ -151,13 +151,13 @@ runtime! {
         of_driver((driver.cuMemAlloc_v2)(Handle(pointer.address()), bytes))
     }
 
-    /// Allocates rows of device memory.
+    /// Allocates device memory in rows.
     fn cudaMallocPitch(pointer: Handle, pitch: Handle, width: usize, height: usize) {
         let driver = context()?;
         of_driver((driver.cuMemAllocPitch_v2)(pointer, pitch, width, height, 16))
     }
 
-    /// Allocates slices of rows of device memory.
+    /// Allocates device memory in slices of rows.
     fn cudaMalloc3D(pitched: Out<Pitched>, extent: Extent) {
         let driver = context()?;
         let (mut at, mut pitch) = (0usize, 0usize);
@@ -173,16 +173,16 @@ runtime! {
         if pointer.is_null() { Ok(()) } else { of_driver((driver.cuMemFree_v2)(pointer)) }
     }
 
-    /// Allocates memory that host and device share.
+    /// Allocates managed memory.
     fn cudaMallocManaged(pointer: Handle, bytes: usize, flags: c_uint) => cuMemAllocManaged;
 
-    /// Allocates host memory that the device reaches.
+    /// Allocates host memory that the device can access.
     fn cudaMallocHost(pointer: Handle, bytes: usize) {
         let driver = context()?;
         of_driver((driver.cuMemHostAlloc)(pointer, bytes, 0))
     }
 
-    /// Allocates host memory that the device reaches.
+    /// Allocates host memory that the device can access.
     fn cudaHostAlloc(pointer: Handle, bytes: usize, flags: c_uint) => cuMemHostAlloc;
 
     /// Frees host memory.
@@ -191,22 +191,22 @@ runtime! {
         if pointer.is_null() { Ok(()) } else { of_driver((driver.cuMemFreeHost)(pointer)) }
     }
 
-    /// Lends host memory to the device.
+    /// Registers host memory, so that the device can access it.
     fn cudaHostRegister(pointer: Handle, bytes: usize, flags: c_uint) => cuMemHostRegister_v2;
 
-    /// Takes host memory back.
+    /// Ends the registration of host memory.
     fn cudaHostUnregister(pointer: Handle) => cuMemHostUnregister;
 
-    /// Where the device finds host memory.
+    /// The device address of host memory.
     fn cudaHostGetDevicePointer(on_device: Handle, on_host: Handle, flags: c_uint) => cuMemHostGetDevicePointer_v2;
 
-    /// With which flags host memory was allocated.
+    /// The flags of a host allocation.
     fn cudaHostGetFlags(flags: Handle, pointer: Handle) => cuMemHostGetFlags;
 
-    /// How much memory is free, and how much there is.
+    /// The amounts of free and of total memory.
     fn cudaMemGetInfo(free: Handle, total: Handle) => cuMemGetInfo_v2;
 
-    /// What a pointer is.
+    /// The attributes of a pointer.
     fn cudaPointerGetAttributes(attributes: Out<PointerAttributes>, pointer: Handle) {
         let driver = context()?;
         let number = |attribute: c_int| {
@@ -253,62 +253,64 @@ runtime! {
         copy(to, from, bytes, Direction::DeviceToDevice, Some(stream))
     }
 
-    /// Fills bytes.
+    /// Sets bytes.
     fn cudaMemset | cudaMemset_ptds as default (at: Handle, byte: c_int, bytes: usize) {
         fill(at, byte, bytes, waited(default))?;
         wait(default)
     }
 
-    /// Fills bytes, in a stream.
+    /// Sets bytes, in a stream.
     fn cudaMemsetAsync | cudaMemsetAsync_ptsz as default (at: Handle, byte: c_int, bytes: usize, stream: Handle) {
         fill(at, byte, bytes, Some(default.or(stream)))
     }
 
-    /// Fills rows.
+    /// Sets bytes in rows.
     fn cudaMemset2D | cudaMemset2D_ptds as default (at: Handle, pitch: usize, byte: c_int, width: usize, height: usize) {
         fill2(at, pitch, byte, width, height, waited(default))?;
         wait(default)
     }
 
-    /// Fills rows, in a stream.
+    /// Sets bytes in rows, in a stream.
     fn cudaMemset2DAsync | cudaMemset2DAsync_ptsz as default (
         at: Handle, pitch: usize, byte: c_int, width: usize, height: usize, stream: Handle,
     ) {
         fill2(at, pitch, byte, width, height, Some(default.or(stream)))
     }
 
-    /// Fills slices.
+    /// Sets bytes in slices.
     fn cudaMemset3D | cudaMemset3D_ptds as default (at: Pitched, byte: c_int, extent: Extent) {
         fill3(at, byte, extent, waited(default))?;
         wait(default)
     }
 
-    /// Fills slices, in a stream.
+    /// Sets bytes in slices, in a stream.
     fn cudaMemset3DAsync | cudaMemset3DAsync_ptsz as default (at: Pitched, byte: c_int, extent: Extent, stream: Handle) {
         fill3(at, byte, extent, Some(default.or(stream)))
     }
 
-    /// Says where memory will be used: there is one place. The parameters that follow differ between CUDA 12 and 13.
+    /// Accepts a hint about the location of memory, which has no effect. The omitted parameters differ
+    /// between CUDA 12 and 13.
     fn cudaMemPrefetchAsync | cudaMemPrefetchAsync_ptsz as _default (pointer: Handle, _bytes: usize) {
         known(pointer)
     }
 
-    /// Says how memory will be used: it makes no difference. The parameters that follow differ between CUDA 12 and 13.
+    /// Accepts a hint about the use of memory, which has no effect. The omitted parameters differ between
+    /// CUDA 12 and 13.
     fn cudaMemAdvise(pointer: Handle, _bytes: usize) {
         known(pointer)
     }
 
-    /// Says where memory will be used.
+    /// Accepts a hint about the location of memory, which has no effect.
     fn cudaMemPrefetchAsync_v2 | cudaMemPrefetchAsync_v2_ptsz as _default (pointer: Handle, _bytes: usize) {
         known(pointer)
     }
 
-    /// Says how memory will be used.
+    /// Accepts a hint about the use of memory, which has no effect.
     fn cudaMemAdvise_v2(pointer: Handle, _bytes: usize) {
         known(pointer)
     }
 
-    /// Says which stream will use managed memory: all may.
+    /// Accepts a stream for managed memory. It has no effect: all streams may use the memory.
     fn cudaStreamAttachMemAsync | cudaStreamAttachMemAsync_ptsz as _default (_stream: Handle, pointer: Handle) {
         known(pointer)
     }
@@ -321,7 +323,7 @@ fn known(pointer: Handle) -> Answer {
     of_driver((driver.cuPointerGetAttribute)(Handle(Out::to(&mut kind).address()), 2, pointer))
 }
 
-/// The stream of an operation on the default stream that is meant.
+/// The stream of an asynchronous operation.
 pub(crate) fn in_stream(default: DefaultStream, stream: Handle) -> Option<Handle> {
     Some(default.or(stream))
 }

@@ -1,6 +1,6 @@
-//! Arrays with levels.
+//! Mipmapped arrays.
 //!
-//! Invariant: handles are the driver's; the array of a level goes with all levels.
+//! Invariant: handles are the driver's. The array of a level is valid as long as the mipmapped array.
 
 use crate::array::{Channels, Description};
 use crate::device::context;
@@ -11,7 +11,7 @@ use crate::memory::Extent;
 use std::ffi::c_uint;
 
 runtime! {
-    /// Allocates an array with levels.
+    /// Allocates a mipmapped array.
     fn cudaMallocMipmappedArray(
         mipmap: Handle, channels: In<Channels>, extent: Extent, levels: c_uint, flags: c_uint,
     ) {
@@ -23,7 +23,7 @@ runtime! {
     /// The array of a level.
     fn cudaGetMipmappedArrayLevel(array: Handle, mipmap: Handle, level: c_uint) => cuMipmappedArrayGetLevel;
 
-    /// Frees an array with levels.
+    /// Frees a mipmapped array.
     fn cudaFreeMipmappedArray(mipmap: Handle) {
         let driver = context()?;
         if mipmap.is_null() { Ok(()) } else { of_driver((driver.cuMipmappedArrayDestroy)(mipmap)) }

@@ -1,4 +1,4 @@
-//! Memory in the order of a stream, and its pools.
+//! Stream-ordered memory and memory pools.
 //!
 //! Invariant: handles are the driver's.
 
@@ -9,19 +9,19 @@ use crate::ffi::Handle;
 use std::ffi::c_int;
 
 runtime! {
-    /// Allocates in a stream.
+    /// Allocates memory in a stream's order.
     fn cudaMallocAsync | cudaMallocAsync_ptsz as default (pointer: Handle, bytes: usize, stream: Handle) {
         let driver = context()?;
         of_driver((driver.cuMemAllocAsync)(pointer, bytes, default.or(stream)))
     }
 
-    /// Frees in a stream.
+    /// Frees memory in a stream's order.
     fn cudaFreeAsync | cudaFreeAsync_ptsz as default (pointer: Handle, stream: Handle) {
         let driver = context()?;
         of_driver((driver.cuMemFreeAsync)(pointer, default.or(stream)))
     }
 
-    /// Allocates from a pool in a stream.
+    /// Allocates from a pool in a stream's order.
     fn cudaMallocFromPoolAsync | cudaMallocFromPoolAsync_ptsz as default (
         pointer: Handle, bytes: usize, pool: Handle, stream: Handle,
     ) {
@@ -29,13 +29,13 @@ runtime! {
         of_driver((driver.cuMemAllocFromPoolAsync)(pointer, bytes, pool, default.or(stream)))
     }
 
-    /// The pool of a device.
+    /// The default pool of a device.
     fn cudaDeviceGetDefaultMemPool(pool: Handle, device: c_int) => cuDeviceGetDefaultMemPool;
 
-    /// The pool that a device uses.
+    /// The current pool of a device.
     fn cudaDeviceGetMemPool(pool: Handle, device: c_int) => cuDeviceGetMemPool;
 
-    /// Sets the pool that a device uses.
+    /// Sets the current pool of a device.
     fn cudaDeviceSetMemPool(device: c_int, pool: Handle) => cuDeviceSetMemPool;
 
     /// Makes a pool.
@@ -50,18 +50,18 @@ runtime! {
     /// Sets an attribute of a pool.
     fn cudaMemPoolSetAttribute(pool: Handle, attribute: c_int, value: Handle) => cuMemPoolSetAttribute;
 
-    /// Says which devices reach what comes from a pool.
+    /// Sets which devices can access memory of a pool.
     fn cudaMemPoolSetAccess(pool: Handle, access: Handle, count: usize) => cuMemPoolSetAccess;
 
-    /// How a device reaches what comes from a pool.
+    /// The access of a device to memory of a pool.
     fn cudaMemPoolGetAccess(flags: Handle, pool: Handle, location: Handle) => cuMemPoolGetAccess;
 
-    /// The pool that a place began with.
+    /// The default pool of a location.
     fn cudaMemGetDefaultMemPool(pool: Handle, location: Handle, kind: c_int) => cuMemGetDefaultMemPool;
 
-    /// The pool that a place takes from.
+    /// The current pool of a location.
     fn cudaMemGetMemPool(pool: Handle, location: Handle, kind: c_int) => cuMemGetMemPool;
 
-    /// Gives memory of a pool back.
+    /// Releases unused memory of a pool.
     fn cudaMemPoolTrimTo(pool: Handle, keep: usize) => cuMemPoolTrimTo;
 }

@@ -1,8 +1,9 @@
-//! `cudaDeviceProp`: what a device is, in the layouts of CUDA 12 and 13.
+//! `cudaDeviceProp`: the properties of a device, in the layouts of CUDA 12 and 13.
 //!
-//! Programs for CUDA 12 call `cudaGetDeviceProperties_v2`, those for 13 `cudaGetDeviceProperties`.
+//! Programs for CUDA 12 call `cudaGetDeviceProperties_v2`, those for CUDA 13 `cudaGetDeviceProperties`.
 //!
-//! Invariant: every number comes from the driver, as an attribute of the device; one that the driver does not know is 0.
+//! Invariant: every number is an attribute of the device from the driver. An attribute that the driver does
+//! not know is 0.
 
 use crate::driver::{Driver, driver};
 use crate::entry::runtime;
@@ -24,7 +25,7 @@ enum Field {
     Int(c_int),
     /// A `size_t`, from an attribute.
     Size(c_int),
-    /// So many bytes of zeros, aligned to 4.
+    /// Zero bytes, aligned to 4.
     Bytes(usize),
 }
 
@@ -273,7 +274,7 @@ const CUDA_13: &[Field] = &[
     Bytes(224),
 ];
 
-/// The bytes of the structure.
+/// The structure as bytes.
 fn fill(driver: &Driver, device: c_int, fields: &[Field]) -> Result<Vec<u8>, Status> {
     let mut bytes = Vec::with_capacity(1100);
     let attribute = |number: c_int| {
@@ -313,14 +314,14 @@ fn push_size(bytes: &mut Vec<u8>, value: u64) {
 }
 
 runtime! {
-    /// What a device is, for CUDA 13.
+    /// The properties of a device, for CUDA 13.
     fn cudaGetDeviceProperties(properties: Out<u8>, device: c_int) {
         let driver = driver()?;
         crate::device::check(driver, device)?;
         properties.set_all(&fill(driver, device, CUDA_13)?)
     }
 
-    /// What a device is, for CUDA 12.
+    /// The properties of a device, for CUDA 12.
     fn cudaGetDeviceProperties_v2(properties: Out<u8>, device: c_int) {
         let driver = driver()?;
         crate::device::check(driver, device)?;
@@ -332,7 +333,7 @@ runtime! {
 mod tests {
     use super::*;
 
-    /// Bytes of a structure, as C lays it out.
+    /// The size of the structure in C.
     fn bytes(fields: &[Field]) -> usize {
         let end = fields.iter().fold(0usize, |at, field| match field {
             Name => at + 256,

@@ -1,7 +1,9 @@
-//! Functions of the runtime API that are exported and answer `cudaErrorNotSupported`; `PTXVM_LOG` names each that a program calls.
+//! Exported functions of the runtime API that return `cudaErrorNotSupported`. `PTXVM_LOG` names each of them
+//! that a program calls.
 //!
-//! Invariant: no name stands here and in a file that implements it: the linker would complain of a symbol defined twice. What it does not do:
-//! their parameters are not looked at, so their types are left out (C's calling conventions allow it).
+//! Invariant: a name is either here or in a file that implements it; the linker rejects a symbol that is
+//! defined twice. What it does not do: parameters are not read, so their types are omitted, which C's calling
+//! conventions allow.
 
 use crate::error::{self, Status};
 use crate::ffi::Text;
@@ -26,7 +28,8 @@ fn refuse(name: &str) -> Status {
     Status::NOT_SUPPORTED
 }
 
-/// Answers for a function of a later runtime, which is not known here: `ptxvm-preload` redirects those of a runtime inside a program to it.
+/// Stands in for an unknown function of a later runtime. `ptxvm-preload` redirects such functions of a
+/// built-in runtime to it.
 #[unsafe(no_mangle)]
 extern "C" fn ptxvm_cudart_refuse(name: Text) -> Status {
     let name = name.get().unwrap_or_default();

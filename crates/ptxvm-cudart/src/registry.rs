@@ -1,7 +1,8 @@
-//! What compiled programs register before `main`: containers of device code, kernels by the address of their host stubs, variables by the
-//! address of their host shadows.
+//! Registrations that compiled programs make before `main`: containers of device code, kernels by the
+//! addresses of their host stubs, variables by the addresses of their host shadows.
 //!
-//! Invariant: a container is loaded when something in it is first used on a device, once for each; unloading forgets modules, not registrations.
+//! Invariant: a container is loaded at the first use of a member on a device, once per device. A reset of a
+//! device forgets modules, not registrations.
 
 use crate::device::{context, current};
 use crate::driver::Driver;
@@ -13,13 +14,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A registered container.
 struct Container {
-    /// What the compiler registered.
+    /// The pointer that the compiler registered.
     image: Handle,
-    /// The driver's module, once it is loaded, by device.
+    /// The driver's modules by device, once loaded.
     modules: BTreeMap<c_int, Handle>,
 }
 
-/// A thing in a container.
+/// A kernel or variable of a container.
 #[derive(Clone)]
 struct Member {
     container: usize,
@@ -33,15 +34,15 @@ struct Registry {
     next: usize,
     kernels: HashMap<usize, Member>,
     variables: HashMap<usize, Member>,
-    /// Managed variables, by the address of the pointer that the host reads.
+    /// Managed variables, with the host pointers that receive their addresses.
     managed: Vec<(Pointer, Member)>,
     /// By host stub and device.
     functions: HashMap<(usize, c_int), Handle>,
-    /// Names that programs were given, which stay.
+    /// Names that were returned to programs. They are never freed.
     names: HashMap<CString, usize>,
 }
 
-/// Where a pointer of the host is.
+/// The address of a host pointer.
 #[derive(Clone, Copy)]
 struct Pointer(usize);
 
@@ -53,7 +54,7 @@ fn with<R>(use_it: impl FnOnce(&mut Registry) -> R) -> R {
 }
 
 impl Registry {
-    /// The module of a container, loaded on a device, which is that of the current context.
+    /// The module of a container on a device, which is the current context's. Loads it at the first use.
     fn module(&mut self, driver: &Driver, container: usize, device: c_int) -> Result<Handle, Status> {
         let found = self.containers.get_mut(&container).ok_or(Status::INVALID_VALUE)?;
         if let Some(module) = found.modules.get(&device) {
@@ -81,7 +82,7 @@ impl Registry {
     }
 }
 
-/// The driver's function of a kernel: of a registered host stub, or a handle of the driver as it is.
+/// The driver's function of a kernel, which is given by a registered host stub or by a handle of the driver.
 pub(crate) fn function(stub: Handle) -> Result<Handle, Status> {
     if stub.is_null() {
         return Err(Status::INVALID_DEVICE_FUNCTION);
@@ -112,7 +113,7 @@ pub(crate) fn function(stub: Handle) -> Result<Handle, Status> {
     })
 }
 
-/// The host stub of a function of the driver, or the function where it has none.
+/// The host stub of a driver's function, or the function itself if it has no stub.
 pub(crate) fn stub(function: Handle) -> Handle {
     with(|registry| {
         // A kernel has one stub, so the order does not matter.
@@ -121,7 +122,7 @@ pub(crate) fn stub(function: Handle) -> Handle {
     })
 }
 
-/// The address of the name of a registered kernel, a text that lives as long as the process.
+/// The address of a registered kernel's name, a text that lives as long as the process.
 pub(crate) fn name(stub: Handle) -> Option<usize> {
     with(|registry| {
         let name = &registry.kernels.get(&stub.0)?.name;
@@ -142,11 +143,11 @@ pub(crate) fn variable(shadow: Handle) -> Result<(usize, usize), Status> {
     })
 }
 
-/// Forgets what was loaded on a device, as its context is gone.
+/// Forgets the modules on a device whose context was destroyed.
 pub(crate) fn unload(device: c_int) {
     with(|registry| {
         registry.functions.retain(|(_, of), _| *of != device);
-        // The order does not matter: each is only forgotten.
+        // The order does not matter, because each entry is only removed.
         #[allow(clippy::iter_over_hash_type, reason = "each entry is treated alike")]
         for container in registry.containers.values_mut() {
             container.modules.remove(&device);
@@ -154,30 +155,30 @@ pub(crate) fn unload(device: c_int) {
     });
 }
 
-/// Registers a container. What it returns names it in the other registrations.
+/// Registers a container. The result identifies it in the other registrations.
 #[unsafe(no_mangle)]
 extern "C" fn __cudaRegisterFatBinary(image: Handle) -> Handle {
     with(|registry| {
-        // Numbers that no pointer has, 16 apart, as programs may align them.
+        // Numbers that are no valid pointers, 16 apart, because programs may expect alignment.
         registry.next += 16;
         registry.containers.insert(registry.next, Container { image, modules: BTreeMap::new() });
         Handle(registry.next)
     })
 }
 
-/// All of a container is registered: managed variables get their places.
+/// Ends the registrations of a container. Managed variables get their addresses.
 #[unsafe(no_mangle)]
 extern "C" fn __cudaRegisterFatBinaryEnd(_container: Handle) {
     let _later = place_managed();
 }
 
-/// Managed variables get their places; whether some did.
+/// Gives managed variables their addresses. Returns whether there were any.
 #[unsafe(no_mangle)]
 extern "C" fn __cudaInitModule(_container: Handle) -> std::ffi::c_char {
     std::ffi::c_char::from(place_managed().is_ok())
 }
 
-/// Gives the host the addresses of managed variables that it has not got yet.
+/// Stores the addresses of managed variables in the host pointers that lack them.
 fn place_managed() -> Result<(), Status> {
     let waiting = with(|registry| std::mem::take(&mut registry.managed));
     if waiting.is_empty() {
@@ -191,14 +192,14 @@ fn place_managed() -> Result<(), Status> {
     Ok(())
 }
 
-/// Takes back a container and all that it registered.
+/// Removes a container and its registrations.
 #[unsafe(no_mangle)]
 extern "C" fn __cudaUnregisterFatBinary(container: Handle) {
     if host_memory::is_forked() {
-        // A thread that the child does not have may hold the registry.
+        // A thread that does not exist in the child may hold the registry's lock.
         return;
     }
-    // The driver may be gone already, as the process ends; its module goes with it.
+    // At the end of the process the driver may have ended already. The module ends with it.
     with(|registry| {
         registry.containers.remove(&container.0);
         let gone: Vec<usize> =
@@ -247,7 +248,7 @@ extern "C" fn __cudaRegisterVar(
     }
 }
 
-/// Registers a managed variable: `pointer` is where the host finds its address.
+/// Registers a managed variable. Its address is stored at `pointer`.
 #[unsafe(no_mangle)]
 extern "C" fn __cudaRegisterManagedVar(
     container: Handle,
@@ -268,11 +269,11 @@ extern "C" fn __cudaRegisterManagedVar(
     }
 }
 
-/// Registers a variable of the host that kernels name: they cannot.
+/// Registers a host variable for use in kernels, which is not supported.
 #[unsafe(no_mangle)]
 extern "C" fn __cudaRegisterHostVar(_container: Handle, _name: Handle, _shadow: Handle, _bytes: usize) {}
 
-/// Registers the table of a unified binary: nothing is read from it.
+/// Registers the table of a unified binary, which is not read.
 #[unsafe(no_mangle)]
 extern "C" fn __cudaRegisterUnifiedTable(_container: Handle, _table: Handle) -> c_uint {
     0

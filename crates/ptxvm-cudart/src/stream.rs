@@ -1,6 +1,6 @@
 //! Streams.
 //!
-//! Invariant: handles are the driver's; 1 and 2 are the default streams.
+//! Invariant: handles are the driver's. Handles 1 and 2 are the default streams.
 
 use crate::device::context;
 use crate::entry::runtime;
@@ -30,19 +30,19 @@ runtime! {
         of_driver((driver.cuStreamSynchronize)(default.or(stream)))
     }
 
-    /// Whether a stream is done.
+    /// Whether the work of a stream is complete.
     fn cudaStreamQuery | cudaStreamQuery_ptsz as default (stream: Handle) {
         let driver = context()?;
         of_driver((driver.cuStreamQuery)(default.or(stream)))
     }
 
-    /// Lets a stream wait for an event.
+    /// Makes a stream wait for an event.
     fn cudaStreamWaitEvent | cudaStreamWaitEvent_ptsz as default (stream: Handle, event: Handle, flags: c_uint) {
         let driver = context()?;
         of_driver((driver.cuStreamWaitEvent)(default.or(stream), event, flags))
     }
 
-    /// Calls a function when a stream has come so far.
+    /// Calls a host function after the stream's earlier work.
     fn cudaStreamAddCallback | cudaStreamAddCallback_ptsz as default (
         stream: Handle, callback: Handle, data: Handle, flags: c_uint,
     ) {
@@ -68,7 +68,7 @@ runtime! {
         of_driver((driver.cuStreamGetId)(default.or(stream), id))
     }
 
-    /// The device of a stream: there is one.
+    /// The device of a stream.
     fn cudaStreamGetDevice | cudaStreamGetDevice_ptsz as default (stream: Handle, device: Handle) {
         let driver = context()?;
         of_driver((driver.cuStreamGetDevice)(default.or(stream), device))

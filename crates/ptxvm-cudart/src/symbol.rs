@@ -1,6 +1,6 @@
-//! Variables of modules, which programs name by their host shadows.
+//! Variables of modules, which programs identify by their host shadows.
 //!
-//! Invariant: a copy that does not fit into the variable is refused.
+//! Invariant: a copy that does not fit into the variable is an error.
 
 use crate::device::context;
 use crate::entry::{DefaultStream, runtime};
@@ -47,7 +47,7 @@ fn from_symbol(
     copy(to, part(symbol, bytes, offset)?, bytes, direction, stream)
 }
 
-/// The stream of a copy that is waited for: none, or the default stream of the thread.
+/// The stream of a synchronous copy: none, or the thread's default stream.
 pub(crate) fn waited(default: DefaultStream) -> Option<Handle> {
     match default {
         DefaultStream::Legacy => None,
@@ -55,7 +55,7 @@ pub(crate) fn waited(default: DefaultStream) -> Option<Handle> {
     }
 }
 
-/// Waits for a copy that is waited for.
+/// Waits for a synchronous copy.
 pub(crate) fn wait(default: DefaultStream) -> Answer {
     match waited(default) {
         Some(stream) => of_driver((context()?.cuStreamSynchronize)(stream)),

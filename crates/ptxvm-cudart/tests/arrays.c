@@ -1,4 +1,4 @@
-// Copies of bytes and rows to arrays, from them and between them. Prints what is wrong; ends with 0 where nothing is.
+// Copies of bytes and rows to, from and between arrays. Prints wrong results; exits with 0 if there are none.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,13 +26,13 @@ int main(void) {
     void *first, *second, *stream;
     OK(cudaStreamCreateWithFlags, &stream, 1);
     OK(cudaMalloc, &device, sizeof from);
-    // Rows of four words, three of them.
+    // Three rows of four words.
     OK(cudaMallocArray, &first, channels, (size_t)4, (size_t)3, 0);
     OK(cudaMallocArray, &second, channels, (size_t)4, (size_t)3, 0);
     OK(cudaMemcpyToArray, first, (size_t)0, (size_t)0, from, sizeof from, 1);
     OK(cudaMemcpyFromArray, to, first, (size_t)0, (size_t)0, sizeof to, 2);
     for (int i = 0; i < 12; i++) IS(to[i], from[i]);
-    // From the third word of the second row on into the third row.
+    // From the third word of the second row into the third row.
     OK(cudaMemcpyFromArray, to, first, (size_t)8, (size_t)1, (size_t)16, 2);
     for (int i = 0; i < 4; i++) IS(to[i], from[6 + i]);
     OK(cudaMemcpyFromArrayAsync, device, first, (size_t)0, (size_t)2, (size_t)16, 3, stream);

@@ -1,4 +1,4 @@
-//! Copies of bytes and rows to arrays, from them and between them, from a C program.
+//! Copies of bytes and rows to, from and between arrays, from a C program.
 
 mod support;
 

@@ -1,4 +1,4 @@
-// Two devices of the runtime: numbers, memory, peer access, copies; a handle that another process opens.
+// Two devices of the runtime: numbers, memory, peer access, copies; and a handle that another process opens.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static int device_of(void *at) {
     return found.device;
 }
 
-// What the other process does.
+// The other process.
 static int other(const char *file) {
     Name name;
     FILE *in = fopen(file, "rb");
@@ -96,7 +96,7 @@ int main(int count, char **arguments) {
     CHECK(0, CALL("cudaMemcpy", (void *, void *, size_t, int), found, second, 16, 2));
     CHECK(0, memcmp(words, found, 16));
 
-    // A stream belongs to the device that was current.
+    // A stream belongs to the device that was current when it was created.
     void *stream = 0;
     CHECK(0, CALL("cudaStreamCreate", (void **), &stream));
     CHECK(0, set(0));
@@ -118,7 +118,7 @@ int main(int count, char **arguments) {
     CHECK(0, CALL("cudaMemcpy", (void *, void *, size_t, int), found, first, 16, 2));
     for (int i = 0; i < 4; i++) CHECK(words[i] + 10, found[i]);
 
-    // A device is reset by itself.
+    // Only the current device is reset.
     CHECK(0, set(1));
     CHECK(0, CALL("cudaDeviceReset", (void)));
     CHECK(0, set(0));

@@ -1,5 +1,5 @@
-// Calls of the runtime and the driver when a program, a thread or a library ends, and after `fork`. The first argument says when.
-// Each call prints its name and its status; `ending.rs` knows which are right.
+// Calls of the runtime and the driver when a program, a thread or a library ends, and after `fork`. The first
+// argument selects when. Each call prints its name and its status; `ending.rs` checks them.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -119,7 +119,7 @@ static void *thread(void *nothing) {
     return nothing;
 }
 
-// A kernel runs on another thread while the process forks, and until the parent says that it may end.
+// A kernel runs on another thread during the fork, and until the parent ends it.
 static int fork_while_busy(void) {
     unsigned yes = 1;
     begin();

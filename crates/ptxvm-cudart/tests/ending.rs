@@ -1,6 +1,7 @@
-//! Calls from destructors of static objects, from `atexit`, from threads that are ending, after `fork` and after `dlclose`.
+//! Calls from destructors of static objects, from `atexit`, from ending threads, after `fork` and after
+//! `dlclose`.
 //!
-//! The program is C, as such programs are; where there is no C compiler the test says so and does nothing.
+//! The program is C. Without a C compiler the test prints that and passes.
 
 mod support;
 
@@ -10,7 +11,7 @@ fn run(mode: &str) -> Option<Vec<(String, Option<i32>)>> {
     let output = folder.command().arg(mode).output().expect("it starts");
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{mode}: {}\n{out}{err}", output.status);
-    // Nothing is said: that a program ends is no error.
+    // Standard error stays empty, because a program's end is not an error.
     assert_eq!(err, "", "{mode}");
     let line = |line: &str| match line.split_once(' ') {
         Some((name, status)) => (name.to_owned(), Some(status.parse().expect("a status"))),
@@ -19,7 +20,7 @@ fn run(mode: &str) -> Option<Vec<(String, Option<i32>)>> {
     Some(out.lines().map(line).collect())
 }
 
-/// All succeeds, to the end.
+/// Checks that all calls succeed until the end.
 fn all_succeeds(mode: &str) {
     let Some(lines) = run(mode) else { return };
     assert!(lines.iter().any(|(name, _)| name == "used"), "{mode}: {lines:?}");
@@ -60,7 +61,7 @@ fn a_child_gets_errors_and_the_parent_goes_on() {
     let at = |word: &str| lines.iter().position(|(name, status)| name == word && status.is_none());
     let (Some(child), Some(parent)) = (at("child"), at("parent")) else { panic!("{lines:?}") };
     for (name, status) in &lines[child..parent] {
-        // `cudaErrorInitializationError`; what needs no driver works.
+        // The others return `cudaErrorInitializationError`; functions that need no driver succeed.
         let works = name.starts_with("__cuda");
         let right = if works { 0 } else { 3 };
         assert!(status.is_none_or(|status| status == right), "{name} is {status:?} in the child");

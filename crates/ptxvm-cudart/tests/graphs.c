@@ -1,4 +1,5 @@
-// Graphs of the runtime: built by hand, captured, updated. Prints what is wrong; ends with 0 where nothing is.
+// Graphs of the runtime: built by hand, captured, updated. Prints wrong results; exits with 0 if there are
+// none.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +90,7 @@ int main(void) {
     OK(cudaGraphExecDestroy, exec);
     OK(cudaGraphDestroy, graph);
 
-    // A stub that nobody registered is no kernel; a `cudaKernel_t` is one.
+    // An unregistered stub is not a kernel; a `cudaKernel_t` is one.
     static char other;
     void *handle;
     IS(CALL(cudaLaunchKernel, &other, (dim3){1, 1, 1}, (dim3){1, 1, 1}, values, (size_t)0, stream), 98);
@@ -97,7 +98,7 @@ int main(void) {
     OK(cudaGetKernel, &handle, &stub);
     OK(cudaLaunchKernel, handle, (dim3){1, 1, 1}, (dim3){1, 1, 1}, values, (size_t)0, stream);
 
-    // What is captured.
+    // The captured work.
     OK(cudaStreamBeginCapture, stream, 0);
     OK(cudaMemsetAsync, a, 0, (size_t)4, stream);
     OK(cudaLaunchKernel, &stub, (dim3){1, 1, 1}, (dim3){1, 1, 1}, values, (size_t)0, stream);

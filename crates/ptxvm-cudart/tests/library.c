@@ -1,4 +1,4 @@
-// Libraries, arrays with levels, and attributes of streams.
+// Libraries, mipmapped arrays, and attributes of streams.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ static void levels(void) {
 
 static void attributes(void) {
     void *stream = 0, *other = 0;
-    // 64 bytes, of which the first word is the number that most attributes are.
+    // 64 bytes. Most attributes are a number in the first word.
     long long value[8] = {0};
     CHECK(0, CALL("cudaStreamCreate", (void **), &stream));
     CHECK(0, CALL("cudaStreamCreate", (void **), &other));
@@ -90,7 +90,7 @@ static void attributes(void) {
     value[0] = 9;
     CHECK(1, CALL("cudaStreamSetAttribute", (void *, int, void *), stream, 3, value));
     CHECK(1, CALL("cudaStreamSetAttribute", (void *, int, void *), stream, 77, value));
-    // No lines of L2 persist: a device says so, and refuses windows for them.
+    // L2 has no persisting lines: the device reports none and rejects windows for them.
     int most = 9;
     CHECK(0, CALL("cudaDeviceGetAttribute", (int *, int, int), &most, 108, 0));
     CHECK(0, most);

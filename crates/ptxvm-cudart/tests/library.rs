@@ -1,4 +1,4 @@
-//! Libraries of device code, arrays with levels, and attributes of streams, from a C program.
+//! Libraries of device code, mipmapped arrays, and attributes of streams, from a C program.
 
 mod support;
 

@@ -1,5 +1,6 @@
-// What a trap leaves in the runtime: an error that stays, `cudaDeviceReset`, and three tests of a suite in one process. The first argument says
-// whether contexts recover. Prints what is wrong; ends with 0 where nothing is.
+// Effects of a trap in the runtime: a sticky error, `cudaDeviceReset`, and three tests of a suite in one
+// process. The first argument tells whether contexts recover. Prints wrong results; exits with 0 if there are
+// none.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,11 +35,11 @@ enum { ILLEGAL = 700 };
 static int launch(void *at, unsigned by, unsigned threads) {
     void *values[] = {&at, &by};
     dim3 one = {1, 1, 1}, block = {threads, 1, 1};
-    // Two sizes as C++ passes them: in registers, twelve bytes in two words.
+    // C++ passes each size in registers: twelve bytes in two words.
     return ((int (*)(void *, dim3, dim3, void **, size_t, void *))find("cudaLaunchKernel"))(&stub, one, block, values, 0, NULL);
 }
 
-// What tests of a suite do: a buffer, a kernel, the result. The address of the kernel may be wrong.
+// A test of a suite: a buffer, a kernel, the result. The kernel's address argument may be wrong.
 static int test(unsigned first, unsigned by, int wrong, unsigned *result) {
     unsigned *at;
     int status = CALL(cudaMalloc, &at, (size_t)256);
@@ -58,12 +59,12 @@ int main(int count, char **arguments) {
     void *binary = reg(text);
     CALL(__cudaRegisterFunction, binary, &stub, "add", "add", -1, NULL, NULL, NULL, NULL, NULL);
 
-    // Nothing to forget yet.
+    // There is nothing to reset yet.
     OK(cudaDeviceReset);
     unsigned result = 0, *at;
     IS(test(30, 12, 0, &result), 0);
     IS(result, 42);
-    // A launch that cannot be stays nowhere.
+    // An invalid launch leaves no sticky error.
     IS(launch(NULL, 0, 4096) != 0, 1);
     IS(CALL(cudaGetLastError) != 0, 1);
     OK(cudaGetLastError);
@@ -72,7 +73,7 @@ int main(int count, char **arguments) {
     IS(test(1, 1, 1, &result), ILLEGAL);
     IS(CALL(cudaPeekAtLastError), ILLEGAL);
     if (recovers) {
-        // Once by the call, and once by asking for the last error, as every error is.
+        // The call returned the error, and `cudaGetLastError` returns it once, like any error.
         IS(CALL(cudaGetLastError), ILLEGAL);
         OK(cudaGetLastError);
         result = 0;
@@ -82,21 +83,21 @@ int main(int count, char **arguments) {
         IS(test(1, 1, 1, &result), ILLEGAL);
         OK(cudaDeviceReset);
     } else {
-        // It stays, whoever asks.
+        // The error is sticky.
         for (int turn = 0; turn < 3; turn++) {
             IS(CALL(cudaGetLastError), ILLEGAL);
             IS(CALL(cudaMalloc, &at, (size_t)256), ILLEGAL);
             IS(test(5, 6, 0, &result), ILLEGAL);
             IS(CALL(cudaDeviceSynchronize), ILLEGAL);
         }
-        // All is forgotten.
+        // The reset clears everything.
         OK(cudaDeviceReset);
     }
     OK(cudaGetLastError);
     result = 0;
     IS(test(5, 7, 0, &result), 0);
     IS(result, 12);
-    // The error of a trap that no call has asked about is that of the reset.
+    // The reset returns the error of a trap that no call has returned yet.
     OK(cudaMalloc, &at, (size_t)256);
     OK(cudaDeviceSynchronize);
     int status = launch((void *)64, 1, 1);

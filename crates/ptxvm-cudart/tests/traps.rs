@@ -1,5 +1,5 @@
-//! What a trap leaves in the runtime, with recovery and without. The program is C; where there is no C compiler the test says so and does
-//! nothing.
+//! Effects of a trap in the runtime, with and without recovery. The program is C. Without a C compiler the
+//! test prints that and passes.
 
 mod support;
 

@@ -1,6 +1,7 @@
-// Calls functions of the runtime, whose names come on standard input, with arguments that are wrong in every way: null, numbers that are no address,
-// memory that is not there, freed and never allocated device memory, structures and sizes that are made up, handles of other things.
-// Prints each name before its first call, and what a call must not answer.
+// Calls functions of the runtime, whose names are read from standard input, with wrong arguments: null,
+// implausible numbers, unmapped memory, freed device memory, addresses that were never allocated, random
+// structures and sizes, and handles of other kinds. Prints each name before its first call, and results that
+// must not occur.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ typedef int (*function)(size_t, size_t, size_t, size_t, size_t, size_t, size_t, 
 
 static void *runtime;
 static size_t memory, freed, stream, event, array;
-// Structures whose first words are made up again for each call, with room for what is written there.
+// Structures whose first words are random in each call, with room for results.
 static size_t given[512];
 static unsigned long state = 0x9e3779b97f4a7c15;
 
@@ -70,24 +71,24 @@ int main(int count, char **arguments) {
         printf("%s\n", name);
         fflush(stdout);
         function called = find(name);
-        // These give nothing, a text or a number that is no status.
+        // These return nothing, a text, or a number that is not a status.
         int no_status = strstr(name, "Name") || strstr(name, "ErrorString") || strstr(name, "ChannelDesc") || strstr(name, "LastError") ||
                         strstr(name, "InitModule") || strstr(name, "Register") || strstr(name, "Unregister");
-        // A function of the program that is none, and the values of a launch, are the caller's to see to.
+        // Function pointers and the values of a launch must be valid by the caller's promise.
         int structures = !strstr(name, "HostFunc") && !strstr(name, "Callback") && !strstr(name, "LaunchKernel") && !strstr(name, "LaunchCooperative");
         begin();
         for (int turn = 0; turn < turns; turn++) {
             size_t a[16];
             for (int i = 0; i < 64; i++) given[i] = word(structures);
             for (int i = 0; i < 16; i++) a[i] = word(structures);
-            // Often all is well but for one.
+            // In every second turn most arguments are valid.
             if (turn % 2) for (int i = 0; i < 16; i++) if (next() % 4) a[i] = (size_t[]){memory, stream, 64, 1}[next() % 4];
             struct timespec before, after;
             clock_gettime(CLOCK_MONOTONIC, &before);
             int status = called(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15]);
             clock_gettime(CLOCK_MONOTONIC, &after);
             calls++;
-            // 999 is what a panic becomes.
+            // A panic becomes 999.
             if (!no_status && (status < 0 || status >= 999)) printf("! %s gave %d in turn %d\n", name, status, turn);
             if (after.tv_sec - before.tv_sec > 5) printf("! %s took too long in turn %d\n", name, turn);
         }

@@ -1,20 +1,20 @@
-//! Every function of the runtime that is written here gets arguments that are wrong in every way: none crashes, hangs or fails in itself.
+//! Every implemented function of the runtime gets wrong arguments: none crashes, hangs or panics.
 //!
-//! Their names come from the sources, so that none is left out. The program that calls them is C (`wrong.c`); where there is no C compiler the test says
-//! so and does nothing.
+//! The functions' names come from the sources, so none is omitted. The program that calls them is C
+//! (`wrong.c`). Without a C compiler the test prints that and passes.
 
 mod support;
 
 use std::io::Write as _;
 use std::process::Stdio;
 
-/// Functions that the sources define.
+/// The functions that the sources define.
 fn names() -> Vec<String> {
     let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut names = Vec::new();
     for file in std::fs::read_dir(sources).expect("the sources are there") {
         let path = file.expect("a file").path();
-        // Those that are refused look at nothing.
+        // Unsupported functions read no arguments.
         if path.ends_with("refused.rs") {
             continue;
         }
@@ -27,7 +27,7 @@ fn names() -> Vec<String> {
         let twins = words.iter().filter(|word| word.ends_with("_ptsz") || word.ends_with("_ptds"));
         names.extend(twins.filter(|word| is_name(word)).map(|word| (*word).to_owned()));
     }
-    // What it gives is a structure, for which the caller's compiler makes room.
+    // It returns a structure, which needs a caller that knows its type.
     names.retain(|name| name != "cudaCreateChannelDesc");
     names.sort_unstable();
     names.dedup();

@@ -1,4 +1,5 @@
-// In which state space a generic address lies, and addresses of one. Clang's headers call some of them.
+// Tests for the state space of a generic address, and conversions of addresses. Clang's headers call some of
+// them.
 #pragma once
 
 #define PTXVM_SPACE(name, upper, builtin, number)                                                                     \

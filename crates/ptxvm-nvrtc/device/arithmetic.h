@@ -3,7 +3,7 @@
 
 #include "single.h"
 
-// A function that is one of clang's builtins.
+// Defines a function of one argument by an expression, usually one of clang's builtins.
 #define PTXVM_1(result, name, a, value)                                                                               \
   PTXVM_NV result __nv_##name(a x) { return value; }
 #define PTXVM_2(result, name, a, b, value)                                                                            \
@@ -11,7 +11,7 @@
 #define PTXVM_3(result, name, a, b, c, value)                                                                         \
   PTXVM_NV result __nv_##name(a x, b y, c z) { return value; }
 
-// The builtins call rounding down and up by minus and plus.
+// The builtins name rounding down and up by `rm` and `rp`.
 #define PTXVM_ROUNDED(r, b)                                                                                            \
   PTXVM_2(float, fadd_##r, float, float, __nvvm_add_##b##_f(x, y))                                                    \
   PTXVM_2(float, fsub_##r, float, float, __nvvm_add_##b##_f(x, -y))                                                   \
@@ -129,7 +129,7 @@ PTXVM_2(long long, mul64hi, long long, long long, __nvvm_mulhi_ll(x, y))
 PTXVM_2(unsigned long long, umul64hi, unsigned long long, unsigned long long, __nvvm_mulhi_ull(x, y))
 PTXVM_2(int, mul24, int, int, __nvvm_mul24_i(x, y))
 PTXVM_2(unsigned, umul24, unsigned, unsigned, __nvvm_mul24_ui(x, y))
-// Means without overflow, rounded down and up.
+// Means that do not overflow, rounded down and up.
 PTXVM_2(int, hadd, int, int, (int)(((long long)x + y) >> 1))
 PTXVM_2(int, rhadd, int, int, (int)(((long long)x + y + 1) >> 1))
 PTXVM_2(unsigned, uhadd, unsigned, unsigned, (unsigned)(((unsigned long long)x + y) >> 1))

@@ -1,4 +1,4 @@
-// Written by coefficients.py, which says what it is.
+// Written by coefficients.py, which describes the contents.
 #pragma once
 // (exp(x) - 1 - x) / x^2 on [-0.34657359027997264, 0.34657359027997264]: 1.4e-18
 #define PTXVM_EXP 0x1.0000000000000p-1, 0x1.5555555555557p-3, 0x1.5555555555556p-5, 0x1.11111111100dfp-7, 0x1.6c16c16c162d6p-10, 0x1.a01a01abe62ddp-13, 0x1.a01a01a6d7808p-16, 0x1.71de02375656cp-19, 0x1.27e4db67b4303p-22, 0x1.af4ddd84882fep-26, 0x1.1f72fc730b4ffp-29
@@ -36,7 +36,7 @@
 #define PTXVM_LGAMMA_1 -0x1.2788cfc6fb619p-1, 0x1.a51a6625307d3p-1, -0x1.9a4d55beab2d7p-2, 0x1.151322ac7d846p-2, -0x1.a8b9c17aa6165p-3, 0x1.5b40cb100c66fp-3, -0x1.2703a1dce96dcp-3, 0x1.010b36af6d4efp-3, -0x1.c806706d999e2p-4, 0x1.9a01e39274185p-4, -0x1.748c331596079p-4, 0x1.556ad447876cfp-4, -0x1.3b1d93ff7fd2bp-4, 0x1.24970d379919bp-4, -0x1.1113b5ea2d86ep-4, 0x1.fffd03264004fp-5, -0x1.e1cced7b09d77p-5, 0x1.c73cb32c52e1fp-5, -0x1.b0380a7c5414dp-5, 0x1.9a0123298ce4dp-5, -0x1.7f0a944c557bdp-5, 0x1.67f4f41cbc3bdp-5, -0x1.7495115c249c0p-5, 0x1.9dc7db68f0d08p-5, -0x1.8061a8fc33456p-5, 0x1.c6ef541b561afp-6, -0x1.e69e10e2bce20p-8
 // lgamma(2 + x) / x on [-0.5, 0.5]: 1.3e-22
 #define PTXVM_LGAMMA_2 0x1.b0ee6072093cep-2, 0x1.4a34cc4a60fa6p-2, -0x1.13e001a557607p-4, 0x1.51322ac7d8483p-6, -0x1.e404fc218f5f1p-8, 0x1.7add6eadb6db0p-9, -0x1.38ac5c2bf8f79p-10, 0x1.0b36af862779cp-11, -0x1.d3fd4c76b079bp-13, 0x1.a127b10065589p-14, -0x1.78de5be61b1aap-15, 0x1.580dcb206e6a6p-16, -0x1.3cbc929c9b9a3p-17, 0x1.2598404a22dedp-18, -0x1.11b38202343f3p-19, 0x1.005435e98d027p-20, -0x1.e24029d3e50c0p-22, 0x1.c9b2c129fcfb7p-23, -0x1.b18a9e2280df3p-24, 0x1.80e98328e1056p-25, -0x1.6e55fdba877b1p-26, 0x1.04df7c55ec7f9p-26, -0x1.f3a6d608d5e35p-28
-// log(2), its inverse, log10(e), log2(10), pi/2 and 2/pi, each as a sum of numbers that get smaller.
+// log(2), its inverse, log10(e), log2(10), pi/2 and 2/pi, each as a sum of decreasing terms.
 #define PTXVM_LN2 0x1.62e42fefa4000p-1, -0x1.8432a1b0e2000p-43, -0x1.8cff81a12a000p-85
 #define PTXVM_LN2_2 0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56
 #define PTXVM_LOG2_E 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56
@@ -45,5 +45,5 @@
 #define PTXVM_LOG2_10 0x1.a934f0979a371p+1, 0x1.7f2495fb7fa6dp-53
 #define PTXVM_LN10 0x1.26bb1bbb55516p+1, -0x1.f48ad494ea3e9p-53
 #define PTXVM_HALF_PI 0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110
-// The bits of 2/pi behind the point, from the first.
+// The bits of 2/pi after the binary point, from the first.
 #define PTXVM_TWO_OVER_PI 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x6492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab, 0xf0cfbc209af4361d

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Prints the macros of `coefficients.h`: polynomials that approximate functions on an interval, and constants in two or three parts.
 
-Each polynomial is the one through Chebyshev's points, computed by mpmath with 60 digits and rounded to double precision, lowest coefficient
-first. The figure behind it is its largest error on the interval.
+Each polynomial interpolates at Chebyshev nodes, computed by mpmath with 60 digits and rounded to double precision,
+lowest coefficient first. The figure after it is its largest error on the interval.
 """
 
 import mpmath as mp
@@ -84,7 +84,7 @@ def main():
     fit("RGAMMA", rgamma, [-0.5, 0.5], 17)
     fit("LGAMMA_1", lgamma1, [-0.3, 0.5], 26)
     fit("LGAMMA_2", lgamma2, [-0.5, 0.5], 22)
-    print("// log(2), its inverse, log10(e), log2(10), pi/2 and 2/pi, each as a sum of numbers that get smaller.")
+    print("// log(2), its inverse, log10(e), log2(10), pi/2 and 2/pi, each as a sum of decreasing terms.")
     parts("LN2", mp.log(2), 3, 40)
     parts("LN2_2", mp.log(2), 2)
     parts("LOG2_E", 1 / mp.log(2), 2)
@@ -93,7 +93,7 @@ def main():
     parts("LOG2_10", mp.log(10, 2), 2)
     parts("LN10", mp.log(10), 2)
     parts("HALF_PI", mp.pi / 2, 3)
-    print("// The bits of 2/pi behind the point, from the first.")
+    print("// The bits of 2/pi after the binary point, from the first.")
     with mp.workprec(1400):
         value = 2 / mp.pi
         words = [int(mp.floor(value * mp.mpf(2) ** (64 * n))) % 2**64 for n in range(1, 21)]

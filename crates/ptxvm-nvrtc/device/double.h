@@ -1,7 +1,9 @@
-// Mathematical functions in double precision, under the names of the device library that clang's headers call (`__nv_sin`, ...).
+// Mathematical functions in double precision, under the names of the device library that clang's headers call
+// (`__nv_sin`, ...).
 //
-// Arguments are reduced to an interval on which a polynomial of coefficients.py is exact to less than half an ulp; where the reduction or the
-// result would lose bits, numbers are kept as sums of two. Errors are at most those that CUDA documents; tests/functions.rs states them.
+// An argument is reduced to an interval on which a polynomial of coefficients.py has an error below half an
+// ulp. If the reduction or the result would lose bits, a number is kept as a sum of two. Errors are at most
+// those that CUDA documents; tests/functions.rs states them.
 #pragma once
 
 #include "coefficients.h"
@@ -35,7 +37,7 @@ template <int N> PTXVM_FN double poly(double x, const double (&c)[N]) {
     return __ptxvm::poly(ptxvm_x, ptxvm_c);                                                                           \
   }(x))
 
-// A number as a sum: lo is less than half an ulp of hi.
+// A number as a sum of two, with |lo| less than half an ulp of hi.
 struct Sum {
   double hi, lo;
 };
@@ -63,7 +65,7 @@ PTXVM_FN Sum plus(Sum a, Sum b) {
   return fast_sum(s.hi, add(s.lo, add(a.lo, b.lo)));
 }
 
-// exp(hi + lo) for |lo| much less than hi's ulp times 2^10.
+// exp(hi + lo), for |lo| much less than 2^10 ulps of hi.
 PTXVM_FN double exp(double hi, double lo) {
   constexpr double ln2[] = {PTXVM_LN2};
   constexpr double log2e[] = {PTXVM_LOG2_E};
@@ -80,11 +82,11 @@ PTXVM_FN double exp(double hi, double lo) {
     return 0.0;
   int n = (int)k;
   int half = n >> 1;
-  // y is about one, so the first step is exact.
+  // y is near one, so the first multiplication is exact.
   return y * number((long long)(half + 1023) << 52) * number((long long)(n - half + 1023) << 52);
 }
 
-// Takes a positive finite number apart: x = m 2^e with m in [sqrt(1/2), sqrt(2)).
+// Splits a positive finite number: x = m 2^e with m in [sqrt(1/2), sqrt(2)).
 PTXVM_FN double fraction(double x, int &e) {
   e = 0;
   if (x < 0x1p-1022) {
@@ -98,7 +100,8 @@ PTXVM_FN double fraction(double x, int &e) {
   return number(b - ((long long)n << 52));
 }
 
-// log(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)], short of the leading f and rounded less than its ulp: log = f - less.
+// f - log(1 + f), for 1 + f in [sqrt(1/2), sqrt(2)]. It is small against f, so its rounding costs less than
+// an ulp of log.
 PTXVM_FN double log_less(double f) {
   double s = f / (2.0 + f);
   double t = s * s;
@@ -106,7 +109,7 @@ PTXVM_FN double log_less(double f) {
   return half - s * (half + 2.0 * t * PTXVM_POLY(t, PTXVM_LOG));
 }
 
-// log(x) as a sum, for positive finite x: its relative error is below 2^-64.
+// log(x) as a sum, for positive finite x. The relative error is below 2^-64.
 PTXVM_FN Sum log_sum(double x) {
   constexpr double ln2[] = {PTXVM_LN2};
   int n;
@@ -134,7 +137,7 @@ PTXVM_FN Sum log_sum(double x) {
 }
 
 PTXVM_FN bool is_positive_finite(double x) { return x > 0.0 && x < inf(); }
-// What logarithms are of numbers that are not positive and finite.
+// Logarithms of numbers that are not positive and finite.
 PTXVM_FN double log_special(double x) { return x == 0.0 ? -inf() : x > 0.0 ? x : nan(); }
 
 // x minus a multiple of pi/2, as a sum, and the multiple's last two bits.
@@ -153,8 +156,8 @@ PTXVM_FN Sum reduced(double x, int &quadrant) {
     quadrant = 0;
     return {nan(), 0.0};
   }
-  // x 2/pi modulo 4, from the bits of 2/pi that matter: x is m 2^e with a whole m of 53 bits, so the bits before place e - 2 give multiples
-  // of 4.
+  // x 2/pi modulo 4, from the bits of 2/pi that matter. x is m 2^e with an integer m of 53 bits, so the bits
+  // before place e - 2 contribute multiples of 4.
   constexpr unsigned long long table[] = {PTXVM_TWO_OVER_PI};
   int e = (int)((bits(x) >> 52) & 0x7ff) - 1075;
   unsigned long long m = (bits(x) & 0xfffffffffffffll) | 0x10000000000000ll;
@@ -165,7 +168,7 @@ PTXVM_FN Sum reduced(double x, int &quadrant) {
     unsigned long long a = table[word + i], b = table[word + i + 1];
     w[i] = shift ? a << shift | b >> (64 - shift) : a;
   }
-  // m times 0.w: whole, then three words behind the point.
+  // m times 0.w: an integer word, then three words after the binary point.
   unsigned long long f2 = m * w[2] + __nvvm_mulhi_ull(m, w[3]);
   unsigned long long carry = f2 < m * w[2];
   unsigned long long h2 = __nvvm_mulhi_ull(m, w[2]) + carry;
@@ -173,7 +176,7 @@ PTXVM_FN Sum reduced(double x, int &quadrant) {
   unsigned long long h1 = __nvvm_mulhi_ull(m, w[1]) + (f1 < h2);
   unsigned long long f0 = m * w[0] + h1;
   unsigned long long whole = __nvvm_mulhi_ull(m, w[0]) + (f0 < h1);
-  // So far by 2^(place - e), which is 1/4 for large numbers; by 1/4 for all of them.
+  // The fraction is now scaled by 2^(place - e), which is 1/4 for large numbers; scale it by 1/4 for all.
   int back = 2 - (e - place);
   if (back > 0) {
     f2 = f2 >> back | f1 << (64 - back);
@@ -182,7 +185,7 @@ PTXVM_FN Sum reduced(double x, int &quadrant) {
   }
   int q = (int)(f0 >> 62);
   unsigned long long r1 = f0 << 2 | f1 >> 62, r2 = f1 << 2 | f2 >> 62;
-  // To the nearest multiple.
+  // Round to the nearest multiple.
   bool up = (long long)r1 < 0;
   if (up) {
     q += 1;
@@ -203,11 +206,11 @@ PTXVM_FN Sum reduced(double x, int &quadrant) {
   return negative ? Sum{-f.hi, -f.lo} : f;
 }
 
-// Of |r| <= pi/4.
+// sin(r) for |r| <= pi/4.
 PTXVM_FN double sin_kernel(Sum r) {
   double t = r.hi * r.hi;
   double p = PTXVM_POLY(t, PTXVM_SIN);
-  // cos is the derivative.
+  // The low part is multiplied by the derivative of sin, which is cos.
   return r.hi + fma(r.hi * t, p, r.lo * fma(-0.5, t, 1.0));
 }
 PTXVM_FN double cos_kernel(Sum r) {
@@ -222,7 +225,7 @@ PTXVM_FN double sin_of(Sum r, int quadrant) {
   return quadrant & 2 ? -y : y;
 }
 
-// atan of |x| <= 1 and no NaN, or pi/2 minus it for x as the inverse of a larger number.
+// atan(x) for |x| <= 1 that is not NaN, or pi/2 minus atan for x that is the inverse of a larger number.
 PTXVM_FN double atan_positive(double x) {
   constexpr double half_pi[] = {PTXVM_HALF_PI};
   bool is_large = x > 1.0;
@@ -255,7 +258,7 @@ PTXVM_FN double atan_positive(double x) {
   return is_large ? half_pi[0] - (y - (half_pi[1] - low)) : y + low;
 }
 
-// exp(-x^2) f with f = exp(x^2) erfc(x), of x >= 0.
+// exp(x^2) erfc(x) for x >= 0, so that erfc(x) is exp(-x^2) times it.
 PTXVM_FN double erfcx_positive(double x) {
   double q = x < 1e10 ? (x - 4.0) / (x + 4.0) : 1.0;
   double p = PTXVM_POLY(q, PTXVM_ERFCX);
@@ -266,7 +269,7 @@ PTXVM_FN double erfc_positive(double x) {
   return x > 28.0 ? 0.0 : exp(-square.hi, -square.lo) * erfcx_positive(x);
 }
 
-// The remainder of |x| by |y|, both finite, y not zero, exact; the last bits of the quotient.
+// The exact remainder of |x| by |y|, for finite x and y and y not zero; also the last bits of the quotient.
 PTXVM_FN double remainder_of(double x, double y, unsigned &quotient) {
   quotient = 0;
   x = abs(x);
@@ -407,7 +410,7 @@ PTXVM_NV double __nv_pow(double x, double y) {
   if (x < 0.0 && !is_whole)
     return nan();
   Sum l = log_sum(a);
-  // A larger exponent is as good as infinite.
+  // A larger exponent has the same result as infinity.
   double limited = abs(y) > 1e20 ? with_sign(1e20, y) : y;
   Sum p = product(l.hi, limited);
   p = fast_sum(p.hi, fma(l.lo, limited, p.lo));
@@ -441,7 +444,7 @@ PTXVM_NV double __nv_tan(double x) {
   return x == 0.0 ? x : y;
 }
 namespace __ptxvm {
-// pi (x - k/2) as a sum, and k's last two bits.
+// pi (x - k/2) as a sum, and the last two bits of k.
 PTXVM_FN Sum reduced_pi(double x, int &quadrant) {
   constexpr double half_pi[] = {PTXVM_HALF_PI};
   if (!(abs(x) < inf())) {
@@ -528,7 +531,7 @@ PTXVM_NV double __nv_acos(double x) {
   return x > 0.0 ? 2.0 * (root + low) : 2.0 * (half_pi[0] - (root + (low - half_pi[1])));
 }
 namespace __ptxvm {
-// exp(x) / 2, which does not overflow before it has to.
+// exp(x) / 2, which overflows only if the half itself does.
 PTXVM_FN double half_exp(double x) {
   Sum s = sum(x, -0x1.62e42fefa39efp-1);
   return exp(s.hi, s.lo - 0x1.abc9e3b39803fp-56);
@@ -620,7 +623,7 @@ PTXVM_NV double __nv_cbrt(double x) {
   int third = (e + 3000) / 3 - 1000;
   int rest = e - 3 * third;
   m = rest == 1 ? 2.0 * m : rest == 2 ? 4.0 * m : m;
-  // Newton's steps from a line through m in [1, 8), each of which doubles the bits.
+  // Newton's steps from a linear estimate for m in [1, 8); each step doubles the number of exact bits.
   double y = fma(m, 0.14, 0.9);
   for (int i = 0; i < 5; ++i)
     y = y - (y * y * y - m) / (3.0 * y * y);

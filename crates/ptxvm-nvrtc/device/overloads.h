@@ -8,7 +8,8 @@ PTXVM_OVERLOAD long abs(long x) { return ::labs(x); }
 PTXVM_OVERLOAD float abs(float x) { return ::fabsf(x); }
 PTXVM_OVERLOAD double abs(double x) { return ::fabs(x); }
 
-// One that has a twin with `f`: for float, and for integers as double.
+// A function that has a variant with the suffix `f`: float calls that variant, and integers are converted to
+// double.
 #define PTXVM_MATH_1(name)                                                                                            \
   PTXVM_OVERLOAD float name(float x) { return ::name##f(x); }                                                         \
   PTXVM_OVERLOAD double name(int x) { return ::name((double)x); }                                                     \
@@ -47,7 +48,7 @@ PTXVM_NUMBER(double)
 #undef PTXVM_NUMBER
 } // namespace __ptxvm
 
-// Of two arguments: float with float; otherwise, unless both are double, as double.
+// Functions of two arguments: two floats call the variant with `f`; other types are converted to double.
 #define PTXVM_MATH_2(name)                                                                                            \
   PTXVM_OVERLOAD float name(float x, float y) { return ::name##f(x, y); }                                             \
   template <class A, class B>                                                                                         \
@@ -103,7 +104,7 @@ PTXVM_TESTS(signbit, __builtin_signbit)
 #undef PTXVM_TESTS
 #undef PTXVM_TEST
 
-// The smaller and the larger one, by the types of C++'s usual conversions.
+// Minimum and maximum in the common type of both arguments.
 #define PTXVM_EXTREMES(type)                                                                                          \
   PTXVM_OVERLOAD type min(type x, type y) { return x < y ? x : y; }                                                   \
   PTXVM_OVERLOAD type max(type x, type y) { return x > y ? x : y; }
@@ -130,7 +131,7 @@ PTXVM_MIXED(double, double, float)
 #undef PTXVM_MIXED
 #undef PTXVM_EXTREMES
 
-// Atomics: for the whole device, for a CTA, and with the host.
+// Atomics with the scope of the device, of a CTA, and of the system.
 #define PTXVM_ATOMIC(name, suffix, type, of)                                                                          \
   PTXVM_OVERLOAD type atomic##name##suffix(type *p, type v) { return of(p, v); }
 #define PTXVM_SCOPES(m, name, type, of)                                                                               \
@@ -165,7 +166,7 @@ PTXVM_SCOPES(PTXVM_ATOMIC, Or, unsigned long long, __ullAtomicOr)
 PTXVM_SCOPES(PTXVM_ATOMIC, Xor, int, __iAtomicXor)
 PTXVM_SCOPES(PTXVM_ATOMIC, Xor, unsigned, __uAtomicXor)
 PTXVM_SCOPES(PTXVM_ATOMIC, Xor, unsigned long long, __ullAtomicXor)
-// What is subtracted is added with the other sign.
+// Subtraction is addition of the negated value.
 #define PTXVM_SUB(name, suffix, type, of)                                                                             \
   PTXVM_OVERLOAD type atomicSub##suffix(type *p, type v) { return of(p, (type)(0u - (unsigned)v)); }
 PTXVM_SCOPES(PTXVM_SUB, Sub, int, __iAtomicAdd)
@@ -183,7 +184,7 @@ PTXVM_SCOPES(PTXVM_CAS, CAS, unsigned short, __usAtomicCAS)
 #undef PTXVM_SCOPES
 #undef PTXVM_ATOMIC
 
-// Which lanes have the same value.
+// The mask of the lanes that have the same value.
 #if __CUDA_ARCH__ >= 700
 #define PTXVM_MATCH(type, bits, as)                                                                                   \
   PTXVM_OVERLOAD unsigned __match_any_sync(unsigned mask, type v) {                                                   \

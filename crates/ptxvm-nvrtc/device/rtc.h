@@ -1,6 +1,8 @@
-// What every program that is compiled at run time finds without including anything. It comes before the program's text.
+// Declarations that every program compiled at run time finds without including anything. They come before the
+// program's text.
 //
-// The intrinsics are those of clang's own headers; they call the device library, which is ours (arithmetic.h and what it includes).
+// The intrinsics are those of clang's own headers. They call the device library, which is ptxvm's
+// (arithmetic.h and the headers that it includes).
 #pragma once
 #pragma clang system_header
 
@@ -35,16 +37,16 @@
 #define __NV_SILENCE_HOST_DEPRECATION_END
 #define __NV_BUILTIN_INITIALIZER_LIST 1
 #define __NV_BUILTIN_MOVE_FORWARD 1
-// What the options say, as headers of CUDA ask for it.
+// The compilation's options under the names that headers of CUDA use.
 #define __CUDA_FTZ PTXVM_FTZ
 #define __CUDA_PREC_DIV PTXVM_PREC_DIV
 #define __CUDA_PREC_SQRT PTXVM_PREC_SQRT
 
-// The headers of halves leave the bodies of their functions to NVIDIA's compiler, unless they are asked for them.
+// cuda_fp16.h omits the bodies of its functions, unless these macros ask for them.
 #define __FORCE_INCLUDE_CUDA_FP16_HPP_FROM_FP16_H__
 #define __FORCE_INCLUDE_CUDA_BF16_HPP_FROM_BF16_H__
 
-// Headers of CUDA that say what is said here.
+// Headers of CUDA whose contents are already declared here.
 #define __HOST_DEFINES_H__
 #define __HOST_CONFIG_H__
 #define __VECTOR_TYPES_H__
@@ -77,7 +79,7 @@
 
 #include "types.h"
 
-// Clang's headers ask which version of CUDA they are for.
+// Clang's headers ask for the version of CUDA.
 #define CUDA_VERSION 12000
 #include <__clang_cuda_builtin_vars.h>
 __device__ inline __cuda_builtin_threadIdx_t::operator dim3() const { return dim3(x, y, z); }
@@ -89,7 +91,7 @@ __device__ inline __cuda_builtin_blockDim_t::operator uint3() const { return {x,
 __device__ inline __cuda_builtin_gridDim_t::operator dim3() const { return dim3(x, y, z); }
 __device__ inline __cuda_builtin_gridDim_t::operator uint3() const { return {x, y, z}; }
 
-// The definitions stand for what this header of clang declares.
+// The definitions here replace the declarations in this header of clang.
 #define __CLANG_CUDA_LIBDEVICE_DECLARES_H__
 #include "arithmetic.h"
 #include "addresses.h"
@@ -111,7 +113,7 @@ __device__ void __assertfail(const char *message, const char *file, unsigned lin
 #define HUGE_VALF __builtin_huge_valf()
 #include <__clang_cuda_device_functions.h>
 #include <__clang_cuda_math.h>
-// It includes crt/sm_70_rt.hpp, which complains where it is CUDA's.
+// It includes crt/sm_70_rt.hpp; CUDA's copy of that file causes warnings.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-W#warnings"
 #include <__clang_cuda_intrinsics.h>
@@ -139,7 +141,8 @@ __device__ void __assertfail(const char *message, const char *file, unsigned lin
 #undef PTXVM_NV
 #undef PTXVM_NV_CALL
 
-// Headers ask which compiler there is. For NVRTC they find what is here; for clang, and what it stands for, they would include the host's headers.
+// Headers ask for the compiler. As NVRTC they find the declarations here; as clang they would include the
+// host's headers.
 #define __CUDACC__ 1
 #define __CUDACC_RTC__ 1
 #undef __clang__
@@ -151,7 +154,7 @@ __device__ void __assertfail(const char *message, const char *file, unsigned lin
 #undef __GNUG__
 #undef __llvm__
 #define CUDART_VERSION (__CUDACC_VER_MAJOR__ * 1000 + __CUDACC_VER_MINOR__ * 10)
-// Headers of CUDA use these without including them.
+// Some headers of CUDA use these headers without including them.
 #if __has_include(<nv/target>)
 #include <nv/target>
 #elif __has_include(<cccl/nv/target>)

@@ -1,6 +1,7 @@
-// Mathematical functions in single precision: computed in double precision by shorter polynomials, and rounded once.
+// Mathematical functions in single precision: computed in double precision by shorter polynomials, and
+// rounded once.
 //
-// The fast ones are the processor's approximations, as the device library has them.
+// The fast variants are the processor's approximations, as in NVIDIA's device library.
 #pragma once
 
 #include "special.h"
@@ -16,7 +17,7 @@ PTXVM_FN double exp_short(double x) {
   double y = 1.0 + fma(r * r, PTXVM_POLY(r, PTXVM_EXP_SHORT), r);
   return y * number((long long)((int)k + 1023) << 52);
 }
-// Of any x but a subnormal one, which no number of single precision is.
+// log of any x that is not subnormal in double precision. No number of single precision is.
 PTXVM_FN double log_short(double x) {
   long long b = bits(x);
   int n = (int)((b - 0x3fe6a09e667f3bcdll) >> 52);
@@ -141,7 +142,7 @@ PTXVM_NV float __nv_acosf(float x) {
   return (float)__nv_acos((double)x);
 }
 
-// Those that are the ones of double precision, rounded.
+// Functions computed by those of double precision, and rounded.
 #define PTXVM_SINGLE(name)                                                                                            \
   PTXVM_NV float __nv_##name##f(float x) { return (float)__nv_##name((double)x); }
 #define PTXVM_SINGLE_2(name)                                                                                          \
@@ -171,7 +172,7 @@ PTXVM_SINGLE_2(remainder)
 PTXVM_SINGLE_2(fdim)
 #undef PTXVM_SINGLE
 #undef PTXVM_SINGLE_2
-// Squares of single precision do not overflow in double.
+// Squares of single precision do not overflow in double precision.
 PTXVM_NV float __nv_norm3df(float x, float y, float z);
 PTXVM_NV float __nv_hypotf(float x, float y) { return (float)__nv_hypot((double)x, (double)y); }
 PTXVM_NV float __nv_norm3df(float x, float y, float z) { return (float)__nv_norm3d((double)x, (double)y, (double)z); }
@@ -244,7 +245,8 @@ PTXVM_NV float __nv_fast_exp10f(float x) { return PTXVM_APPROX(ex2)(x * 0x1.a934
 PTXVM_NV float __nv_fast_powf(float x, float y) { return PTXVM_APPROX(ex2)(y * PTXVM_APPROX(lg2)(x)); }
 #undef PTXVM_APPROX
 
-// Functions that the device library lacks: calls are refused by name when a program is compiled.
+// Functions that this device library lacks. A program that calls one does not compile, and the error names
+// the function.
 #define PTXVM_MISSING(type, name, ...)                                                                                \
   extern "C" __device__ __attribute__((error("Bessel functions are not implemented"))) type __nv_##name(__VA_ARGS__);
 #define PTXVM_MISSING_BOTH(name, ...)                                                                                 \

@@ -1,10 +1,10 @@
-// Norms, error functions, gamma functions, remainders and what takes numbers apart, in double precision.
+// Norms, error functions, gamma functions, remainders, and functions that split numbers, in double precision.
 #pragma once
 
 #include "double.h"
 
 namespace __ptxvm {
-// The root of a sum of squares, of up to four numbers; and its inverse.
+// The scale for the root of a sum of squares of up to four numbers, and for its inverse.
 PTXVM_FN double norm_scale(double largest, double &back) {
   int e = (int)(bits(largest) >> 52);
   e = e < 64 ? 64 : e > 1982 ? 1982 : e;
@@ -84,7 +84,7 @@ PTXVM_NV double __nv_erfc(double x) {
 }
 PTXVM_NV double __nv_normcdf(double x) {
   using namespace __ptxvm;
-  // erfc(-x / sqrt(2)) / 2, with the part of the quotient that is lost.
+  // erfc(-x / sqrt(2)) / 2, with the rounding error of the quotient.
   constexpr double root = 0x1.6a09e667f3bcdp-1, root_lo = -0x1.bdd3413b26456p-55;
   if (x != x)
     return x;
@@ -98,7 +98,8 @@ PTXVM_NV double __nv_normcdf(double x) {
   return 0.5 * y;
 }
 namespace __ptxvm {
-// The x with erfc(x) = y, for y in (0, 1]: a start by its asymptotic form, then Halley's steps on log(erfc), which is nearly a parabola.
+// The x with erfc(x) = y, for y in (0, 1]: an estimate by the asymptotic form, then Halley's steps on
+// log(erfc), which is nearly a parabola.
 PTXVM_FN double erfcinv_small(double y) {
   double l = -__nv_log(y);
   double x = __nvvm_sqrt_rn_d(l);
@@ -141,7 +142,7 @@ PTXVM_NV_CALL double __nv_erfinv(double y) {
 PTXVM_NV_CALL double __nv_normcdfinv(double y) { return -0x1.6a09e667f3bcdp0 * __nv_erfcinv(2.0 * y); }
 
 namespace __ptxvm {
-// log(gamma(x)) - ((x - 1/2) log(x) - x + log(2 pi)/2), of large x: Bernoulli's numbers.
+// log(gamma(x)) - ((x - 1/2) log(x) - x + log(2 pi)/2) for large x, by Stirling's series.
 PTXVM_FN double stirling(double x) {
   double r = 1.0 / x;
   constexpr double c[] = {1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680, 1.0 / 1188, -691.0 / 360360, 1.0 / 156};
@@ -241,7 +242,7 @@ PTXVM_NV double __nv_remquo(double x, double y, int *quotient) {
     return x;
   unsigned q;
   double r = remainder_of(x, y, q), a = abs(y);
-  // The nearest multiple; the even one of two.
+  // Round to the nearest multiple, and a tie to the even one.
   bool up = a < 0x1p-1020 ? 2.0 * r > a || (2.0 * r == a && (q & 1)) : r > 0.5 * a || (r == 0.5 * a && (q & 1));
   if (up) {
     r -= a;
@@ -281,7 +282,7 @@ PTXVM_NV double __nv_ldexp(double x, int n) {
     return with_sign(0.0, x);
   if (e > -1000)
     return 2.0 * m * number((long long)(e - 1 + 1023) << 52);
-  // One step that rounds.
+  // A single rounding step.
   return m * 0x1p-1000 * number((long long)(e + 1000 + 1023) << 52);
 }
 PTXVM_NV double __nv_scalbn(double x, int n) { return __nv_ldexp(x, n); }

@@ -1,4 +1,4 @@
-// The few parts of C++'s standard library that programs have without including anything.
+// The few parts of C++'s standard library that programs use without including anything.
 #pragma once
 
 namespace std {
@@ -16,7 +16,7 @@ template <class T> __host__ __device__ constexpr T &&forward(typename __ptxvm_re
   return static_cast<T &&>(x);
 }
 
-// The compiler makes values of it.
+// The compiler constructs values of this type.
 template <class T> class initializer_list {
   const T *first;
   size_t count;

@@ -1,4 +1,4 @@
-// The types that programs have without including anything: vectors, `dim3`, sizes.
+// The types that programs use without including anything: vectors, `dim3`, sizes.
 #pragma once
 
 typedef __SIZE_TYPE__ size_t;
@@ -49,7 +49,7 @@ PTXVM_VECTORS(float, float, 8, 16)
 PTXVM_VECTORS(double, double, 16, 16)
 #undef PTXVM_VECTORS
 
-// The vectors of four whose alignment is in their name.
+// The vectors of four elements whose names state their alignment.
 #define PTXVM_ALIGNED(base, type, align)                                                                              \
   struct __attribute__((aligned(align))) base##4_##align##a { type x, y, z, w; };                                     \
   static __host__ __device__ inline __attribute__((always_inline)) base##4_##align##a make_##base##4_##align##a(      \

@@ -1,7 +1,8 @@
-//! Compiles by clang, as a child process.
+//! Compiles with clang, as a child process.
 //!
-//! Invariant: the child ends, by itself, at the time limit, or when the caller's callback says so; the process group that it leads ends with it. What it
-//! reads and writes is in a private folder, and its standard streams are files there, so that nothing waits for a full pipe.
+//! Invariant: the child ends by itself, at the time limit, or when the caller's callback asks for it; the
+//! process group that it leads ends with it. It reads and writes in a private folder. Its standard streams
+//! are files there, so it never waits for a full pipe.
 
 use crate::ffi::Callback;
 use crate::folder::Folder;
@@ -19,14 +20,16 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// The versions whose names are looked for, the newest first, before the name without one. Chosen: the first writes PTX for sm_90.
+/// The versions in the executable names that are searched, newest first, before plain `clang++`. Chosen: the
+/// first version writes PTX for sm_90.
 const VERSIONS: std::ops::RangeInclusive<u32> = 16..=30;
-/// How often the child and the caller's callback are asked. Small programs take a fifth of a second.
+/// The interval at which the child and the caller's callback are polled. Small programs take a fifth of a
+/// second.
 const INTERVAL: Duration = Duration::from_millis(5);
 /// Most bytes of messages that are read. Chosen.
 const MESSAGES_MAX: usize = 16 << 20;
 
-/// The compiler: what the user names, else the newest that `PATH` has.
+/// The compiler: the one that the user names, else the newest in `PATH`.
 pub(crate) fn compiler() -> Option<&'static OsStr> {
     static FOUND: OnceLock<Option<OsString>> = OnceLock::new();
     FOUND.get_or_init(|| settings::clang().or_else(in_path)).as_deref()
@@ -65,7 +68,9 @@ pub(crate) fn compile(
         Err(error) => {
             return Compiled::failed(
                 Status::INTERNAL_ERROR,
-                format!("cannot make a folder for temporary files: {error}; TMPDIR names another place"),
+                format!(
+                    "cannot create a folder for temporary files: {error}; set TMPDIR to a writable folder"
+                ),
             );
         }
     };
@@ -73,7 +78,7 @@ pub(crate) fn compile(
         Ok(compiled) => compiled,
         Err(error) => {
             let name = compiler.to_string_lossy();
-            Compiled::failed(Status::INTERNAL_ERROR, format!("cannot compile by `{name}`: {error}"))
+            Compiled::failed(Status::INTERNAL_ERROR, format!("cannot compile with `{name}`: {error}"))
         }
     }
 }
@@ -90,7 +95,7 @@ fn in_folder(
             let name = String::from_utf8_lossy(name);
             return Ok(Compiled::failed(
                 Status::INVALID_INPUT,
-                format!("the header name `{name}` is no name inside a folder"),
+                format!("the header name `{name}` is not a relative path inside a folder"),
             ));
         }
     }
@@ -108,7 +113,7 @@ fn in_folder(
         End::TooLate => Compiled::failed(
             Status::COMPILATION,
             format!(
-                "{log}the compiler was stopped after {} s; PTXVM_NVRTC_TIMEOUT sets that time\n",
+                "{log}the compiler was stopped after {} s; PTXVM_NVRTC_TIMEOUT sets this limit\n",
                 settings::timeout().as_secs_f64()
             ),
         ),
@@ -118,7 +123,7 @@ fn in_folder(
             Compiled { status: Status::SUCCESS, log, ptx, lowered }
         }
         End::Exit(status) => match (status.signal(), status.code()) {
-            // What its driver gives for a crash of the compiler proper.
+            // The exit status of clang's driver after a crash of the compiler proper.
             (Some(_), _) | (None, Some(70 | 128..)) => Compiled::failed(
                 Status::INTERNAL_ERROR,
                 format!("{log}`{}` crashed ({status})\n", compiler.to_string_lossy()),
@@ -128,7 +133,7 @@ fn in_folder(
     })
 }
 
-/// The program's text as the compiler reads it: messages are to name the caller's file.
+/// The program's text as the compiler reads it. A `#line` makes messages name the caller's file.
 fn text(source: &Source, options: &Options) -> Vec<u8> {
     let mut text = Vec::new();
     if options.default_device {
@@ -151,10 +156,10 @@ fn text(source: &Source, options: &Options) -> Vec<u8> {
     text
 }
 
-/// The call of the compiler, without its files.
+/// The compiler's command line, without its files.
 fn command(compiler: &OsStr, folder: &Folder, options: &Options) -> Command {
     let mut command = Command::new(compiler);
-    // What would add options or folders; and our own library, which has nothing to do there.
+    // These variables would add options or folders, or preload ptxvm's own library.
     for name in
         ["CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "CCC_OVERRIDE_OPTIONS", "CUDA_PATH", "LD_PRELOAD"]
     {
@@ -162,16 +167,16 @@ fn command(compiler: &OsStr, folder: &Folder, options: &Options) -> Command {
     }
     command.env("TMPDIR", folder.file("")).env("LC_ALL", "C").current_dir("/");
     if let Ok(here) = std::env::current_dir() {
-        // Relative folders of the caller's options.
+        // Relative folders in the caller's options are relative to this one.
         command.current_dir(here);
     }
     command.args(["--no-default-config", "-x", "cuda", "--cuda-device-only", "-S"]);
     command.args(["-nocudainc", "-nocudalib", "-nostdlibinc", "-nostdinc++"]);
     command.args(["-fno-color-diagnostics", "-fno-crash-diagnostics", "-Wno-unknown-cuda-version"]);
-    // What headers of CUDA do that NVRTC takes without a word.
+    // NVRTC accepts these in CUDA's headers without a warning.
     command.args(["-Wno-macro-redefined", "-Wno-c++26-extensions", "-Wno-user-defined-literals"]);
     command.args(["-Wno-deprecated-attributes", "-Wno-unknown-warning-option"]);
-    // The folder has another name each time; what is compiled is not to depend on it.
+    // The folder has another name each time, and the result must not depend on it.
     let mut mapped = OsString::from("-ffile-prefix-map=");
     mapped.push(folder.file(""));
     mapped.push("=");
@@ -182,7 +187,7 @@ fn command(compiler: &OsStr, folder: &Folder, options: &Options) -> Command {
     command
 }
 
-/// Runs the compiler until it ends or has to.
+/// Runs the compiler until it ends or must be stopped.
 fn run(command: &mut Command, limit: Duration, callback: Option<Callback>) -> io::Result<End> {
     let mut child = command.process_group(0).spawn()?;
     let start = Instant::now();
@@ -203,7 +208,7 @@ fn run(command: &mut Command, limit: Duration, callback: Option<Callback>) -> io
     }
 }
 
-/// Ends the child and what it has started.
+/// Ends the child and the processes that it started.
 fn stop(child: &mut Child) -> io::Result<()> {
     let group = rustix::process::Pid::from_child(child);
     let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
@@ -212,19 +217,19 @@ fn stop(child: &mut Child) -> io::Result<()> {
     Ok(())
 }
 
-/// What the compiler said, in the caller's names.
+/// The compiler's messages, with the caller's names of files.
 fn messages(folder: &Folder, said: &PathBuf) -> io::Result<String> {
     let mut bytes = std::fs::read(said)?;
     bytes.truncate(MESSAGES_MAX);
     let text = folder.without_places(&String::from_utf8_lossy(&bytes));
-    // How many there are is the last thing that it says, in terms of its own.
+    // Clang's last message counts the others in clang's own terms; it is dropped.
     let lines = text.split_inclusive('\n').filter(|line| !line.contains(" generated when compiling for "));
     Ok(lines.collect())
 }
 
-/// What to say where no compiler is.
+/// The advice if no compiler is found.
 pub(crate) fn missing() -> String {
-    let text = "no clang was found, which compiles CUDA C++ here: install it, or set PTXVM_CLANG to its path, or PTXVM_NVRTC to that of NVIDIA's libnvrtc";
+    let text = "no clang was found to compile CUDA C++: install it, or set PTXVM_CLANG to its path, or set PTXVM_NVRTC to the path of NVIDIA's libnvrtc";
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| log::say(&format!("ptxvm: nvrtcCompileProgram: {text}")));
     text.to_owned()

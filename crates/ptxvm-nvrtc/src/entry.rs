@@ -10,9 +10,9 @@ use crate::{log, settings};
 use std::ffi::{c_char, c_int, c_uint};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Most headers and options. Chosen: more than programs have.
+/// Most headers or options of a call. Chosen: more than programs have.
 const LIST_MAX: c_int = 1 << 16;
-/// How large NVRTC says its heap for precompiled headers is; nothing is kept in it.
+/// The size that NVRTC reports for its heap for precompiled headers. Nothing is kept in it here.
 const HEAP: usize = 256 << 20;
 
 /// Runs the body of a function.
@@ -22,7 +22,7 @@ fn enter(name: &str, body: impl FnOnce() -> Answer) -> Status {
         Ok(Err(status)) => status,
         Err(_) => {
             log::say(&format!(
-                "ptxvm bug: `{name}` failed in itself; please report it with the program and this text"
+                "ptxvm bug: `{name}` panicked; please report it with the program and this text"
             ));
             Status::INTERNAL_ERROR
         }
@@ -31,7 +31,7 @@ fn enter(name: &str, body: impl FnOnce() -> Answer) -> Status {
     status
 }
 
-/// Defines functions with a status.
+/// Defines exported functions that return a status.
 macro_rules! functions {
     ($($(#[doc = $doc:literal])+ fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
         $(#[doc = $doc])+
@@ -42,17 +42,17 @@ macro_rules! functions {
     )*};
 }
 
-/// How many bytes [`give`] writes.
+/// Writes the number of bytes that [`give`] writes; 0 for no text.
 fn size(text: Option<&str>, place: Out<usize>) -> Answer {
     place.set(text.map_or(0, |text| text.len() + 1))
 }
 
-/// Writes a text and its final zero to a place that the caller made large enough.
+/// Writes a text and its final zero to memory that the caller made large enough.
 fn give(text: &str, place: Out<u8>) -> Answer {
     place.set_all(&[text.as_bytes(), b"\0"].concat())
 }
 
-/// The architectures that are named, by the version that the library says it is of.
+/// The architectures that the library lists, which depend on the version that it reports.
 fn architectures() -> Vec<c_int> {
     let old = if settings::version().0 >= 13 { &[] } else { OLD_ARCHITECTURES };
     [old, ARCHITECTURES].concat()
@@ -66,7 +66,7 @@ fn texts(count: c_int, list: In<Text>) -> Answer<Vec<Vec<u8>>> {
     list.all(count as usize)?.into_iter().map(Text::get).collect()
 }
 
-/// A text that must be one of characters.
+/// A text that must be UTF-8.
 fn characters(text: Text) -> Answer<String> {
     String::from_utf8(text.get()?).map_err(|_| Status::INVALID_INPUT)
 }
@@ -120,7 +120,7 @@ functions! {
         program::on(program, |program| program.compile(&texts(count, options)?))
     }
 
-    /// How large the PTX is.
+    /// The size of the PTX in bytes.
     fn nvrtcGetPTXSize(program: Handle, bytes: Out<usize>) {
         program::on(program, |program| size(Some(program.ptx()?), bytes))
     }
@@ -130,57 +130,58 @@ functions! {
         program::on(program, |program| give(program.ptx()?, place))
     }
 
-    /// How large what stands for machine code is; 0 if the program was compiled for a virtual architecture.
+    /// The size in bytes of the result for a device, which is PTX too; 0 if the program was compiled for a
+    /// virtual architecture.
     fn nvrtcGetCUBINSize(program: Handle, bytes: Out<usize>) {
         program::on(program, |program| size(program.machine_code()?, bytes))
     }
 
-    /// What stands for machine code.
+    /// The result for a device, which is PTX too.
     fn nvrtcGetCUBIN(program: Handle, place: Out<u8>) {
         program::on(program, |program| give(program.machine_code()?.ok_or(Status::INVALID_PROGRAM)?, place))
     }
 
-    /// How large the representation for link-time optimisation is: there is none.
+    /// The size of the representation for link-time optimisation, which this library does not make.
     fn nvrtcGetLTOIRSize(program: Handle, bytes: Out<usize>) {
         program::on(program, |program| program.ptx().and_then(|_| bytes.set(0)))
     }
 
-    /// The representation for link-time optimisation: there is none.
+    /// The representation for link-time optimisation, which this library does not make.
     fn nvrtcGetLTOIR(program: Handle, _place: Out<u8>) {
         program::on(program, |_| Err(Status::INVALID_PROGRAM))
     }
 
-    /// The same under its earlier name.
+    /// The same as `nvrtcGetLTOIRSize`, under its earlier name.
     fn nvrtcGetNVVMSize(program: Handle, bytes: Out<usize>) {
         program::on(program, |program| program.ptx().and_then(|_| bytes.set(0)))
     }
 
-    /// The same under its earlier name.
+    /// The same as `nvrtcGetLTOIR`, under its earlier name.
     fn nvrtcGetNVVM(program: Handle, _place: Out<u8>) {
         program::on(program, |_| Err(Status::INVALID_PROGRAM))
     }
 
-    /// How large the representation for OptiX is: there is none.
+    /// The size of the representation for OptiX, which this library does not make.
     fn nvrtcGetOptiXIRSize(program: Handle, bytes: Out<usize>) {
         program::on(program, |program| program.ptx().and_then(|_| bytes.set(0)))
     }
 
-    /// The representation for OptiX: there is none.
+    /// The representation for OptiX, which this library does not make.
     fn nvrtcGetOptiXIR(program: Handle, _place: Out<u8>) {
         program::on(program, |_| Err(Status::INVALID_PROGRAM))
     }
 
-    /// How large the representation of tiles is: there is none.
+    /// The size of the representation of tiles, which this library does not make.
     fn nvrtcGetTileIRSize(program: Handle, bytes: Out<usize>) {
         program::on(program, |program| program.ptx().and_then(|_| bytes.set(0)))
     }
 
-    /// The representation of tiles: there is none.
+    /// The representation of tiles, which this library does not make.
     fn nvrtcGetTileIR(program: Handle, _place: Out<u8>) {
         program::on(program, |_| Err(Status::INVALID_PROGRAM))
     }
 
-    /// How large the compiler's messages are.
+    /// The size of the compiler's messages in bytes.
     fn nvrtcGetProgramLogSize(program: Handle, bytes: Out<usize>) {
         program::on(program, |program| size(Some(program.log()), bytes))
     }
@@ -195,12 +196,12 @@ functions! {
         program::on(program, |program| program.add(characters(expression)?))
     }
 
-    /// A mangled name.
+    /// The mangled name of a name expression.
     fn nvrtcGetLoweredName(program: Handle, expression: Text, name: Out<*const c_char>) {
         program::on(program, |program| name.set(text(program.lowered(&characters(expression)?)?)))
     }
 
-    /// Sets a function that is asked now and then whether to stop.
+    /// Sets a function that is called during a compilation to ask whether to stop.
     fn nvrtcSetFlowCallback(program: Handle, function: CallbackFunction, payload: usize) {
         program::on(program, |program| {
             program.callback = Callback::new(function, payload);
@@ -208,41 +209,41 @@ functions! {
         })
     }
 
-    /// How large the heap for precompiled headers is.
+    /// The size of the heap for precompiled headers.
     fn nvrtcGetPCHHeapSize(bytes: Out<usize>) {
         bytes.set(HEAP)
     }
 
-    /// Sets how large that heap is: it is not used.
+    /// Accepts a size for that heap, which is not used.
     fn nvrtcSetPCHHeapSize(_bytes: usize) {
         Ok(())
     }
 
-    /// Whether headers were precompiled: they never are, which only takes time.
+    /// Reports whether headers were precompiled. They never are, which only costs time.
     fn nvrtcGetPCHCreateStatus(program: Handle) {
         program::on(program, |_| Err(Status::NO_PCH_CREATE_ATTEMPTED))
     }
 
-    /// How large the heap would have to be: nothing is needed.
+    /// The size that the heap would need: zero.
     fn nvrtcGetPCHHeapSizeRequired(program: Handle, bytes: Out<usize>) {
         program::on(program, |_| bytes.set(0))
     }
 
-    /// Which headers the library brings along: none.
+    /// The headers that the library carries: none.
     fn nvrtcGetBundledHeadersInfo(info: Out<BundledHeaders>, message: Out<*const c_char>) {
         let _is_optional = message.set(std::ptr::null());
         let version = settings::version();
         info.set(BundledHeaders { version: [version.0, version.1], ..BundledHeaders::default() })
     }
 
-    /// Writes the headers that the library brings along: there are none.
+    /// Writes the headers that the library carries. There are none.
     fn nvrtcInstallBundledHeaders(_path: Text, _flags: c_uint, message: Out<*const c_char>) {
         log::refused("nvrtcInstallBundledHeaders is not supported: there are no headers to install");
         let _is_optional = message.set(text(c"there are no headers to install"));
         Err(Status::BUILTIN_OPERATION_FAILURE)
     }
 
-    /// Removes headers that were installed: there are none.
+    /// Removes installed headers. There are none.
     fn nvrtcRemoveBundledHeaders(_path: Text, message: Out<*const c_char>) {
         let _is_optional = message.set(text(c"there are no headers to remove"));
         Err(Status::BUILTIN_OPERATION_FAILURE)

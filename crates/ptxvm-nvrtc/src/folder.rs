@@ -1,7 +1,7 @@
-//! A folder for one compilation, with the texts that the compiler reads and what it writes.
+//! A folder for one compilation, with the texts that the compiler reads and the files that it writes.
 //!
-//! Invariants: it is this user's alone, under a name that others cannot tell before, and removed when its value is dropped. A name that a program gives
-//! a header never leads out of it.
+//! Invariants: the folder is private to this user, its name cannot be guessed, and it is removed when its
+//! value is dropped. A name that a program gives a header never leads out of it.
 
 use std::fs::DirBuilder;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -9,10 +9,10 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Headers lie so many folders deep, so that as many `..` in their names stay inside.
+/// The depth of the folder of headers, so that up to as many `..` in a header's name stay inside.
 const DEPTH: usize = 8;
 
-/// The headers that programs find without naming them, by their places.
+/// The headers that programs find without naming them, by their paths.
 const DEVICE: &[(&str, &str)] = &[
     ("addresses.h", include_str!("../device/addresses.h")),
     ("arithmetic.h", include_str!("../device/arithmetic.h")),
@@ -31,11 +31,11 @@ const DEVICE: &[(&str, &str)] = &[
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// A new one, with our headers in it.
+    /// Creates a folder with our headers in it.
     pub(crate) fn new() -> io::Result<Self> {
         let name = format!("ptxvm-nvrtc-{:016x}", RandomState::new().build_hasher().finish());
         let path = std::env::temp_dir().join(name);
-        // Fails where the name exists, as a link too.
+        // This fails if the name exists, also as a link.
         DirBuilder::new().mode(0o700).create(&path)?;
         let folder = Self(path);
         for (name, text) in DEVICE {
@@ -45,12 +45,12 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Where our headers are.
+    /// The folder of our headers.
     pub(crate) fn device(&self) -> PathBuf {
         self.0.join("device")
     }
 
-    /// Where the program's headers are.
+    /// The folder of the program's headers.
     pub(crate) fn headers(&self) -> PathBuf {
         let mut path = self.0.join("headers");
         path.extend(std::iter::repeat_n("of", DEPTH));
@@ -62,7 +62,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// Writes a new file, and the folders on its way.
+    /// Writes a new file, and creates the folders on its path.
     pub(crate) fn write(&self, path: &Path, text: &[u8]) -> io::Result<()> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -70,7 +70,7 @@ impl Folder {
         std::fs::write(path, text)
     }
 
-    /// Writes a header of the program; whether its name is one that an `#include` could mean.
+    /// Writes a header of the program; false if no `#include` could mean its name.
     pub(crate) fn header(&self, name: &Path, text: &[u8]) -> io::Result<bool> {
         match inside(name) {
             Some(place) => self.write(&self.headers().join(place), text).map(|()| true),
@@ -78,7 +78,7 @@ impl Folder {
         }
     }
 
-    /// A text of the compiler without the names of places in the folder.
+    /// The compiler's text without the paths of the folder.
     pub(crate) fn without_places(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for place in [self.headers(), self.device(), self.0.clone()] {
@@ -94,7 +94,7 @@ impl Drop for Folder {
     }
 }
 
-/// The place of a header from the folder of headers on; `None` where it would be outside.
+/// The path of a header relative to the folder of headers; `None` if it would be outside.
 fn inside(name: &Path) -> Option<PathBuf> {
     let (mut place, mut up, mut down) = (PathBuf::new(), 0, 0);
     for part in name.components() {

@@ -1,14 +1,17 @@
 //! NVRTC (`libnvrtc`) for programs that run on the PTX virtual machine: compiles CUDA C++ to PTX at run time.
 //!
-//! The compiler is clang, as a child process, with headers of ours (`device/`) for what such programs find without including anything. Where the user
-//! names NVIDIA's library (`PTXVM_NVRTC`), or there is no clang and a CUDA toolkit is installed, that one is asked for PTX.
+//! The compiler is clang, as a child process, with ptxvm's own headers (`device/`) for the declarations that
+//! such programs use without including anything. If the user names NVIDIA's library (`PTXVM_NVRTC`), or there
+//! is no clang and a CUDA toolkit is installed, NVIDIA's library compiles to PTX instead.
 //!
-//! A program's text, headers, name expressions and options go in, PTX, a log and mangled names come out: `program` holds them, `options` reads what
-//! callers write, `clang` and `theirs` compile, `names` finds the mangled names, `entry` has the functions that C calls.
+//! A program's text, headers, name expressions and options are the input; PTX, a log and mangled names are
+//! the output. `program` holds them, `options` reads the caller's options, `clang` and `theirs` compile,
+//! `names` finds the mangled names, `entry` has the functions that C calls.
 //!
-//! Invariant: no panic crosses into C; a handle is a number and never followed; a compiler that does not end or crashes is an error, and nothing of it stays
-//! on disk. What is asked for as machine code is PTX too, which our driver takes. What it does not do: no representation for link-time
-//! optimisation, OptiX or tiles; no precompiled headers, which only save time.
+//! Invariant: no panic crosses into C. A handle is a number and never dereferenced. A compiler that hangs or
+//! crashes is an error, and none of its files stay on disk. A request for machine code is answered with PTX,
+//! which our driver accepts. What it does not do: it makes no representation for link-time optimisation,
+//! OptiX or tiles, and no precompiled headers, which only save time.
 
 mod clang;
 mod entry;

@@ -1,7 +1,8 @@
-//! What the library says on standard error, by the same setting as the driver: `PTXVM_LOG=refused`, `errors` or `calls`.
+//! What the library says on standard error, by the same setting as the driver: `PTXVM_LOG=refused`, `errors`
+//! or `calls`.
 //!
-//! Invariant: nothing here fails; a closed standard error is no error. Without the setting, only a compiler that is missing is
-//! reported.
+//! Invariant: nothing here fails; a closed standard error is no error. Without the setting, only a compiler
+//! that is missing is reported.
 
 use crate::status::Status;
 use std::io::Write as _;

@@ -1,16 +1,18 @@
-//! Name expressions: what the compiler called the kernels and variables that a program names.
+//! Name expressions: the symbols that the compiler gave the kernels and variables that a program names.
 //!
-//! A line is added to the program's text for each, a constant that holds the address of what is named. That instantiates templates, and the PTX then
-//! says which symbol the constant is of. The constants are taken out of the PTX again.
+//! For each expression a line is added to the program's text: a constant that holds the address of the named
+//! entity. This instantiates templates, and the PTX then shows the symbol in the constant's initializer. The
+//! constants are removed from the PTX afterwards.
 //!
-//! Invariant: the PTX that is left has nothing of this in it.
+//! Invariant: the resulting PTX contains none of the constants.
 
 use std::fmt::Write as _;
 
-/// What the constants' names begin with.
+/// The prefix of the constants' names.
 const NAME: &str = "__ptxvm_name_";
 
-/// The lines for expressions, to be added behind a program's text. Mistakes in an expression are reported in a file of its text.
+/// The lines for expressions, to be appended to a program's text. Errors in an expression are reported for
+/// the file `name expression`.
 pub(crate) fn lines(expressions: &[String]) -> String {
     let mut lines = String::new();
     for (index, expression) in expressions.iter().enumerate() {
@@ -22,7 +24,8 @@ pub(crate) fn lines(expressions: &[String]) -> String {
     lines
 }
 
-/// Takes the constants out of a PTX text: the text without them, and the symbol that each of `count` holds.
+/// Removes the constants from a PTX text. Returns the text without them, and the symbol in each of the
+/// `count` constants.
 pub(crate) fn take(ptx: &str, count: usize) -> (String, Vec<Option<String>>) {
     let mut names = vec![None; count];
     if count == 0 {
@@ -51,7 +54,8 @@ fn constant(line: &str) -> Option<(usize, &str)> {
     Some((index.parse().ok()?, symbol))
 }
 
-/// The text without declarations of kernels, which are there because their addresses were taken: they are defined, too.
+/// Removes declarations of kernels from the text. They exist because the addresses of the kernels were taken;
+/// the kernels are also defined.
 fn without_declarations(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len());
     let mut lines = ptx.split_inclusive('\n').peekable();

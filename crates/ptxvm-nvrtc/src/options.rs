@@ -1,33 +1,36 @@
-//! The options of a compilation, as callers of NVRTC write them, and what clang is told for them.
+//! The options of a compilation as callers of NVRTC write them, and clang's arguments for them.
 //!
-//! An option has one dash or two, and its value behind `=` or as the next option; `-D`, `-I` and `-U` also take it at once.
+//! An option has one dash or two. Its value follows `=` or is the next option; the value of `-D`, `-I` and
+//! `-U` may also follow directly.
 //!
-//! Invariant: each argument of clang is one that is made here, so no value of a caller can be an option of clang's; what is not known is refused. What
-//! only concerns machine code, messages or time is taken and changes nothing.
+//! Invariant: each argument of clang is made here, so no value from a caller can become an option of clang.
+//! Unknown options are rejected. Options that concern only machine code, messages or time are accepted and
+//! change nothing.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-/// Architectures that `nvrtcGetSupportedArchs` names from CUDA 13 on; before that also [`OLD_ARCHITECTURES`].
+/// Architectures that `nvrtcGetSupportedArchs` lists from CUDA 13 on; before that it lists
+/// [`OLD_ARCHITECTURES`] too.
 pub(crate) const ARCHITECTURES: &[i32] = &[75, 80, 86, 87, 89, 90, 100, 103, 120, 121];
 /// Architectures that were dropped with CUDA 13.
 pub(crate) const OLD_ARCHITECTURES: &[i32] = &[50, 52, 53, 60, 61, 62, 70, 72];
-/// Architectures that can be compiled for and are not named: clang knows them under the same number.
+/// Architectures that can be compiled for but are not listed. Clang knows them under the same number.
 const UNNAMED: &[i32] = &[88, 101, 110];
 
 /// The architecture to compile for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Architecture {
-    /// 80 is 8.0.
+    /// The compute capability times ten: 80 is 8.0.
     pub(crate) number: i32,
     /// `a` or `f`, if any.
     pub(crate) suffix: Option<char>,
-    /// `sm_XX`: machine code is wanted, too.
+    /// The option was `sm_XX`: the caller also wants machine code.
     pub(crate) is_real: bool,
 }
 
 impl Architecture {
-    /// What programs are compiled for unless they say it, by version of CUDA.
+    /// The default architecture of a version of CUDA.
     pub(crate) fn default_of(version: (i32, i32)) -> Self {
         Self { number: if version.0 >= 13 { 75 } else { 52 }, suffix: None, is_real: false }
     }
@@ -51,7 +54,7 @@ impl Architecture {
         format!("{prefix}_{}{}", self.number, self.suffix.map(String::from).unwrap_or_default())
     }
 
-    /// The version of PTX that has the instructions of the architecture.
+    /// The PTX version that has the architecture's instructions.
     fn ptx(self) -> &'static str {
         match self.number {
             ..=89 => "ptx78",
@@ -61,26 +64,26 @@ impl Architecture {
     }
 }
 
-/// What an option is.
+/// The kinds of options.
 #[derive(Clone, Copy)]
 enum Kind {
     Architecture,
-    /// Goes to clang behind a letter.
+    /// Passed to clang with this letter.
     Letter(&'static str),
     /// A file to include first.
     Include,
     Standard,
     Fact(Fact),
-    /// A fact with `true` or `false`.
+    /// A switch with the value `true` or `false`.
     Truth(Fact),
-    /// Concerns nothing that is done here.
+    /// Has no effect here.
     Nothing,
-    /// The same, with a value.
+    /// Has a value and no effect here.
     NothingOf,
     Refused(&'static str),
 }
 
-/// What changes the code.
+/// A switch that changes the code.
 #[derive(Clone, Copy)]
 enum Fact {
     Ftz,
@@ -207,10 +210,10 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads what a caller gives.
+    /// Reads the caller's options.
     ///
     /// # Errors
-    /// Which option is wrong, and why.
+    /// Names the wrong option and the reason.
     pub(crate) fn read(given: &[Vec<u8>], architecture: Architecture) -> Result<Self, String> {
         let mut options = Self {
             architecture,
@@ -250,7 +253,7 @@ impl Options {
         let wanted = || format!("option `{shown}` needs a value");
         match kind {
             Kind::Nothing => {}
-            // Its value, if it is not behind the sign, is never an option of its own.
+            // A value that is not after `=` is the next option, which must not be read as an option itself.
             Kind::NothingOf => {
                 value.or_else(next).ok_or_else(wanted)?;
             }
@@ -260,23 +263,23 @@ impl Options {
             Kind::Truth(fact) => match value.or_else(next) {
                 Some(b"true") => self.set(fact, true),
                 Some(b"false") => self.set(fact, false),
-                _ => return Err(format!("option `{shown}` is `true` or `false`")),
+                _ => return Err(format!("expected `true` or `false` in option `{shown}`")),
             },
             Kind::Architecture => {
                 let text = String::from_utf8_lossy(value.or_else(next).ok_or_else(wanted)?).into_owned();
                 self.architecture = Architecture::read(&text)
-                    .ok_or_else(|| format!("option `{shown}` names no architecture that is known here"))?;
+                    .ok_or_else(|| format!("unknown architecture in option `{shown}`"))?;
             }
             Kind::Standard => {
                 let text = value.or_else(next).ok_or_else(wanted)?;
                 self.standard = match text {
-                    // Our headers are written in C++11.
+                    // Our headers need C++11.
                     b"c++03" | b"c++98" | b"c++11" => 11,
                     b"c++14" => 14,
                     b"c++17" => 17,
                     b"c++20" => 20,
                     b"c++23" => 23,
-                    _ => return Err(format!("option `{shown}` names no standard that is known here")),
+                    _ => return Err(format!("unknown C++ standard in option `{shown}`")),
                 };
             }
             Kind::Letter(letter) => self.joined(letter, value.or_else(next).ok_or_else(wanted)?),
@@ -313,7 +316,7 @@ impl Options {
         }
     }
 
-    /// What clang is told, save the files that it reads and writes.
+    /// Clang's arguments, except the files that it reads and writes.
     pub(crate) fn arguments(&self, version: (i32, i32)) -> Vec<OsString> {
         let mut list: Vec<OsString> = Vec::new();
         let mut say = |text: &str| list.push(text.into());
@@ -358,7 +361,7 @@ impl Options {
     }
 }
 
-/// The option that a text is, and the value in it.
+/// The option that a text names, and the value in it.
 fn find(text: &[u8]) -> Option<(Kind, Option<&[u8]>)> {
     let name = text.strip_prefix(b"--").or_else(|| text.strip_prefix(b"-"))?;
     let end = name.iter().position(|byte| *byte == b'=');
@@ -372,7 +375,7 @@ fn find(text: &[u8]) -> Option<(Kind, Option<&[u8]>)> {
             .find(|(names, _)| names.iter().any(|known| known.as_bytes() == name))
             .map(|found| found.1)
     };
-    // `-DNAME=1`: a letter comes first.
+    // In `-DNAME=1` the letter comes first.
     match name {
         [letter @ (b'D' | b'U' | b'I'), value @ ..] if !text.starts_with(b"--") && !value.is_empty() => {
             let value = value.strip_prefix(b"=").unwrap_or(value);
@@ -430,10 +433,10 @@ mod tests {
         for (given, said) in [
             (&["--wonder"][..], "unknown option `--wonder`"),
             (&["-arch"], "option `-arch` needs a value"),
-            (&["-arch=sm_81"], "option `-arch=sm_81` names no architecture that is known here"),
-            (&["-arch=sm_80a"], "option `-arch=sm_80a` names no architecture that is known here"),
-            (&["--ftz=maybe"], "option `--ftz=maybe` is `true` or `false`"),
-            (&["--std=c++99"], "option `--std=c++99` names no standard that is known here"),
+            (&["-arch=sm_81"], "unknown architecture in option `-arch=sm_81`"),
+            (&["-arch=sm_80a"], "unknown architecture in option `-arch=sm_80a`"),
+            (&["--ftz=maybe"], "expected `true` or `false` in option `--ftz=maybe`"),
+            (&["--std=c++99"], "unknown C++ standard in option `--std=c++99`"),
             (&["-G=1"], "option `-G=1` takes no value"),
         ] {
             assert_eq!(read(given).map(|_| ()), Err(said.to_owned()));

@@ -1,6 +1,7 @@
-//! Programs, and what was made of them.
+//! Programs and the results of their compilation.
 //!
-//! Invariant: a handle is a number that was never given before; texts that C holds pointers to stay until their program is destroyed.
+//! Invariant: a handle is a number that was never used before. Texts whose pointers were returned to C live
+//! until their program is destroyed.
 
 use crate::ffi::Callback;
 use crate::options::{Architecture, Options};
@@ -10,7 +11,7 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// What a program is compiled from.
+/// The input of a compilation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Source {
     pub(crate) text: Vec<u8>,
@@ -21,7 +22,7 @@ pub(crate) struct Source {
     pub(crate) expressions: Vec<String>,
 }
 
-/// What a compiler made of it.
+/// The result of a compilation.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) status: Status,
@@ -32,7 +33,7 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Nothing but a message, which is a line.
+    /// A failed compilation with only a message.
     pub(crate) fn failed(status: Status, mut log: String) -> Self {
         if !log.is_empty() && !log.ends_with('\n') {
             log.push('\n');
@@ -47,14 +48,14 @@ pub(crate) struct Program {
     source: Source,
     pub(crate) callback: Option<Callback>,
     result: Option<Compiled>,
-    /// Of the last compilation.
+    /// Whether the last compilation was for a device (`sm_XX`).
     is_real: bool,
-    /// Mangled names that C holds pointers to.
+    /// Mangled names whose pointers C holds.
     given: HashMap<String, CString>,
 }
 
 impl Program {
-    /// One that was not compiled yet.
+    /// A program that was not compiled yet.
     pub(crate) fn new(source: Source) -> Self {
         Self { source, ..Self::default() }
     }
@@ -85,7 +86,7 @@ impl Program {
         if status == Status::SUCCESS { Ok(()) } else { Err(status) }
     }
 
-    /// What the compiler said, if it was called.
+    /// The log of the last compilation; empty before the first.
     pub(crate) fn log(&self) -> &str {
         self.result.as_ref().map_or("", |result| result.log.as_str())
     }
@@ -99,7 +100,8 @@ impl Program {
         Ok(&self.compiled()?.ptx)
     }
 
-    /// What stands for machine code, if the program was compiled for a device: PTX, which our driver takes.
+    /// The PTX in the place of machine code, if the program was compiled for a device. Our driver accepts PTX
+    /// there.
     pub(crate) fn machine_code(&self) -> Answer<Option<&str>> {
         let ptx = self.ptx()?;
         Ok(self.is_real.then_some(ptx))
@@ -116,7 +118,7 @@ impl Program {
         Ok(())
     }
 
-    /// The mangled name of an expression, which stays as long as the program.
+    /// The mangled name of an expression. It lives as long as the program.
     pub(crate) fn lowered(&mut self, expression: &str) -> Answer<&CString> {
         if self.result.is_none() {
             return Err(Status::NO_LOWERED_NAMES_BEFORE_COMPILATION);
@@ -129,13 +131,13 @@ impl Program {
     }
 }
 
-/// What C knows a program by.
+/// A program's handle in C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub(crate) struct Handle(usize);
 
 impl Handle {
-    /// What a handle is when there is no program.
+    /// The handle of no program.
     pub(crate) const NULL: Self = Self(0);
 }
 
@@ -146,24 +148,24 @@ fn programs() -> MutexGuard<'static, Programs> {
     PROGRAMS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps a program.
+/// Registers a program.
 pub(crate) fn insert(program: Program) -> Handle {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static NEXT: AtomicUsize = AtomicUsize::new(1);
-    // Not small numbers, which callers take for statuses.
+    // Callers would take small numbers for statuses.
     let handle = Handle(0x7e57_0000_0000 + 16 * NEXT.fetch_add(1, Ordering::Relaxed));
     programs().insert(handle, Arc::new(Mutex::new(program)));
     handle
 }
 
-/// Runs something on a program.
+/// Runs a function on a program.
 pub(crate) fn on<T>(handle: Handle, body: impl FnOnce(&mut Program) -> Answer<T>) -> Answer<T> {
     let program = programs().get(&handle).cloned().ok_or(Status::INVALID_PROGRAM)?;
     let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
     body(&mut program)
 }
 
-/// Forgets a program.
+/// Destroys a program.
 pub(crate) fn remove(handle: Handle) -> Answer {
     programs().remove(&handle).map(|_| ()).ok_or(Status::INVALID_PROGRAM)
 }

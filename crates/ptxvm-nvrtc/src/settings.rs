@@ -1,15 +1,17 @@
-//! What the user sets: which version the library says it is of, and which compiler it calls for how long.
+//! The user's settings: the version that the library reports, the compiler, and its time limit.
 //!
-//! Invariant: a value that cannot be understood counts as none.
+//! Invariant: a value that cannot be parsed counts as unset.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a compilation may take unless `PTXVM_NVRTC_TIMEOUT` says otherwise. Chosen: far more than the largest programs take.
+/// The time limit of a compilation unless `PTXVM_NVRTC_TIMEOUT` sets another. Chosen: far more than the
+/// largest programs take.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The version of CUDA: that of the driver (`PTXVM_DRIVER_VERSION`: `12.9`, `13`, `12090`), as clients compare the two.
+/// The version of CUDA. It is the driver's (`PTXVM_DRIVER_VERSION`: `12.9`, `13`, `12090`), because clients
+/// compare the two.
 pub(crate) fn version() -> (i32, i32) {
     let text = std::env::var("PTXVM_DRIVER_VERSION").unwrap_or_default();
     read_version(&text).unwrap_or((12, 9))
@@ -26,13 +28,13 @@ fn read_version(text: &str) -> Option<(i32, i32)> {
     }
 }
 
-/// How long a compilation may take.
+/// The time limit of a compilation.
 pub(crate) fn timeout() -> Duration {
     let set = std::env::var("PTXVM_NVRTC_TIMEOUT").ok().and_then(|text| text.parse::<f64>().ok());
     set.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(TIMEOUT)
 }
 
-/// NVIDIA's library, if the user wants that one.
+/// The path of NVIDIA's library, if the user set one.
 pub(crate) fn theirs() -> Option<PathBuf> {
     std::env::var_os("PTXVM_NVRTC").filter(|path| !path.is_empty()).map(PathBuf::from)
 }

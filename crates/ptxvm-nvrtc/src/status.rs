@@ -7,7 +7,7 @@ use std::ffi::CStr;
 #[repr(transparent)]
 pub(crate) struct Status(pub(crate) i32);
 
-/// What the bodies of functions give.
+/// The result of an exported function's body.
 pub(crate) type Answer<T = ()> = Result<T, Status>;
 
 macro_rules! statuses {
@@ -15,7 +15,7 @@ macro_rules! statuses {
         impl Status {
             $(pub(crate) const $name: Self = Self($number);)*
 
-            /// As the manual spells it.
+            /// The name in NVIDIA's manual.
             pub(crate) fn name(self) -> &'static CStr {
                 match self {
                     $(Self::$name => $text,)*

@@ -1,8 +1,8 @@
-//! Compiles by NVIDIA's library, where the user has one and wants it, or has no clang.
+//! Compiles with NVIDIA's library, if the user asks for it, or if there is no clang.
 //!
-//! It is asked for PTX, whatever the program asks for, as machine code would not run here.
+//! The library is always asked for PTX, even if the program asks for machine code, which could not run here.
 //!
-//! Invariant: of theirs only the public interface is called, with texts that live as long as the call.
+//! Invariant: only the library's public interface is called, with texts that live as long as the call.
 
 use crate::options::Architecture;
 use crate::program::{Compiled, Source};
@@ -16,16 +16,17 @@ mod library;
 
 use library::{Library, Texts};
 
-/// Names of the library, the newest first.
+/// File names of the library, newest first.
 const NAMES: &[&str] = &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"];
 
-/// The library that the user wants.
+/// The library that the user named.
 pub(crate) fn wanted() -> Option<&'static Path> {
     static WANTED: OnceLock<Option<PathBuf>> = OnceLock::new();
     WANTED.get_or_init(settings::theirs).as_deref()
 }
 
-/// NVIDIA's library where one is installed: on the library path, behind ours, or in a toolkit that variables name.
+/// NVIDIA's library if it is installed: on the library path, after ours, or in a toolkit that environment
+/// variables name.
 pub(crate) fn installed() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let find = || {
@@ -51,7 +52,7 @@ pub(crate) fn compile(
     let fail = |why: String| {
         Compiled::failed(
             Status::BUILTIN_OPERATION_FAILURE,
-            format!("cannot compile by `{}`: {why}", path.display()),
+            format!("cannot compile with `{}`: {why}", path.display()),
         )
     };
     let library = match Library::open(path) {
@@ -64,7 +65,7 @@ pub(crate) fn compile(
     }
 }
 
-/// The options with the architecture as a virtual one, so that PTX is what is made.
+/// The options with a virtual architecture, so that the library makes PTX.
 fn virtual_only(options: &[Vec<u8>], architecture: Architecture) -> Vec<Vec<u8>> {
     let is_of_architecture = |option: &[u8]| {
         let name = option.trim_ascii();

@@ -1,4 +1,4 @@
-//! The interface: what it answers whatever compiler there is, with stand-ins for a compiler.
+//! The interface's results that need no real compiler: the tests use scripts in its place.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -17,7 +17,7 @@ const NO_NAMES_YET: i32 = 9;
 const NO_SUCH_EXPRESSION: i32 = 10;
 const INTERNAL_ERROR: i32 = 11;
 
-/// A program that stands for clang, removed with its value.
+/// A script in clang's place, removed with its value.
 struct Compiler(PathBuf);
 
 impl Compiler {
@@ -39,7 +39,7 @@ impl Drop for Compiler {
     }
 }
 
-/// Writes what it was given where it was told to.
+/// Copies its input to its output.
 const GOOD: &str =
     "while [ $# -gt 1 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done\ncat \"$1\" > \"$out\"";
 
@@ -60,9 +60,9 @@ fn statuses_have_the_names_of_the_header() {
     // SAFETY: the function's type.
     let function = unsafe { nvrtc().get::<Function>("nvrtcGetErrorString") }.expect("it is exported");
     let name = |status: i32| {
-        // SAFETY: it takes any number.
+        // SAFETY: the function accepts any number.
         let text = unsafe { function(status) };
-        // SAFETY: it gives texts that stay.
+        // SAFETY: the function returns texts that live forever.
         unsafe { std::ffi::CStr::from_ptr(text) }.to_str().expect("UTF-8")
     };
     assert_eq!(name(0), "NVRTC_SUCCESS");
@@ -106,7 +106,7 @@ fn every_function_of_the_header_is_exported() {
         "SetPCHHeapSize",
         "Version",
     ] {
-        // SAFETY: it is only looked for.
+        // SAFETY: the symbol is only looked up, not called.
         let found = unsafe { nvrtc().get::<extern "C" fn()>(format!("nvrtc{name}")) }.is_ok();
         assert!(found, "nvrtc{name}");
     }
@@ -175,7 +175,7 @@ fn what_the_compiler_gives_is_kept() {
     let program =
         Program::with("text of the \"program\"", "a \"b\\c\".cu", &[]).compiled(&["-arch=compute_80"]);
     assert_eq!(program.ptx().expect("PTX"), "#line 1 \"a \\\"b\\\\c\\\".cu\"\ntext of the \"program\"");
-    // Of a virtual architecture there is no machine code.
+    // There is no machine code for a virtual architecture.
     let mut size = 7usize;
     assert_eq!(call!(nvrtc "nvrtcGetCUBINSize", program.0, &mut size), 0);
     assert_eq!(size, 0);
@@ -191,7 +191,7 @@ fn what_the_compiler_gives_is_kept() {
 
 #[test]
 fn compilers_that_do_not_end_are_stopped() {
-    // It starts another, which must end with it.
+    // The script starts another process, which must end with it.
     let compiler = Compiler::new("slow", "sleep 600 &\nsleep 600");
     let variables = [compiler.variable(), ("PTXVM_NVRTC_TIMEOUT", "0.2")];
     if !is_alone_with("compilers_that_do_not_end_are_stopped", &variables) {
@@ -245,7 +245,7 @@ fn compilers_that_are_not_there_are_named() {
     }
     let program = Program::new("x");
     assert_eq!(program.compile(&[]), INTERNAL_ERROR);
-    assert!(program.log().contains("cannot compile by `/no/such/clang`"), "{}", program.log());
+    assert!(program.log().contains("cannot compile with `/no/such/clang`"), "{}", program.log());
 }
 
 #[test]

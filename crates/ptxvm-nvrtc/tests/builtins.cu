@@ -1,4 +1,5 @@
-// What a program at run time finds without including anything. Each thread leaves the number of the first test that failed, or 0.
+// Declarations that a program compiled at run time finds without including anything. Each thread stores the
+// number of its first failed test, or 0.
 #define TEST(number, condition)                                                                                       \
   if (result == 0 && !(condition))                                                                                    \
   result = number

@@ -1,11 +1,11 @@
-//! Programs that are compiled by clang, and run. Where there is no clang each test says so and does nothing.
+//! Programs that clang compiles and the driver runs. Without clang each test prints that and passes.
 #![cfg(target_os = "linux")]
 
 mod support;
 
 use support::{Module, Program, has_clang};
 
-/// Compiles a program for the device and loads what came out as machine code.
+/// Compiles a program for a device and loads the result.
 fn loaded(program: &Program) -> Module {
     Module::load(&program.bytes("nvrtcGetCUBINSize", "nvrtcGetCUBIN").expect("there is code"))
 }
@@ -66,7 +66,8 @@ static __global__ void hidden(int *x) { *x = n::v; }",
     assert_eq!(program.lowered("n::k<float, 1>"), Err(10));
 }
 
-/// A header that is written as CUDA's for halves: with a compiler of run time, versions from 12.3 on, it has no bodies unless it is asked for them.
+/// A header written like CUDA's header for halves. From version 12.3 on such a header has no bodies for
+/// run-time compilers, unless it is asked for them.
 #[test]
 fn headers_of_halves_bring_the_bodies_of_their_functions() {
     if !has_clang() {
@@ -189,7 +190,7 @@ fn what_programs_find_without_including_it_is_there() {
     }
 }
 
-/// Headers of CUDA ask for the compiler, and leave out the host's headers for NVRTC alone.
+/// Headers of CUDA ask for the compiler, and leave out the host's headers for NVRTC only.
 #[test]
 fn headers_find_the_compiler_of_programs_at_run_time() {
     if !has_clang() {

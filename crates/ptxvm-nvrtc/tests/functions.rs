@@ -1,11 +1,12 @@
-//! Mathematical functions of programs, against the C library's: within the errors that CUDA documents, and one for the C library's own.
+//! Mathematical functions of programs, compared with the C library's. The limits are the errors that CUDA
+//! documents, plus one ulp for the C library's own error.
 #![cfg(target_os = "linux")]
 
 mod support;
 
 use support::{Module, Program, has_clang};
 
-// SAFETY: functions of the C library that every system has, with C's types.
+// SAFETY: the C library of every system has these functions, with these C types.
 unsafe extern "C" {
     safe fn erf(x: f64) -> f64;
     safe fn erfc(x: f64) -> f64;
@@ -14,7 +15,8 @@ unsafe extern "C" {
     safe fn remainder(x: f64, y: f64) -> f64;
 }
 
-/// A function of one argument, its reference, most ulps between the two, the bounds of arguments, and whether these are by size.
+/// A function of one argument, its reference, the largest error in ulps, the bounds of arguments, and whether
+/// the arguments are spaced geometrically.
 type Case = (&'static str, fn(f64) -> f64, f64, f64, f64, bool);
 
 const CASES: &[Case] = &[
@@ -46,7 +48,7 @@ const CASES: &[Case] = &[
 
 const COUNT: usize = 512;
 
-/// Arguments from one bound to the other, even by size or by value.
+/// Arguments from one bound to the other, spaced evenly in magnitude or in value.
 fn arguments(low: f64, high: f64, by_size: bool) -> Vec<f64> {
     let part = |index: usize| (index as f64 + 0.37) / COUNT as f64;
     let of = |index| {
@@ -59,7 +61,7 @@ fn arguments(low: f64, high: f64, by_size: bool) -> Vec<f64> {
     (0..COUNT).map(of).collect()
 }
 
-/// How far a number is from another, in units of the other's last place.
+/// The distance of a number from another, in units of the other's last place.
 fn ulps(found: f64, expected: f64) -> f64 {
     if found == expected || found.is_nan() && expected.is_nan() {
         return 0.0;

@@ -1,9 +1,10 @@
-//! Jumps as machine code, and where there is room for them.
+//! Jumps as machine code, and the choice of a place for each.
 //!
-//! A function that is redirected never runs again, so its bytes behind the jump are free: a function that is too short for a jump to any
-//! address gets a short jump to such bytes of another one.
+//! A redirected function never runs again, so its bytes behind the jump are free. A function that is too
+//! short for a jump to any address gets a short jump to free bytes of another function.
 //!
-//! Invariant: bytes are planned only inside the functions that are redirected and in the padding behind them, each byte once.
+//! Invariant: bytes are planned only inside the redirected functions and in the padding behind them, each
+//! byte once.
 
 /// A processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub(crate) enum Processor {
 }
 
 impl Processor {
-    /// The one that we run on, if it is known here.
+    /// The processor of this host, if this module supports it.
     pub(crate) fn host() -> Option<Self> {
         if cfg!(target_arch = "x86_64") {
             Some(Self::X86_64)
@@ -24,7 +25,7 @@ impl Processor {
         }
     }
 
-    /// Whether a byte can be between functions: of no-ops, traps, or zeros.
+    /// Whether a byte occurs between functions: part of a no-op, a trap, or zero.
     pub(crate) fn is_padding(self, byte: u8) -> bool {
         match self {
             Self::X86_64 => {
@@ -34,7 +35,7 @@ impl Processor {
         }
     }
 
-    /// What leads to a target: the code, which may stand at any address where instructions may.
+    /// Machine code that jumps to a target from any address that is aligned for instructions.
     fn far(self, target: Target) -> Vec<u8> {
         let Target { function, argument } = target;
         let mut code = Vec::new();
@@ -63,7 +64,7 @@ impl Processor {
         code
     }
 
-    /// Jumps to a place near by, shorter ones first: how many bytes each takes and how far it reaches.
+    /// Jumps to a near address, shorter ones first, with the bytes that each takes and its reach.
     fn near(self) -> &'static [Near] {
         match self {
             Self::X86_64 => &[Near { bytes: 2, reach: 127 }, Near { bytes: 5, reach: i32::MAX as u64 }],
@@ -87,7 +88,7 @@ impl Processor {
         }
     }
 
-    /// Where instructions may begin.
+    /// The alignment of instructions.
     fn align(self) -> u64 {
         match self {
             Self::X86_64 => 1,
@@ -96,20 +97,20 @@ impl Processor {
     }
 }
 
-/// A jump to a place near by.
+/// A jump to a near address.
 #[derive(Clone, Copy, Debug)]
 struct Near {
     bytes: u64,
-    /// Less than the architecture's reach by a few bytes, so that it does not matter from where it is counted.
+    /// Less than the architecture's reach by a few bytes, so it is valid from the jump's first and last byte.
     reach: u64,
 }
 
-/// Where a function is to go on.
+/// Where a redirected function continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Target {
     /// Address of the function.
     pub(crate) function: u64,
-    /// What it gets as its first argument instead of the caller's.
+    /// The first argument that the function gets instead of the caller's.
     pub(crate) argument: Option<u64>,
 }
 
@@ -135,7 +136,7 @@ struct Spare {
     bytes: u64,
 }
 
-/// The bytes that redirect the sites, and the indices of the sites for which there is no room.
+/// The patches that redirect the sites, and the indices of the sites for which there is no room.
 pub(crate) fn plan(processor: Processor, sites: &[Site]) -> (Vec<Patch>, Vec<usize>) {
     let (mut patches, mut spares, mut short) = (Vec::new(), Vec::new(), Vec::new());
     for (index, site) in sites.iter().enumerate() {
@@ -159,7 +160,7 @@ pub(crate) fn plan(processor: Processor, sites: &[Site]) -> (Vec<Patch>, Vec<usi
     (patches, short)
 }
 
-/// A short function goes on in spare bytes, which a jump of that kind reaches: itself, or over another jump.
+/// Redirects a short function by a jump of the kind `near` to spare bytes, directly or over a second jump.
 fn chain(processor: Processor, spares: &mut [Spare], site: &Site, near: Near) -> Option<Vec<Patch>> {
     let far = processor.far(site.target);
     let first = |to: u64| Patch { address: site.address, code: processor.near_code(near, site.address, to) };
@@ -173,7 +174,7 @@ fn chain(processor: Processor, spares: &mut [Spare], site: &Site, near: Near) ->
     Some(vec![first(between), second, Patch { address: place, code: far }])
 }
 
-/// Takes so many spare bytes that are near an address.
+/// Takes `bytes` spare bytes within reach of an address.
 fn take(processor: Processor, spares: &mut [Spare], from: u64, reach: u64, bytes: u64) -> Option<u64> {
     for spare in spares {
         let start = spare.address.next_multiple_of(processor.align());

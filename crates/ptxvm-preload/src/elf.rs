@@ -1,6 +1,7 @@
 //! The functions of a CUDA runtime that a file defines, from its symbol table.
 //!
-//! Invariant: any file gives functions, none, or a reason; tables are looked at only where the file is long enough for them.
+//! Invariant: every file gives a runtime, none, or an error. A table is read only if the file is long enough
+//! for it.
 
 use object::elf::{FileHeader64, SHF_EXECINSTR, SHT_DYNSYM, SHT_SYMTAB, STT_FUNC, SectionHeader64};
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _};
@@ -8,37 +9,37 @@ use object::{Endianness, ReadCache};
 use std::fs::File;
 use std::ops::Range;
 
-/// So many functions with a runtime's names make a runtime; one of ours has 488, NVIDIA's 458. Libraries that stand between a program and
-/// its runtime, as profilers do, define a few dozen.
+/// The least number of functions with a runtime's names that makes a runtime. ptxvm's has 488, NVIDIA's 458.
+/// Libraries between a program and its runtime, such as profilers, define a few dozen.
 const FUNCTIONS_MIN: usize = 100;
 
-/// Most bytes of a table. Chosen: those of the largest programs take a tenth.
+/// Most bytes of a table. Chosen: the tables of the largest programs take a tenth of it.
 const TABLE_MAX: u64 = 2 << 30;
 
-/// A function with a name as a runtime's have it.
+/// A function whose name is one that a runtime has.
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
     pub(crate) name: String,
-    /// Its address in the file's own terms.
+    /// Its address as the file states it.
     pub(crate) address: u64,
     pub(crate) size: u64,
 }
 
 /// A file that defines a runtime.
 pub(crate) struct Runtime {
-    /// In the order of their addresses.
+    /// The functions, in the order of their addresses.
     pub(crate) functions: Vec<Function>,
-    /// Where something begins in code, sorted.
+    /// Addresses at which a symbol or section of code begins, sorted.
     starts: Vec<u64>,
     /// Sections of code.
     code: Vec<Range<u64>>,
-    /// Loaded parts: addresses, and where they stand in the file.
+    /// Loaded parts: their addresses, and their offsets in the file.
     loaded: Vec<(Range<u64>, u64)>,
 }
 
 type Symbol = object::elf::Sym64<Endianness>;
 
-/// The runtime that a file defines, if it does.
+/// The runtime that a file defines, if it defines one.
 pub(crate) fn runtime(file: &File) -> Result<Option<Runtime>, object::read::Error> {
     let data = &ReadCache::new(file);
     let Ok(header) = FileHeader64::<Endianness>::parse(data) else { return Ok(None) };
@@ -77,7 +78,7 @@ pub(crate) fn runtime(file: &File) -> Result<Option<Runtime>, object::read::Erro
     Ok(Some(Runtime { functions, starts, code, loaded }))
 }
 
-/// The symbol as a function of a runtime, if it has such a name: `cuda` or `__cuda` before a capital letter.
+/// The symbol as a function of a runtime, if its name is `cuda` or `__cuda` followed by a capital letter.
 fn function(endian: Endianness, symbol: &Symbol, names: &[u8]) -> Option<Function> {
     if symbol.st_type() != STT_FUNC || symbol.st_shndx(endian) == object::elf::SHN_UNDEF {
         return None;
@@ -96,7 +97,7 @@ fn function(endian: Endianness, symbol: &Symbol, names: &[u8]) -> Option<Functio
 }
 
 impl Runtime {
-    /// The bytes from the end of a function to whatever comes next.
+    /// The number of bytes from the end of a function to the next symbol or section.
     pub(crate) fn behind(&self, function: &Function) -> u64 {
         let Some(end) = function.address.checked_add(function.size) else { return 0 };
         let Some(section) = self.code.iter().find(|code| code.contains(&function.address)) else { return 0 };
@@ -104,7 +105,7 @@ impl Runtime {
         next.map_or(section.end, |next| section.end.min(*next)).saturating_sub(end)
     }
 
-    /// Where in the file the bytes of an address stand.
+    /// The offset in the file of the byte at an address.
     pub(crate) fn offset(&self, address: u64) -> Option<u64> {
         let (range, offset) = self.loaded.iter().find(|(range, _)| range.contains(&address))?;
         offset.checked_add(address - range.start)

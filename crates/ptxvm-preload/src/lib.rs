@@ -1,18 +1,22 @@
-//! The library that `ptxvm exec` preloads into every program: it redirects a CUDA runtime that is linked into the program to our `libcudart`.
+//! The library that `ptxvm exec` preloads into every program. It redirects a CUDA runtime that is linked
+//! statically into the program to ptxvm's `libcudart`.
 //!
-//! nvcc links NVIDIA's runtime statically unless it is told otherwise. The linker leaves the names of its functions in the program's symbol
-//! table, which the loader does not load, so this library reads the files of the program and of its libraries. Where a file defines the
-//! functions of a runtime, a jump to our function of the same name is written over the first bytes of each, before any code of that file runs.
+//! nvcc links NVIDIA's runtime statically by default. The linker leaves the names of its functions in the
+//! program's symbol table, which the loader does not load, so this library reads the files of the program and
+//! of its libraries. If a file defines the functions of a runtime, the library writes a jump to ptxvm's
+//! function of the same name over the first bytes of each, before any code of that file runs.
 //!
-//! When: the first thing that a program or library built with the C library's start files does is to call `__gmon_start__`, if there is one
-//! (it exists for profilers). This library defines it, so it is called before the constructors of each object, at the start of the program
-//! and at each `dlopen`. The constructor of this library does the same for a program that has its own `__gmon_start__` (built with `-pg`).
+//! When: a program or library that is built with the C library's start files calls `__gmon_start__` first, if
+//! it exists (profilers define it). This library defines it, so it is called before the constructors of each
+//! object, at the start of the program and at each `dlopen`. The constructor of this library does the same
+//! for a program that has its own `__gmon_start__` (built with `-pg`).
 //!
-//! Invariants: an object without a runtime is left alone, and costs reading its section headers; bytes are written only where memory still
-//! is what the file says; nothing here ends the program, panics into it, or writes to it but on standard error.
+//! Invariants: an object without a runtime is not changed, and costs only reading its section headers; bytes
+//! are written only where memory still equals the file; the library never ends the program, never panics into
+//! it, and writes only to standard error.
 //!
-//! What it does not do: a runtime whose symbols are stripped is not found (the driver says what to do when that runtime asks for its vendor);
-//! fully static programs load no libraries, and so not this one.
+//! What it does not do: a runtime whose symbols are stripped is not found (the driver prints advice when such
+//! a runtime asks for NVIDIA's private tables); fully static programs load no libraries, and so not this one.
 
 #[cfg(any(test, all(target_os = "linux", target_pointer_width = "64")))]
 mod code;
@@ -30,12 +34,12 @@ pub use hook::__gmon_start__;
 mod hook {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// Each object calls it before its constructors.
+    /// Each object calls this function before its constructors.
     #[unsafe(no_mangle)]
     pub extern "C" fn __gmon_start__() {
         if catch_unwind(AssertUnwindSafe(crate::redirect::look)).is_err() {
             crate::redirect::say(
-                "ptxvm bug: the search for a CUDA runtime failed in itself; please report it with the program and this text",
+                "ptxvm bug: the search for a CUDA runtime panicked; please report it with the program and this text",
             );
         }
     }

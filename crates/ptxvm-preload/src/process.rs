@@ -1,7 +1,7 @@
-//! What is loaded into this process, and its code: all `unsafe` of this library.
+//! The objects loaded into this process, and access to their code. All `unsafe` of this library is here.
 //!
-//! Invariant: memory is read and written only inside the loaded parts of an object, while the loader holds it; a page that code is written to
-//! has its protection back when [`write()`] returns.
+//! Invariant: memory is read and written only inside the loaded parts of an object, while the loader holds
+//! it. When [`write()`] returns, each page has its earlier protection again.
 
 use crate::code::Patch;
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 /// A loaded program or library.
 #[derive(Debug)]
 pub(crate) struct Object {
-    /// What its file's addresses are relative to.
+    /// The address to which the addresses in its file are relative.
     pub(crate) base: usize,
     pub(crate) path: PathBuf,
-    /// Its code.
+    /// Its executable parts.
     code: Vec<Part>,
 }
 
@@ -35,20 +35,20 @@ pub(crate) struct Count {
     pub(crate) unloaded: u64,
 }
 
-/// What the loader hands to a function about an object.
+/// A function that the loader calls for each object.
 type Visit<'a> = &'a mut dyn FnMut(&libc::dl_phdr_info) -> c_int;
 
-/// Shows each loaded object, until an answer is not 0.
+/// Calls `see` for each loaded object, until it returns a value other than 0.
 fn visit(mut see: impl FnMut(&libc::dl_phdr_info) -> c_int) {
     extern "C" fn one(info: *mut libc::dl_phdr_info, _bytes: usize, data: *mut c_void) -> c_int {
         // SAFETY: the loader hands over a valid structure for the call.
         let info = unsafe { &*info };
-        // SAFETY: `data` is the reference below, which nothing else uses meanwhile.
+        // SAFETY: `data` points to `see` below, which is not used otherwise during the call.
         let see = unsafe { &mut *data.cast::<Visit<'_>>() };
         see(info)
     }
     let mut see: Visit<'_> = &mut see;
-    // SAFETY: `one` takes what the loader gives, and the reference, which lives for the call.
+    // SAFETY: `one` has the type that the loader calls, and `see` lives for the call.
     unsafe { libc::dl_iterate_phdr(Some(one), (&raw mut see).cast()) };
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn count() -> Count {
     count
 }
 
-/// Everything that is loaded.
+/// All loaded objects.
 pub(crate) fn objects() -> Vec<Object> {
     let mut objects = Vec::new();
     visit(|info| {
@@ -77,7 +77,7 @@ fn object(info: &libc::dl_phdr_info) -> Object {
     let name = if info.dlpi_name.is_null() {
         b""
     } else {
-        // SAFETY: the loader's name of the object, ended by a zero.
+        // SAFETY: the loader's name of the object is null-terminated.
         unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()
     };
     let path = if name.is_empty() { Path::new("/proc/self/exe") } else { Path::new(OsStr::from_bytes(name)) };
@@ -102,32 +102,33 @@ fn object(info: &libc::dl_phdr_info) -> Object {
 }
 
 impl Object {
-    /// The loaded part in which bytes lie.
+    /// The executable part that contains these bytes.
     fn part(&self, address: usize, bytes: usize) -> Option<&Part> {
         let end = address.checked_add(bytes)?;
         self.code.iter().find(|part| part.start <= address && end <= part.end)
     }
 
-    /// Whether those bytes are at an address of its code.
+    /// Whether the object's code has these bytes at an address.
     pub(crate) fn holds(&self, address: usize, bytes: &[u8]) -> bool {
         let Some(part) = self.part(address, bytes.len()) else { return false };
         if part.protection & libc::PROT_READ == 0 {
             return false;
         }
         let there = std::ptr::with_exposed_provenance::<u8>(address);
-        // SAFETY: the bytes lie in a part of the object that is loaded and can be read, and code does not change.
+        // SAFETY: the bytes lie in a part of the object that is loaded and readable, and code does not
+        // change.
         let there = unsafe { std::slice::from_raw_parts(there, bytes.len()) };
         there == bytes
     }
 }
 
-/// Writes code into an object. Its pages can be written to, and not executed, for that time: nothing runs in them, as its constructors
-/// have not run yet.
+/// Writes code into an object. Meanwhile its pages are writable and not executable. Nothing runs in them,
+/// because the object's constructors have not run yet.
 ///
 /// # Errors
-/// The system does not let the pages be written to, or be executed again.
+/// The system does not let the pages be made writable, or executable again.
 pub(crate) fn write(object: &Object, patches: &[Patch]) -> io::Result<()> {
-    // SAFETY: asks for a number.
+    // SAFETY: the call only returns a number.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize;
     let range = |patch: &Patch| (patch.address as usize, patch.code.len());
     for part in &object.code {
@@ -147,7 +148,7 @@ pub(crate) fn write(object: &Object, patches: &[Patch]) -> io::Result<()> {
         for patch in inside() {
             let (address, bytes) = range(patch);
             let place = std::ptr::with_exposed_provenance_mut::<u8>(address);
-            // SAFETY: the bytes lie in pages of this object that can be written to, and nothing runs there.
+            // SAFETY: the bytes lie in writable pages of this object, and nothing runs there.
             unsafe { std::ptr::copy_nonoverlapping(patch.code.as_ptr(), place, bytes) };
         }
         protect(start, end - start, part.protection)?;
@@ -158,7 +159,8 @@ pub(crate) fn write(object: &Object, patches: &[Patch]) -> io::Result<()> {
 
 fn protect(start: usize, bytes: usize, protection: c_int) -> io::Result<()> {
     let start = std::ptr::with_exposed_provenance_mut(start);
-    // SAFETY: pages of an object's code, which are given back as they were; nothing runs in them meanwhile.
+    // SAFETY: these are pages of an object's code; the caller restores their protection, and nothing runs in
+    // them meanwhile.
     match unsafe { libc::mprotect(start, bytes, protection) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -169,44 +171,45 @@ fn protect(start: usize, bytes: usize, protection: c_int) -> io::Result<()> {
 #[cfg(target_arch = "aarch64")]
 fn clear_instructions(address: usize, bytes: usize) {
     for word in (address..address + bytes).step_by(4) {
-        // SAFETY: writes a line of the data cache back and drops it from that of instructions, which changes no memory.
+        // SAFETY: the instructions write back a line of the data cache and drop it from the instruction
+        // cache; they change no memory.
         unsafe {
             std::arch::asm!("dc cvau, {0}", "dsb ish", "ic ivau, {0}", "dsb ish", "isb", in(reg) word);
         }
     }
 }
 
-/// Makes the processor see new code: this kind does by itself.
+/// Does nothing: this processor keeps its instruction cache coherent.
 #[cfg(not(target_arch = "aarch64"))]
 fn clear_instructions(_address: usize, _bytes: usize) {}
 
-/// The folder in which this library lies.
+/// The folder of this library's file.
 pub(crate) fn folder() -> Option<PathBuf> {
     let here = folder as fn() -> Option<PathBuf> as *const c_void;
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: an address of this library, and a structure to be filled.
+    // SAFETY: `here` is an address of this library, and `info` is a structure to be filled.
     if unsafe { libc::dladdr(here, info.as_mut_ptr()) } == 0 {
         return None;
     }
-    // SAFETY: zeros are a value of it, and it was filled.
+    // SAFETY: `info` was zeroed, which is a valid value, and then filled.
     let name = unsafe { info.assume_init() }.dli_fname;
     if name.is_null() {
         return None;
     }
-    // SAFETY: the loader's name of the library, ended by a zero.
+    // SAFETY: the loader's name of the library is null-terminated.
     let name = unsafe { CStr::from_ptr(name) };
     let path = PathBuf::from(std::ffi::OsString::from_vec(name.to_bytes().to_vec()));
     Some(path.canonicalize().ok()?.parent()?.to_owned())
 }
 
-/// Our runtime, loaded for as long as the process lives.
+/// ptxvm's runtime, which stays loaded as long as the process lives.
 pub(crate) struct Runtime(usize);
 
 impl Runtime {
-    /// Loads it.
+    /// Loads the runtime.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let path = CString::new(path.as_os_str().as_bytes()).ok()?;
-        // SAFETY: a library of ours, whose constructors may run at any time.
+        // SAFETY: the library is ptxvm's own, and its constructors may run at any time.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         (!handle.is_null()).then(|| Self(handle.expose_provenance()))
     }
@@ -215,7 +218,7 @@ impl Runtime {
     pub(crate) fn function(&self, name: &str) -> Option<u64> {
         let name = CString::new(name).ok()?;
         let handle = std::ptr::with_exposed_provenance_mut(self.0);
-        // SAFETY: the handle is open, and the name ends with a zero.
+        // SAFETY: the handle is open, and the name is null-terminated.
         let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
         (!found.is_null()).then(|| found.expose_provenance() as u64)
     }

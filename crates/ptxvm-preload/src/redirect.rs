@@ -1,7 +1,7 @@
-//! Looks for runtimes in what is loaded, and redirects them.
+//! Finds CUDA runtimes in the loaded objects, and redirects them.
 //!
-//! Invariant: each object is looked at once for each time that it is loaded; a function is redirected only where memory holds what its
-//! file does.
+//! Invariant: each object is examined once for each time that it is loaded. A function is redirected only if
+//! memory holds the bytes of its file.
 
 use crate::code::{Processor, Site, Target, plan};
 use crate::elf::{self, Function};
@@ -14,17 +14,18 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
-/// What cargo calls our runtime. It lies beside this library.
+/// The file name that cargo gives ptxvm's runtime. The file lies beside this library.
 const RUNTIME: &str = "libptxvm_cudart.so";
-/// Its function that answers for those which it lacks: takes their name.
+/// The function of ptxvm's runtime that stands in for functions which it lacks. Its argument is the name of
+/// the missing function.
 const REFUSE: &str = "ptxvm_cudart_refuse";
 
-/// Bytes of a function that are looked at. More than any jump takes.
+/// Bytes of a function that are compared with the file. This is more than any jump takes.
 const BYTES: u64 = 64;
-/// Bytes behind a function that may be padding: functions are aligned to so many.
+/// Most bytes of padding behind a function: the usual alignment of functions.
 const PADDING: u64 = 16;
 
-/// What was looked at.
+/// The objects that were examined.
 #[derive(Default)]
 struct Seen {
     count: Option<process::Count>,
@@ -34,7 +35,8 @@ struct Seen {
 /// Redirects the runtimes of all objects that were loaded since the last call.
 pub(crate) fn look() {
     static SEEN: Mutex<Option<Seen>> = Mutex::new(None);
-    // The loader runs constructors one after another, so who holds the lock is this thread: it is loading our runtime.
+    // The loader runs constructors one after another, so the lock is held only if this thread is loading
+    // ptxvm's runtime.
     let Ok(mut seen) = SEEN.try_lock() else { return };
     let seen = seen.get_or_insert_default();
     loop {
@@ -43,7 +45,7 @@ pub(crate) fn look() {
             return;
         }
         if seen.count.is_some_and(|before| before.unloaded != count.unloaded) {
-            // Another may be where one was.
+            // An unloaded object's address may now be that of another object.
             seen.objects.clear();
         }
         seen.count = Some(count);
@@ -55,17 +57,17 @@ pub(crate) fn look() {
     }
 }
 
-/// Says a line on standard error; one that is closed is no error.
+/// Writes a line to standard error. A closed standard error is not an error.
 pub(crate) fn say(line: &str) {
     let _closed = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Whether refusals, or all calls, are to be said.
+/// Whether `PTXVM_LOG` is one of these words.
 fn is_asked_for(words: &[&str]) -> bool {
     std::env::var("PTXVM_LOG").is_ok_and(|what| words.contains(&what.as_str()))
 }
 
-/// Our runtime, opened when it is needed first.
+/// ptxvm's runtime, opened at its first use.
 fn ours() -> Option<&'static Runtime> {
     static OURS: OnceLock<Option<Runtime>> = OnceLock::new();
     OURS.get_or_init(|| Runtime::open(&process::folder()?.join(RUNTIME))).as_ref()
@@ -78,12 +80,12 @@ fn redirect(object: &Object) {
     if is_our_runtime(&file) {
         return;
     }
-    // A file that cannot be read as what it says it is has no runtime that could be found.
+    // A file that cannot be read as ELF has no runtime that could be found.
     let Ok(Some(found)) = elf::runtime(&file) else { return };
     let path = object.path.display();
     let Some(ours) = ours() else {
         say(&format!(
-            "ptxvm: `{path}` has a CUDA runtime built in, and `{RUNTIME}`, which should take its place, is not beside the library that `ptxvm exec` preloads"
+            "ptxvm: `{path}` contains a CUDA runtime, but its replacement `{RUNTIME}` is not beside the library that `ptxvm exec` preloads"
         ));
         return;
     };
@@ -92,17 +94,17 @@ fn redirect(object: &Object) {
     left += short.len();
     if let Err(error) = process::write(object, &patches) {
         say(&format!(
-            "ptxvm: `{path}` has a CUDA runtime built in, which cannot be redirected to ours ({error}): build it with `-cudart shared`"
+            "ptxvm: `{path}` contains a CUDA runtime that cannot be redirected to ptxvm's ({error}): build the program with `-cudart shared`"
         ));
     } else if is_asked_for(&["calls"]) || left > 0 && is_asked_for(&["1", "refused", "errors"]) {
         let done = sites.len() - short.len();
         say(&format!(
-            "ptxvm: `{path}` has a CUDA runtime built in: {done} of its functions are ours now, {left} are not"
+            "ptxvm: `{path}` contains a CUDA runtime: redirected {done} of its functions, left {left}"
         ));
     }
 }
 
-/// Whether the file is our runtime, under whatever name.
+/// Whether the file is ptxvm's runtime, under whatever name.
 fn is_our_runtime(file: &File) -> bool {
     static OURS: OnceLock<Option<(u64, u64)>> = OnceLock::new();
     let id = |about: std::fs::Metadata| (about.dev(), about.ino());
@@ -126,11 +128,12 @@ fn sites(
     for (function, ours_of_it) in found.functions.iter().zip(known) {
         let target = match ours_of_it {
             Some(function) => Target { function, argument: None },
-            // Between the runtime's functions stands what later runtimes have and ours does not; elsewhere, the program's own.
+            // A function between the runtime's functions belongs to a later runtime and is missing in ours;
+            // elsewhere it is the program's own.
             None if (first..last).contains(&function.address) => {
                 match (ours.function(REFUSE), CString::new(function.name.as_str())) {
                     (Some(refuse), Ok(name)) => {
-                        // It is named as long as the process lives.
+                        // The name must stay valid as long as the process lives.
                         let name = name.into_raw().expose_provenance() as u64;
                         Target { function: refuse, argument: Some(name) }
                     }
@@ -141,7 +144,7 @@ fn sites(
         };
         let address = (object.base as u64).wrapping_add(function.address);
         match room(processor, object, file, found, function) {
-            // Two names of one function: the first counts.
+            // For two names of one function, the first counts.
             Some(_) if sites.last().is_some_and(|before| before.address == address) => {}
             Some(room) => sites.push(Site { address, room, target }),
             None => left += 1,
@@ -150,7 +153,7 @@ fn sites(
     (sites, left)
 }
 
-/// How many bytes there are for a jump, if memory holds what the file does.
+/// The bytes available for a jump, if memory holds the bytes of the file.
 fn room(
     processor: Processor,
     object: &Object,

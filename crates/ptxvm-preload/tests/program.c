@@ -1,5 +1,7 @@
-// A program or a library that has a runtime inside, with device code that its constructor registers. What is defined says which: LIBRARY, LINKED (the
-// program that is linked with it), LOADS (one that loads it and has no runtime), or nothing (a program with a runtime, which loads what is named).
+// A program or library with a runtime inside, and with device code that its constructor registers. A macro
+// selects the variant: LIBRARY; LINKED (a program linked with that library); LOADS (a program without a
+// runtime that loads a library); none of them (a program with a runtime that loads the library named as its
+// argument).
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -25,7 +27,7 @@ int cudaRuntimeGetVersion(int *);
 void **__cudaRegisterFatBinary(void *);
 void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
 
-// Not the runtime's, though it is called so.
+// The program's own function, although its name begins like the runtime's.
 int cudaCheckOfMine(int status) { return status + 1; }
 
 static const char *ptx =
@@ -50,7 +52,7 @@ static int use(const char *who) {
     int status = cudaGetDeviceCount(&count);
     if (!status) status = cudaMalloc(&memory, 4);
     if (!status) status = cudaMemcpy(memory, &value, 4, 1);
-    // dim3 goes in two registers.
+    // A dim3 is passed in two registers.
     if (!status) status = cudaLaunchKernel((void *)stub, 1ull | 1ull << 32, 1, 1ull | 1ull << 32, 1, arguments, 0, 0);
     if (!status) status = cudaDeviceSynchronize();
     if (!status) status = cudaMemcpy(&value, memory, 4, 2);
@@ -65,7 +67,7 @@ static int use(const char *who) {
 }
 
 #ifdef LIBRARY
-// It uses the device before its `dlopen` returns.
+// Uses the device before the `dlopen` of this library returns.
 __attribute__((constructor)) static void at_once(void) { use("constructor"); }
 int work(void) { return use("library"); }
 #else

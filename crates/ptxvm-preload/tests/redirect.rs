@@ -1,7 +1,8 @@
-//! A runtime inside a program or a library is ours under the preloaded library.
+//! The preloaded library redirects a runtime inside a program or library to ptxvm's.
 //!
-//! The runtime inside is not NVIDIA's: it is made here, of functions with the names that ours has and a body that says that it must not run. The programs are C; where there is no
-//! C compiler the tests say so and do nothing.
+//! The runtime inside is not NVIDIA's. The test makes one from functions with the names that ptxvm's runtime
+//! has; each prints that it must not run. The programs are C. Without a C compiler the tests print that and
+//! pass.
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
 use object::read::{Object as _, ObjectSymbol as _};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder with our libraries, and what the tests build.
+/// A folder with ptxvm's libraries and the files that the tests build.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -19,7 +20,7 @@ impl Drop for Folder {
     }
 }
 
-/// Where cargo put a library.
+/// The path of a library that cargo built.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let deps = test.parent().expect("a test lies in a folder");
@@ -38,7 +39,8 @@ fn names() -> Vec<String> {
     names
 }
 
-/// The runtime's text: each function says that it must not run. Two are of a later version, and one is short.
+/// The runtime's source: each function prints that it must not run. Two functions are of a later version, and
+/// one is short.
 fn runtime() -> String {
     let mut text = String::from(
         "#include <stdio.h>\n\
@@ -66,7 +68,7 @@ fn runtime() -> String {
 }
 
 impl Folder {
-    /// With the runtime as an archive. `None`, with a line that says so, where there is no C compiler.
+    /// Builds the runtime as an archive. `None`, with a line that says so, if there is no C compiler.
     fn new() -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -99,14 +101,14 @@ impl Folder {
         assert!(status.success(), "cc {arguments:?}: {status}");
     }
 
-    /// Builds from the program's text.
+    /// Builds a file from the program's source.
     fn build(&self, output: &str, arguments: &[&str]) {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program.c");
         let source = source.to_str().expect("a path");
         self.cc(&[&[source, "-o", output], arguments, &["-ldl"]].concat());
     }
 
-    /// Runs a program: what it prints, and what stands on standard error.
+    /// Runs a program, and returns its standard output and standard error.
     fn run(&self, arguments: &[&str], preload: bool, log: &str) -> (String, String) {
         let mut command = Command::new(self.0.join(arguments[0]));
         command.args(&arguments[1..]).current_dir(&self.0);
@@ -122,7 +124,7 @@ impl Folder {
     }
 }
 
-/// What is printed where all is redirected.
+/// The output of a program whose runtime is fully redirected.
 fn right(who: &str) -> String {
     format!("{who}: status 0, 1 device, 42\nshort: 0, 1\nlater: 801 801 801\nmine: 5\n")
 }

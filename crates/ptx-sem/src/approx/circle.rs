@@ -1,40 +1,41 @@
 //! `sin.approx.f32` and `cos.approx.f32` (PTX ISA 6.4 §9.7.3.18, §9.7.3.19).
 //!
-//! With k the multiple of pi/2 nearest to a, r = a - k pi/2, and k mod 4 says whether the result is sin r, cos r, or one
-//! of them negated. Both are polynomials: sin r = r + r z S(z), cos r = 1 - z/2 + z^2 C(z), z = r^2. The constants come from
-//! `coefficients.py`.
+//! With k pi/2 the multiple of pi/2 nearest to a, r = a - k pi/2, and k mod 4 selects sin r, cos r, or the
+//! negation of one. Both are polynomials: sin r = r + r z S(z), cos r = 1 - z/2 + z^2 C(z), z = r^2. The
+//! constants come from `coefficients.py`.
 //!
-//! Up to |a| = 2^16 all is single precision with fused multiply-add, without branches, so that it is the same in vectors of
-//! any width: pi/2 is a sum of three singles, of which the first has no bit below 2^-23. a - k * first is a multiple of
-//! 2^-23 below 1, hence exact; the second and the third are subtracted with one rounding each. k is found
-//! by adding 1.5 * 2^23, where the last place is one; it may lie one off near the middle between two multiples, by
-//! which |r| exceeds pi/4 by less than 0.002, and the polynomials are good to 0.79. The nearest that a single below 2^16 comes to a
-//! multiple of pi/2 is 2^-27.8 (161 pi/2), so r keeps its relative accuracy.
+//! Up to |a| = 2^16 all operations are in single precision with fused multiply-add and without branches, so
+//! vectors of any width give the same result. pi/2 is a sum of three singles, of which the first has no bit
+//! below 2^-23. a - k * first is a multiple of 2^-23 below 1, hence exact; the second and the third term are
+//! subtracted with one rounding each. Adding 1.5 * 2^23, where the last place is one, rounds to k. Near the
+//! middle between two multiples k may be off by one; then |r| exceeds pi/4 by less than 0.002, and the
+//! polynomials are accurate up to 0.79. The nearest that a single below 2^16 comes to a multiple of pi/2 is
+//! 2^-27.8 (161 pi/2), so r keeps its relative accuracy.
 //!
-//! Beyond 2^16, a * 2/pi mod 4 is computed in integers with 94 bits after the binary point (Payne and Hanek, 1983), of
-//! which r is rounded, and the polynomials are the same.
+//! Beyond 2^16, a * 2/pi mod 4 is computed in integers with 94 bits after the binary point (Payne and Hanek,
+//! 1983). r is rounded from it, and the polynomials are the same.
 //!
-//! **Invariant:** no operation but IEEE addition, multiplication, fused multiply-add and integers: the same bits on every
-//! host. Within 1.75 units in the last place of the true value for every finite operand (which were tried:
-//! `PROOF.md`).
+//! **Invariant:** only IEEE addition, multiplication, fused multiply-add and integer operations are used, so
+//! every host gives the same bits. The error is at most 1.75 units in the last place, tested on every 31st
+//! finite operand (`PROOF.md`).
 
 use crate::float::NAN_F32;
 
-/// Up to here a is reduced in single precision.
+/// The largest magnitude that is reduced in single precision.
 const QUICK: f32 = 65536.0;
-/// 1.5 * 2^23: adding it rounds to an integer, which the low bits then hold.
+/// 1.5 * 2^23. Adding it rounds to an integer, which the low bits then hold.
 const SHIFT: f32 = 12_582_912.0;
 const TWO_OVER_PI: f32 = f32::from_bits(0x3f22_f983);
-/// pi/2 in three parts, each cut.
+/// pi/2 as a sum of three terms, the first two truncated.
 const HALF_PI: [f32; 3] =
     [f32::from_bits(0x3fc9_0fda), f32::from_bits(0x33a2_2168), f32::from_bits(0x27c2_34c4)];
 const S: [f32; 3] = [f32::from_bits(0xbe2a_aaa2), f32::from_bits(0x3c08_836b), f32::from_bits(0xb94c_9231)];
 const C: [f32; 3] = [f32::from_bits(0x3d2a_aaa5), f32::from_bits(0xbab6_060f), f32::from_bits(0x37cc_f19a)];
 
-/// Below here sin a is a, to within a sixth of a unit in the last place.
+/// For smaller magnitudes sin a is a, to within a sixth of a unit in the last place.
 const SMALL: f32 = 1.0 / 4096.0;
 
-/// Which of the four: 0 sin r, 1 cos r, 2 -sin r, 3 -cos r.
+/// One of four values: 0 sin r, 1 cos r, 2 -sin r, 3 -cos r.
 #[inline]
 fn turned(r: f32, quadrant: u32) -> f32 {
     let z = r * r;
@@ -70,10 +71,11 @@ const TWO_OVER_PI_WORDS: [u32; 10] = [
     0xb724_6e3a,
 ];
 
-/// The same for finite a beyond [`QUICK`].
+/// a - k pi/2, and k mod 4, for finite a beyond [`QUICK`].
 fn reduced_by_integers(a: f32) -> (f32, u32) {
-    // |a| = m * 2^e with e in -7..=104. Bits of 2/pi above the place 2^(1-e) contribute multiples of 4: 96 bits from that place on are
-    // taken, and of their product with m the lowest 96 bits, of which two stand before the binary point.
+    // |a| = m * 2^e with e in -7..=104. Bits of 2/pi above the place 2^(1-e) contribute multiples of 4. The
+    // 96 bits from that place are used, and the lowest 96 bits of their product with m, of which two are
+    // before the binary point.
     let m = u128::from(a.to_bits() & 0x7f_ffff | 0x80_0000);
     let first_bit = (a.to_bits() >> 23 & 0xff) as usize - 120;
     let words = TWO_OVER_PI_WORDS.iter().skip(first_bit / 32).take(4);
@@ -81,20 +83,20 @@ fn reduced_by_integers(a: f32) -> (f32, u32) {
     let product = m.wrapping_mul(window << (first_bit % 32) >> 32) << 32;
     let quadrant = (product.wrapping_add(1 << 125) >> 126) as u32;
     let fraction = (product << 2 >> 64) as u64;
-    // Quarters of a turn, in units of 2^-64, from -1/2 to 1/2.
+    // Quarter turns, in units of 2^-64, from -1/2 to 1/2.
     let quarter = core::f64::consts::FRAC_PI_2 / 18_446_744_073_709_551_616.0;
     let r = (fraction.cast_signed() as f64 * quarter) as f32;
     if a < 0.0 { (-r, quadrant.wrapping_neg()) } else { (r, quadrant) }
 }
 
-/// The sine, or the cosine where `quarters` is 1; certain up to [`QUICK`].
+/// The sine, or the cosine if `quarters` is 1. The result is certain up to [`QUICK`].
 #[inline]
 fn quick(a: f32, quarters: u32) -> (f32, bool) {
     let (r, k) = reduced(a);
     (turned(r, k + quarters), a.abs() <= QUICK)
 }
 
-/// The same for any operand.
+/// The sine, or the cosine if `quarters` is 1, for any operand.
 fn any(a: f32, quarters: u32) -> f32 {
     let (result, certain) = quick(a, quarters);
     if certain {
@@ -107,8 +109,9 @@ fn any(a: f32, quarters: u32) -> f32 {
     }
 }
 
-/// `sin.approx.f32`: the sine of a in radians (the manual: error at most 2^-20.9 in the first quadrant; ours is within 1.75
-/// units in the last place for every finite operand); a zero stays, infinities give NaN.
+/// `sin.approx.f32`: the sine of a in radians. The manual allows an error of 2^-20.9 in the first quadrant;
+/// the error here is at most 1.75 units in the last place for finite operands. A zero gives itself,
+/// infinities give NaN.
 ///
 /// # Source
 /// PTX ISA §9.7.3.18.
@@ -129,8 +132,8 @@ pub fn sin_quick_f32(a: f32) -> (f32, bool) {
     (if a.abs() < SMALL { a } else { result }, certain)
 }
 
-/// `cos.approx.f32`: the cosine of a in radians (the manual: error at most 2^-20.9 in the first quadrant; ours is within 1.75
-/// units in the last place for every finite operand); infinities give NaN.
+/// `cos.approx.f32`: the cosine of a in radians. The manual allows an error of 2^-20.9 in the first quadrant;
+/// the error here is at most 1.75 units in the last place for finite operands. Infinities give NaN.
 ///
 /// # Source
 /// PTX ISA §9.7.3.19.

@@ -1,9 +1,9 @@
 """The constants of `circle.rs`, `power.rs` and `hyperbolic.rs`: python3 coefficients.py prints them.
 
-Each polynomial has the least sum of squares of its weighted error over the points where a Chebyshev polynomial vanishes, which lie so
-that the greatest error is near the least possible. Its coefficients become singles one after the other, lowest power first, each by
-rounding and then fitting the higher ones anew, so that these make good what the rounding lost. The error printed is that of the
-polynomial with rounded coefficients in exact arithmetic.
+Each polynomial is a least-squares fit of the weighted error at Chebyshev nodes, which makes the greatest error nearly
+minimal. Its coefficients are rounded to singles one at a time, lowest power first; the higher ones are then fitted
+again, so that they compensate the rounding. The printed error is that of the polynomial with rounded coefficients in
+exact arithmetic.
 """
 import mpmath as mp
 import numpy as np

@@ -1,11 +1,13 @@
 //! `tanh.approx`, and `ex2.approx` of the 16-bit formats (PTX ISA 7.0, 7.8).
 //!
-//! tanh, of |a|, with the sign of a at the end: up to 9/16 it is r + r z T(z) with z = r r; beyond, 1 - 2 / (e^2r + 1), where the
-//! exponential is `ex2.approx.f32`, whose error counts for at most a third there. The coefficients come from `coefficients.py`.
-//! The 16-bit formats are computed in `.f32` and rounded once more.
+//! tanh is computed of |a|, and gets the sign of a at the end. Up to 9/16 it is r + r z T(z) with z = r r;
+//! beyond, it is 1 - 2 / (e^2r + 1). The exponential is `ex2.approx.f32`, whose error is reduced to a third
+//! or less there. The coefficients come from `coefficients.py`. The 16-bit formats are computed in `.f32` and
+//! rounded once more.
 //!
-//! **Invariant:** as in `power`: IEEE operations and integers alone, without branches. The manual bounds the relative error of `.f32`
-//! by 2^-11; ours is within 2 units in the last place (which were tried: `PROOF.md`).
+//! **Invariant:** as in `power`: only IEEE operations and integers, without branches. The manual bounds the
+//! relative error of `.f32` by 2^-11; here it is at most 2 units in the last place, tested on every 31st
+//! operand (`PROOF.md`).
 
 use super::power::ex2_approx_f32;
 use crate::bfloat::{bf16_of_f32, f32_of_bf16};
@@ -19,16 +21,16 @@ const T: [f32; 5] = [
     f32::from_bits(0x3cac_0f03),
     f32::from_bits(0xbbca_52dd),
 ];
-/// Where the second formula takes over.
+/// The second formula applies from here.
 const BORDER: f32 = 0.5625;
 /// 2 / ln 2.
 const TWICE_INVERSE_LN2: f32 = f32::from_bits(0x4038_aa3b);
 
-/// `tanh.approx.f32`: the hyperbolic tangent; of a subnormal the operand itself.
+/// `tanh.approx.f32`: the hyperbolic tangent. A subnormal gives itself.
 ///
 /// # Rounding and NaN
-/// Within 2 units in the last place (the manual: 2^-11 relative). Zeros keep their sign; infinities give 1.0 with their sign; a NaN
-/// gives 0x7fffffff.
+/// Within 2 units in the last place (the manual: 2^-11 relative). Zeros keep their sign; infinities give 1.0
+/// with their sign; a NaN gives 0x7fffffff.
 ///
 /// # Source
 /// PTX ISA 7.0, `tanh`.
@@ -74,7 +76,8 @@ pub fn ex2_approx_f16(a: u16) -> u16 {
     f16_of_f32(ex2_approx_f32(f32_of_f16(a)))
 }
 
-/// `ex2.approx.ftz.bf16` but for its `.ftz`: 2 to the power a (the manual: 2^-7 relative); a NaN gives 0x7fff.
+/// `ex2.approx.ftz.bf16` without the `.ftz`: 2 to the power a (the manual: 2^-7 relative); a NaN gives
+/// 0x7fff.
 ///
 /// # Source
 /// PTX ISA 7.8, `ex2`.

@@ -1,15 +1,18 @@
-//! The approximate float instructions: `div.approx`, `div.full`, `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`
-//! and the two `.approx.ftz.f64` forms (PTX ISA 6.4 §9.7.3), `mad.f32` of sm_1x, and `tanh` (PTX ISA 7.0).
+//! The approximate float instructions: `div.approx`, `div.full`, `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`,
+//! `ex2` and the two `.approx.ftz.f64` forms (PTX ISA 6.4 §9.7.3), `mad.f32` of sm_1x, and `tanh` (PTX ISA
+//! 7.0).
 //!
-//! The manual bounds these, it does not define them. Division, reciprocal and square root are the IEEE operations;
-//! `rsqrt` is two of them; the others are polynomials in single precision (`circle`, `power`, `hyperbolic`). All hold the manual's bounds over the
-//! operands for which it states them, and similar ones over all others: `cargo xtask prove` tries every operand, and its figures
-//! stand in `PROOF.md` beside this file. The rows of the manual's tables of special inputs hold exactly when the caller flushes
-//! operand and result for `.ftz`; without `.ftz` a subnormal operand has its mathematical result, where the tables,
-//! written for flushed operands, print another (`rcp`, `rsqrt`, `lg2`, `sqrt` of negative subnormals).
+//! The manual bounds the errors of these instructions and does not define their results. Division, reciprocal
+//! and square root are the IEEE operations; `rsqrt` is two of them; the others are polynomials in single
+//! precision (`circle`, `power`, `hyperbolic`). All keep the manual's bounds for the operands for which it
+//! states them, and similar bounds for all others: `cargo xtask prove` tests every operand or, for the slower
+//! instructions, every 31st, and its figures are in `PROOF.md` beside this file. The results in the manual's
+//! tables of special inputs hold exactly if the caller flushes operand and result for `.ftz`. Without `.ftz`
+//! a subnormal operand has its mathematical result, where the tables, written for flushed operands, print
+//! another (`rcp`, `rsqrt`, `lg2`, `sqrt` of negative subnormals).
 //!
-//! **Invariant:** a NaN result in `.f32` is 0x7fffffff. Every step is an IEEE operation, a fused multiply-add or integer
-//! arithmetic: the same bits on every host, and in vectors of any width.
+//! **Invariant:** a NaN result in `.f32` is 0x7fffffff. Every step is an IEEE operation, a fused multiply-add
+//! or integer arithmetic, so every host and vectors of any width give the same bits.
 
 mod circle;
 mod hyperbolic;
@@ -27,9 +30,10 @@ use crate::soft::{self, Rnd};
 
 /// `div.approx.f32`: a / b, here correctly rounded.
 ///
-/// The manual bounds the error by 2 units in the last place for |b| in 2^-126..2^126, and says nothing beyond. For finite b above that
-/// the result is a times a zero of b's sign: 0, or NaN where a is infinite, as on devices, whose 1/b is flushed. A number divided by +0
-/// is infinity with the sign of a, as it says; by -0 the signs multiply, as its formula a * (1/b) and the table of `rcp` have it.
+/// The manual bounds the error by 2 units in the last place for |b| in 2^-126..2^126, and says nothing about
+/// other b. For larger finite b the result is a times a zero with the sign of b: 0, or NaN if a is infinite,
+/// as on devices, which flush 1/b. By the manual, a number divided by +0 is infinity with the sign of a. For
+/// -0 the signs multiply, as in its formula a * (1/b) and in the table of `rcp`.
 ///
 /// # Source
 /// PTX ISA §9.7.3.8.
@@ -53,8 +57,8 @@ pub fn div_full_f32(a: f32, b: f32) -> f32 {
     div_f32(a, b, Rnd::Rn)
 }
 
-/// `rcp.approx.f32`: 1 / a, here correctly rounded (the manual: error at most 2^-23 for a in 1..2); a zero gives
-/// infinity of its sign.
+/// `rcp.approx.f32`: 1 / a, here correctly rounded (the manual: error at most 2^-23 for a in 1..2). A zero
+/// gives infinity with its sign.
 ///
 /// # Source
 /// PTX ISA §9.7.3.13.
@@ -64,8 +68,8 @@ pub fn rcp_approx_f32(a: f32) -> f32 {
     rcp_f32(a, Rnd::Rn)
 }
 
-/// `sqrt.approx.f32`: the square root, here correctly rounded (the manual: bound to be determined); -0 gives -0,
-/// below zero NaN.
+/// `sqrt.approx.f32`: the square root, here correctly rounded (the manual: "to be determined"). -0 gives -0,
+/// and numbers below zero give NaN.
 ///
 /// # Source
 /// PTX ISA §9.7.3.15.
@@ -75,8 +79,9 @@ pub fn sqrt_approx_f32(a: f32) -> f32 {
     sqrt_f32(a, Rnd::Rn)
 }
 
-/// `rsqrt.approx.f32`: 1 / sqrt(a), two roundings (the manual: error at most 2^-22.4 for a in 1..4; ours is within 1.5 units in
-/// the last place everywhere); a zero gives infinity of its sign, below zero NaN.
+/// `rsqrt.approx.f32`: 1 / sqrt(a) with two roundings (the manual: error at most 2^-22.4 for a in 1..4; here
+/// at most 1.5 units in the last place for all a). A zero gives infinity with its sign, and numbers below
+/// zero give NaN.
 ///
 /// # Source
 /// PTX ISA §9.7.3.16.
@@ -88,12 +93,13 @@ pub fn rsqrt_approx_f32(a: f32) -> f32 {
     if a > 0.0 { root } else { below }
 }
 
-/// `rsqrt.approx.f64`: 1 / sqrt(a), two roundings (the manual: bound to be determined); a zero gives infinity of its
-/// sign, below zero NaN.
+/// `rsqrt.approx.f64`: 1 / sqrt(a) with two roundings (the manual: "to be determined"). A zero gives infinity
+/// with its sign, and numbers below zero give NaN.
 ///
 /// # Rounding and NaN
-/// Subnormal operands count by value ("double-precision instructions support subnormal inputs"), though the table
-/// prints infinity for them. A NaN is made quiet; an operand below zero gives 0x7ff8000000000000.
+/// Subnormal operands have their mathematical result ("double-precision instructions support subnormal
+/// inputs"), although the table prints infinity for them. A NaN is made quiet; an operand below zero gives
+/// 0x7ff8000000000000.
 ///
 /// # Source
 /// PTX ISA §9.7.3.16.
@@ -115,7 +121,8 @@ fn reciprocal_root(a: f64) -> f64 {
     1.0 / a.sqrt()
 }
 
-/// The bits of a `.f64` result of which the lower word is zero; a NaN as 0x7fffffff00000000; subnormals flushed.
+/// The bits of a `.f64` result whose lower word is cleared. A NaN becomes 0x7fffffff00000000, and subnormals
+/// are flushed.
 #[inline]
 fn upper_word(a: f64) -> f64 {
     if a.is_nan() {
@@ -127,17 +134,17 @@ fn upper_word(a: f64) -> f64 {
 
 /// The operand as `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64` read it: its upper word, flushed.
 ///
-/// A NaN with a payload in the lower word alone therefore reads as infinity.
+/// A NaN whose payload is only in the lower word therefore reads as infinity.
 #[inline]
 fn upper_operand(a: f64) -> f64 {
     ftz_f64(f64::from_bits(a.to_bits() & 0xffff_ffff_0000_0000))
 }
 
-/// `rcp.approx.ftz.f64`: 1 / (upper word of a), of which the upper word is kept and the lower one is zero.
+/// `rcp.approx.ftz.f64`: 1 / (upper word of a), with the lower word of the result cleared.
 ///
 /// # Rounding and NaN
-/// Cut, not rounded, to 20 fraction bits (the manual: "gross approximation", no bound). Subnormal operands and
-/// results are flushed here, not by the caller. A NaN gives 0x7fffffff00000000.
+/// Truncated, not rounded, to 20 fraction bits (the manual: "gross approximation", no bound). Subnormal
+/// operands and results are flushed here, not by the caller. A NaN gives 0x7fffffff00000000.
 ///
 /// # Source
 /// PTX ISA §9.7.3.14.
@@ -147,11 +154,12 @@ pub fn rcp_approx_ftz_f64(a: f64) -> f64 {
     upper_word(1.0 / upper_operand(a))
 }
 
-/// `rsqrt.approx.ftz.f64`: 1 / sqrt(upper word of a), of which the upper word is kept and the lower one is zero.
+/// `rsqrt.approx.ftz.f64`: 1 / sqrt(upper word of a), with the lower word of the result cleared.
 ///
 /// # Rounding and NaN
-/// Cut, not rounded, to 20 fraction bits (the manual gives no bound). Subnormal operands are flushed here, not by the
-/// caller. A NaN, and an operand below zero (a row the table lacks), give 0x7fffffff00000000.
+/// Truncated, not rounded, to 20 fraction bits (the manual gives no bound). Subnormal operands are flushed
+/// here, not by the caller. A NaN, and an operand below zero (which the table lacks), give
+/// 0x7fffffff00000000.
 ///
 /// # Source
 /// PTX ISA §9.7.3.17.
@@ -161,11 +169,11 @@ pub fn rsqrt_approx_ftz_f64(a: f64) -> f64 {
     upper_word(reciprocal_root(upper_operand(a)))
 }
 
-/// `mad.f32` of `.target sm_1x`: the product cut to 24 significant bits with an unlimited exponent, then c added,
-/// rounded to nearest even.
+/// `mad.f32` of `.target sm_1x`: the product truncated to 24 significant bits with an unlimited exponent,
+/// plus c, rounded to nearest even.
 ///
-/// With c = +-0 it is `mul.rn` and `add.rn` instead. Subnormal operands and results are flushed here, as on those
-/// targets always; `.sat` is the caller's.
+/// With c = +-0 it is `mul.rn` and `add.rn` instead. Subnormal operands and results are flushed here, because
+/// those targets always flush. The caller applies `.sat`.
 ///
 /// # Rounding and NaN
 /// A NaN result is 0x7fffffff.

@@ -1,21 +1,25 @@
 //! `ex2.approx.f32` and `lg2.approx.f32` (PTX ISA 6.4 §9.7.3.20, §9.7.3.21).
 //!
-//! ex2: with n the integer nearest to a and f = a - n, which is exact, 2^a = 2^n (1 + f P(f)) with f in -1/2..1/2. The scaling
-//! multiplies by two powers of two, of which the first product is exact, so that a subnormal result is rounded once.
+//! ex2: with n the integer nearest to a and f = a - n, which is exact, 2^a = 2^n (1 + f P(f)) with f in
+//! -1/2..1/2. The scaling multiplies by two powers of two, of which the first product is exact, so that a
+//! subnormal result is rounded once.
 //!
-//! lg2: a = 2^k m with m in sqrt(1/2)..sqrt(2); t = m - 1 is exact; lg2 a = k + lg2(1 + t), where lg2(1 + t) = t L + t (l + t Q(t))
-//! and L + l is 1 / ln 2 in two singles: near a = 1, where k is 0 and the result is small, it keeps its relative accuracy.
+//! lg2: a = 2^k m with m in sqrt(1/2)..sqrt(2); t = m - 1 is exact; lg2 a = k + lg2(1 + t), where lg2(1 + t)
+//! = t L + t (l + t Q(t)) and L + l is 1 / ln 2 as a sum of two singles. Near a = 1, where k is 0 and the
+//! result is small, this keeps the relative accuracy.
 //!
-//! The polynomials are evaluated by Horner's rule with fused multiply-add; their coefficients come from `coefficients.py`.
-//! Both are single precision without branches and tables, so that they are the same in vectors of any width.
+//! The polynomials are evaluated by Horner's rule with fused multiply-add; their coefficients come from
+//! `coefficients.py`. Both functions are in single precision without branches and tables, so vectors of any
+//! width give the same result.
 //!
-//! **Invariant:** 2^n and the logarithm of 2^n are exact for every integer n. No operation but IEEE addition, multiplication,
-//! fused multiply-add and integers: the same bits on every host. Within 1 unit in the last place of the true value for every
-//! operand (which were tried: `PROOF.md`).
+//! **Invariant:** 2^n and the logarithm of 2^n are exact for every integer n. Only IEEE addition,
+//! multiplication, fused multiply-add and integer operations are used, so every host gives the same bits. The
+//! error is at most 1 unit in the last place, tested on every operand of lg2 and every 31st of ex2
+//! (`PROOF.md`).
 
 use crate::float::NAN_F32;
 
-/// 1.5 * 2^23: adding it rounds to an integer, which the low bits then hold.
+/// 1.5 * 2^23. Adding it rounds to an integer, which the low bits then hold.
 const SHIFT: f32 = 12_582_912.0;
 const P: [f32; 6] = [
     f32::from_bits(0x3f31_7218),
@@ -25,7 +29,7 @@ const P: [f32; 6] = [
     f32::from_bits(0x3aaf_8533),
     f32::from_bits(0x391f_c836),
 ];
-/// 1 / ln 2 in two parts.
+/// 1 / ln 2 as a sum of two singles.
 const INVERSE_LN2: [f32; 2] = [f32::from_bits(0x3fb8_aa3b), f32::from_bits(0x32a5_7060)];
 const Q: [f32; 9] = [
     f32::from_bits(0xbf38_aa38),
@@ -57,15 +61,15 @@ fn power(n: i32) -> f32 {
     f32::from_bits(((n + 127) as u32) << 23)
 }
 
-/// `ex2.approx.f32`: 2 to the power a (the manual: error at most 2^-22.5 in the primary range; ours is within 1 unit in the last
-/// place everywhere); a subnormal operand gives 1.0.
+/// `ex2.approx.f32`: 2 to the power a (the manual: error at most 2^-22.5 in the primary range; here at most 1
+/// unit in the last place). A subnormal operand gives 1.0.
 ///
 /// # Source
 /// PTX ISA §9.7.3.21.
 #[inline]
 #[must_use]
 pub fn ex2_approx_f32(a: f32) -> f32 {
-    // 2^129 is infinity and 2^-151 is zero, as are all powers beyond.
+    // 2^129 is infinity and 2^-151 is zero, as are all powers beyond them.
     let x = if a > -151.0 { a } else { -151.0 };
     let x = if x < 129.0 { x } else { 129.0 };
     let shifted = x + SHIFT;
@@ -77,8 +81,8 @@ pub fn ex2_approx_f32(a: f32) -> f32 {
     if a.is_nan() { NAN_F32 } else { result }
 }
 
-/// `lg2.approx.f32`: the logarithm of a to base 2 (the manual: error at most 2^-22.6 for the mantissa; ours is within 1 unit in
-/// the last place everywhere); a zero of either sign gives -infinity, below zero NaN.
+/// `lg2.approx.f32`: the logarithm of a to base 2 (the manual: error at most 2^-22.6 for the mantissa; here
+/// at most 1 unit in the last place). A zero of either sign gives -infinity, and numbers below zero give NaN.
 ///
 /// # Source
 /// PTX ISA §9.7.3.20.

@@ -1,15 +1,19 @@
-//! From a coordinate of one dimension to texel indices and weights: address modes and filter footprints (PTX ISA §5.3.2).
+//! From a coordinate of one dimension to texel indices and weights: address modes and filter footprints (PTX
+//! ISA §5.3.2).
 //!
-//! **Invariant:** an index that comes out is less than the size. Sizes are at least 1.
+//! **Invariant:** resulting indices are less than the size. Sizes are at least 1.
 
-/// What happens to a coordinate outside the texture (`addr_mode_0` to `addr_mode_2`). PTX ISA §5.3.2.
+/// The treatment of a coordinate outside the texture (`addr_mode_0` to `addr_mode_2`). PTX ISA §5.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddrMode {
-    /// The texture repeats. With unnormalised coordinates as [`AddrMode::ClampToEdge`] (A30; CUDA guide).
+    /// The texture repeats. With unnormalized coordinates it is [`AddrMode::ClampToEdge`] (reading A30; CUDA
+    /// guide).
     Wrap,
-    /// The texture repeats, every other time mirrored. With unnormalised coordinates as [`AddrMode::ClampToEdge`].
+    /// The texture repeats, mirrored every second time. With unnormalized coordinates it is
+    /// [`AddrMode::ClampToEdge`].
     Mirror,
-    /// OpenGL's `GL_CLAMP`: the coordinate is clamped to the texture, whose edge a linear filter blends with the border.
+    /// OpenGL's `GL_CLAMP`: the coordinate is clamped to the texture, and a linear filter blends the edge
+    /// with the border.
     ClampOgl,
     /// The nearest texel.
     ClampToEdge,
@@ -18,7 +22,7 @@ pub enum AddrMode {
 }
 
 impl AddrMode {
-    /// All, in the manual's order: the place is the number that `txq` gives (A28).
+    /// All modes, in the manual's order. The index is the number that `txq` returns (reading A28).
     pub const ALL: [AddrMode; 5] = [
         AddrMode::Wrap,
         AddrMode::Mirror,
@@ -27,7 +31,7 @@ impl AddrMode {
         AddrMode::ClampToBorder,
     ];
 
-    /// The mode that holds: repetition needs normalised coordinates.
+    /// The mode that applies: repetition needs normalized coordinates.
     #[must_use]
     pub fn effective(self, normalized: bool) -> Self {
         match self {
@@ -51,18 +55,19 @@ pub enum FilterMode {
 }
 
 impl FilterMode {
-    /// All, in the manual's order: the place is the number that `txq` gives (A28).
+    /// All modes, in the manual's order. The index is the number that `txq` returns (reading A28).
     pub const ALL: [FilterMode; 2] = [FilterMode::Nearest, FilterMode::Linear];
 }
 
 /// A texel of one dimension: its index, or `None` for the border.
 pub type Tap = Option<u32>;
 
-/// The weight 1: weights are fixed-point numbers with 8 bits after the point, as the CUDA guide says of the hardware.
+/// The weight 1. Weights are fixed-point numbers with 8 fractional bits, as the CUDA guide documents for the
+/// hardware.
 pub const ONE: u32 = 256;
 
-/// The two neighbours that a linear filter blends in one dimension, and the weight of the second, 0 to [`ONE`]. The weight of the first
-/// is the rest.
+/// The two neighbors that a linear filter blends in one dimension, and the weight of the second, 0 to
+/// [`ONE`]. The weight of the first is the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taps {
     /// The texel at or before the coordinate, and the one after it.
@@ -71,7 +76,8 @@ pub struct Taps {
     pub weight: u32,
 }
 
-/// The texel of index `i` under an address mode; what lies outside is wrapped, mirrored, moved to the edge, or border.
+/// The texel with index `i` under an address mode. An index outside is wrapped, mirrored, moved to the edge,
+/// or becomes the border.
 fn texel(mode: AddrMode, i: i64, size: u32) -> Tap {
     let n = i64::from(size.max(1));
     let index = match mode {
@@ -87,19 +93,20 @@ fn texel(mode: AddrMode, i: i64, size: u32) -> Tap {
     u32::try_from(index).ok()
 }
 
-/// The texel of an integer coordinate (`.s32`): it counts texels, whatever the texture says of normalised coordinates, and is not filtered.
+/// The texel of an integer coordinate (`.s32`). It counts texels even if the texture has normalized
+/// coordinates, and is not filtered.
 #[must_use]
 pub fn texel_tap(mode: AddrMode, size: u32, coordinate: i32, offset: i32) -> Tap {
     let mode = match mode.effective(false) {
-        // Without a filter no border is blended in.
+        // Without a filter the border is not blended in.
         AddrMode::ClampOgl => AddrMode::ClampToEdge,
         mode => mode,
     };
     texel(mode, i64::from(coordinate) + i64::from(offset), size)
 }
 
-/// Where a coordinate lies, in texels: p = c · size if normalised, else c; plus the offset. Exact but for coordinates beyond all texels;
-/// NaN counts as 0.
+/// The position of a coordinate in texels: p = c · size if normalized, else c; plus the offset. It is exact
+/// except for coordinates beyond all texels. NaN counts as 0.
 fn position(size: u32, normalized: bool, coordinate: f64, offset: i32) -> f64 {
     let scaled = if normalized { coordinate * f64::from(size) } else { coordinate };
     if scaled.is_nan() { 0.0 } else { scaled + f64::from(offset) }
@@ -107,18 +114,19 @@ fn position(size: u32, normalized: bool, coordinate: f64, offset: i32) -> f64 {
 
 /// `floor` as an integer; saturates.
 fn floor(p: f64) -> i64 {
-    // Larger positions differ by whole textures at best; half the range leaves room for arithmetic.
+    // Larger positions differ by whole textures at most, and half the range leaves room for arithmetic.
     (p.floor() as i64).clamp(i64::MIN / 4, i64::MAX / 4)
 }
 
 /// The texels of a floating-point coordinate under a filter.
 ///
-/// Nearest: the texel floor(p), with weight 1 (`weight` 0). Linear: xB = p - 1/2, texels floor(xB) and the next, the second weighted with
-/// xB - floor(xB), rounded to 8 fractional bits, ties up. With [`AddrMode::ClampOgl`] p is first clamped to the texture.
+/// Nearest: the texel floor(p), with weight 1 (`weight` 0). Linear: xB = p - 1/2; the texels floor(xB) and
+/// the next. The weight of the second is xB - floor(xB), rounded to 8 fractional bits, ties up. With
+/// [`AddrMode::ClampOgl`] p is first clamped to the texture.
 ///
 /// # Source
-/// PTX ISA §5.3.2; CUDA C Programming Guide, Texture Fetching ("9-bit fixed point format with 8 bits of fractional value"). The rounding of the weight
-/// is not given there.
+/// PTX ISA §5.3.2; CUDA C Programming Guide, Texture Fetching ("9-bit fixed point format with 8 bits of
+/// fractional value"), which does not define the rounding of the weight.
 #[must_use]
 pub fn float_taps(
     mode: AddrMode,
@@ -143,13 +151,13 @@ pub fn float_taps(
     }
 }
 
-/// The two texels of the linear footprint, whatever their weights: what `tld4` reads in one dimension.
+/// The two texels of the linear footprint, regardless of their weights: `tld4` reads them in one dimension.
 #[must_use]
 pub fn gather_taps(mode: AddrMode, size: u32, normalized: bool, coordinate: f64, offset: i32) -> [Tap; 2] {
     float_taps(mode, FilterMode::Linear, size, normalized, coordinate, offset).texels
 }
 
-/// The first texel of the linear footprint at p and how far p is from it, 0 to 1.
+/// The first texel of the linear footprint at p, and the distance of p from it, 0 to 1.
 fn footprint(mode: AddrMode, size: u32, p: f64) -> (i64, f64) {
     let p = if mode == AddrMode::ClampOgl { p.clamp(0.0, f64::from(size)) } else { p };
     let centre = p - 0.5;

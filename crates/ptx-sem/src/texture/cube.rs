@@ -1,19 +1,21 @@
-//! Cubemaps: which face a direction hits, and where (PTX ISA §9.7.9.3).
+//! Cubemaps: the face that a direction hits, and the point in it (PTX ISA §9.7.9.3).
 //!
-//! The manual names neither order nor orientation of the faces; both are OpenGL's (A133): layers +x -x +y -y +z -z.
+//! The manual defines neither order nor orientation of the faces; both are OpenGL's (reading A133): layers +x
+//! -x +y -y +z -z.
 
-/// Where a direction hits the cube.
+/// The point of the cube that a direction hits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubePoint {
     /// Layer of the face: +x -x +y -y +z -z.
     pub face: u32,
-    /// Normalised coordinates in the face.
+    /// The normalized coordinate in the first dimension of the face.
     pub s: f64,
-    /// As `s`, in the second dimension.
+    /// The normalized coordinate in the second dimension of the face.
     pub t: f64,
 }
 
-/// A direction in the frame of a face: the two minor axes as the face sees them, and the length along the major axis.
+/// A direction in the frame of a face: the two minor axes in the face's orientation, and the length along the
+/// major axis.
 struct Turned {
     sc: f64,
     tc: f64,
@@ -32,8 +34,9 @@ fn turn(face: u32, [x, y, z]: [f64; 3]) -> Turned {
     }
 }
 
-/// The face that a direction hits, and the coordinates there: s = (sc / |ma| + 1) / 2, t = (tc / |ma| + 1) / 2. The axis of the largest
-/// magnitude is the major one; ties go to x before y before z (A133).
+/// The face that a direction hits, and the coordinates there: s = (sc / |ma| + 1) / 2, t = (tc / |ma| + 1) /
+/// 2. The axis with the largest magnitude is the major one; x precedes y and y precedes z if magnitudes are
+/// equal (reading A133).
 ///
 /// # Source
 /// PTX ISA §9.7.9.3; OpenGL 4.6 §8.13, table 8.19.
@@ -53,11 +56,11 @@ pub fn cube_face(direction: [f32; 3]) -> CubePoint {
     CubePoint { face, s: (sc / ma + 1.0) / 2.0, t: (tc / ma + 1.0) / 2.0 }
 }
 
-/// How the coordinates in the face change when the direction changes by `change`: the derivative of [`cube_face`] on the face that
-/// `direction` hits.
+/// The change of the coordinates in the face when the direction changes by `change`: the derivative of
+/// [`cube_face`] on the face that `direction` hits.
 ///
 /// # Source
-/// PTX ISA §9.7.9.3 gives no formula (A135); this is the exact derivative.
+/// PTX ISA §9.7.9.3 gives no formula (reading A135); this is the exact derivative.
 #[must_use]
 pub fn cube_gradient(direction: [f32; 3], change: [f32; 3]) -> [f64; 2] {
     let at = turn(cube_face(direction).face, direction.map(f64::from));

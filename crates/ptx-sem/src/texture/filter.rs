@@ -1,9 +1,10 @@
-//! Weighing texels, comparing depths, and the form of results (PTX ISA §9.7.9.3).
+//! Weighting of texels, comparison of depths, and the types of results (PTX ISA §9.7.9.3).
 
 use super::{ONE, Taps};
 use crate::half::f16_of_f64;
 
-/// How a texel of a depth texture is compared with the reference. The manual has no field for it (A132).
+/// The comparison of a depth texture's texel with the reference. The manual has no field for it (reading
+/// A132).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Compare {
     /// Never true.
@@ -12,7 +13,7 @@ pub enum Compare {
     Less,
     /// reference = texel
     Equal,
-    /// reference <= texel: what is meant where nothing is said.
+    /// reference <= texel: the default.
     Lequal,
     /// reference > texel
     Greater,
@@ -24,7 +25,7 @@ pub enum Compare {
     Always,
 }
 
-/// 1.0 where the comparison holds, else 0.0. With a NaN only [`Compare::Notequal`] and [`Compare::Always`] hold.
+/// 1.0 if the comparison holds, else 0.0. With a NaN only [`Compare::Notequal`] and [`Compare::Always`] hold.
 ///
 /// # Source
 /// PTX ISA §9.7.9.3 (results), A132 (function).
@@ -43,7 +44,8 @@ pub fn depth_compare(compare: Compare, reference: f32, texel: f32) -> f32 {
     if holds { 1.0 } else { 0.0 }
 }
 
-/// The weight of texel `which` (0 or 1) of each dimension, one after another multiplied: 8 fractional bits for each dimension, exact.
+/// The product of the weights of texel `which` (0 or 1) in each dimension. It has 8 fractional bits for each
+/// dimension and is exact.
 #[must_use]
 pub fn weight(taps: &[Taps], which: impl Fn(usize) -> usize) -> f64 {
     let of = |(dimension, taps): (usize, &Taps)| {
@@ -53,11 +55,12 @@ pub fn weight(taps: &[Taps], which: impl Fn(usize) -> usize) -> f64 {
     taps.iter().enumerate().map(of).product()
 }
 
-/// The sum of the components of texels times their weights, in double precision, rounded to single. A texel of weight 0 is not looked at.
+/// The sum of the texels' components times their weights, in double precision, rounded to single. A texel
+/// with weight 0 is ignored.
 ///
 /// # Rounding and NaN
-/// Products are exact (24 bits of component, at most 32 of weight, of which trailing zeros are few); sums are rounded to 53 bits in the order of
-/// the texels. A sum that overflows is infinite.
+/// Products are exact, because a component has 24 significant bits and a weight few. Sums are rounded to 53
+/// bits in the order of the texels. A sum that overflows is infinite.
 #[must_use]
 pub fn blend(texels: &[([f32; 4], f64)]) -> [f32; 4] {
     let mut sums = [0.0f64; 4];

@@ -1,9 +1,11 @@
-//! Channel data types and orders: a texel's bits, and the components that they are (PTX ISA §5.3.3, Tables 11 and 12).
+//! Channel data types and orders: a texel's bits and its components (PTX ISA §5.3.3, Tables 11 and 12).
 //!
-//! Conversions are OpenCL's, whose enumerations the tables are: UNORM n bits c / (2^n - 1), SNORM max(-1, c / (2^(n-1) - 1)).
+//! Conversions are OpenCL's, whose enumerations the tables contain: UNORM with n bits c / (2^n - 1), SNORM
+//! max(-1, c / (2^(n-1) - 1)).
 //!
-//! **Invariant:** a texel has at most 16 bytes; its components lie from the least significant bit in the order that the channel order names, each
-//! as wide as the type. The packed types have their own layout: red in the highest place (bit 15 of `555` and bits 30, 31 of `101010` unused).
+//! **Invariant:** a texel has at most 16 bytes. Its components start at the least significant bit, in the
+//! order that the channel order names, each as wide as the type. The packed types have their own layout: red
+//! is in the highest bits (bit 15 of `555` and bits 30, 31 of `101010` are unused).
 
 use crate::half::{f16_of_f64, f64_of_f16};
 
@@ -28,7 +30,7 @@ pub enum ChannelType {
     Float,
 }
 
-/// What a component is to the program.
+/// The type of a component in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Component {
     /// `.f32`: UNORM, SNORM, HALF, FLOAT.
@@ -40,7 +42,7 @@ pub enum Component {
 }
 
 impl ChannelType {
-    /// All, in the order of Table 11, whose numbers begin at 0x10D0.
+    /// All types, in the order of Table 11, whose numbers begin at 0x10D0.
     pub const ALL: [ChannelType; 15] = {
         use ChannelType::*;
         [
@@ -62,13 +64,13 @@ impl ChannelType {
         ]
     };
 
-    /// The number in Table 11, which `txq.channel_data_type` gives.
+    /// The number in Table 11, which `txq.channel_data_type` returns.
     #[must_use]
     pub fn number(self) -> u32 {
         0x10D0 + self as u32
     }
 
-    /// What a component is to the program.
+    /// The type of a component in the program.
     #[must_use]
     pub fn component(self) -> Component {
         match self {
@@ -90,7 +92,7 @@ impl ChannelType {
         }
     }
 
-    /// Bits of each component as they lie in a packed texel, red first; `None` for types that are not packed.
+    /// Bits of each component in a packed texel, red first; `None` for types that are not packed.
     fn packed(self) -> Option<[u32; 3]> {
         match self {
             ChannelType::UnormShort565 => Some([5, 6, 5]),
@@ -100,7 +102,7 @@ impl ChannelType {
         }
     }
 
-    /// Bits of a component; of a packed type, of the texel.
+    /// Bits of a component; for a packed type, bits of the texel.
     fn bits(self) -> u32 {
         match self {
             ChannelType::SnormInt8
@@ -130,7 +132,7 @@ impl ChannelType {
             ChannelType::SnormInt16 => snorm(i32::from(bits as i16), 32767),
             ChannelType::UnormInt8 => unorm(255),
             ChannelType::UnormInt16 => unorm(65535),
-            // The width of a packed component decides; see `decode`.
+            // The packed component's width is needed; `decode` converts it.
             ChannelType::UnormShort565 | ChannelType::UnormShort555 | ChannelType::UnormInt101010 => bits,
             ChannelType::SignedInt8 => i32::from(bits as i8) as u32,
             ChannelType::SignedInt16 => i32::from(bits as i16) as u32,
@@ -143,7 +145,8 @@ impl ChannelType {
         }
     }
 
-    /// A component's bits from its value: rounded to nearest even, saturated; NaN gives 0 in a normalised format.
+    /// A component's bits from its value: rounded to nearest even, saturated; NaN gives 0 in a normalised
+    /// format.
     fn bits_of(self, value: u32) -> u32 {
         let float = f64::from(f32::from_bits(value));
         let norm = |least: f64, most: f64| {
@@ -183,19 +186,19 @@ pub enum ChannelOrder {
 }
 
 impl ChannelOrder {
-    /// All, in the order of Table 12, whose numbers begin at 0x10B0.
+    /// All orders, in the order of Table 12, whose numbers begin at 0x10B0.
     pub const ALL: [ChannelOrder; 10] = {
         use ChannelOrder::*;
         [R, A, Rg, Ra, Rgb, Rgba, Bgra, Argb, Intensity, Luminance]
     };
 
-    /// The number in Table 12, which `txq.channel_order` gives.
+    /// The number in Table 12, which `txq.channel_order` returns.
     #[must_use]
     pub fn number(self) -> u32 {
         0x10B0 + self as u32
     }
 
-    /// For each stored channel, from the lowest, which of the components R G B A it is.
+    /// The component (an index into R G B A) of each stored channel, lowest channel first.
     #[must_use]
     pub fn stored(self) -> &'static [usize] {
         match self {
@@ -210,7 +213,7 @@ impl ChannelOrder {
         }
     }
 
-    /// The components that come from stored channels, as bits R G B A from bit 0.
+    /// The components that have a stored channel, as bits R G B A from bit 0.
     fn given(self) -> u8 {
         match self {
             ChannelOrder::Intensity => 0b1111,
@@ -229,11 +232,12 @@ pub struct Format {
     pub order: ChannelOrder,
 }
 
-/// The components R G B A of a texel, each the bits of an `.f32`, `.u32` or `.s32` as [`ChannelType::component`] says.
+/// The components R G B A of a texel, each the bits of an `.f32`, `.u32` or `.s32` as
+/// [`ChannelType::component`] says.
 pub type Texel = [u32; 4];
 
 impl Format {
-    /// The format, if the order fits the type: the packed types are RGB.
+    /// The format, if the order is valid for the type: the packed types are RGB.
     #[must_use]
     pub fn new(data_type: ChannelType, order: ChannelOrder) -> Option<Self> {
         let fits = data_type.packed().is_none() || order == ChannelOrder::Rgb;
@@ -247,14 +251,15 @@ impl Format {
         channels * self.data_type.bits() / 8
     }
 
-    /// Bytes of the units that a texel consists of: its alignment.
+    /// Bytes of a texel's units, which are its alignment.
     #[must_use]
     pub fn unit(self) -> u32 {
         self.data_type.bits() / 8
     }
 
-    /// The components of a texel. Channels that the order does not have are 0, alpha 1 (OpenCL; A139); INTENSITY is all four, LUMINANCE the first
-    /// three. A border texel is the one whose bits are zero, so its alpha is 1 where the format has none, as in OpenCL.
+    /// The components of a texel. Channels that the order lacks are 0, and alpha is 1 (OpenCL; reading A139);
+    /// INTENSITY is all four components, LUMINANCE the first three. A border texel has zero bits, so its
+    /// alpha is 1 if the format has no alpha, as in OpenCL.
     #[must_use]
     pub fn decode(self, bits: u128) -> Texel {
         let one = match self.data_type.component() {
@@ -302,7 +307,7 @@ impl Format {
         })
     }
 
-    /// Whether a component of a looked-up texel comes from the texture (and not from what stands for missing ones).
+    /// Whether a component of a texel comes from the texture (and is not the default for a missing one).
     #[must_use]
     pub fn gives(self, component: usize) -> bool {
         let given = if self.data_type.packed().is_some() { 0b0111 } else { self.order.given() };

@@ -1,4 +1,5 @@
-//! Mipmaps: sizes of levels, the level of detail that gradients ask for, and the levels that a level of detail selects (PTX ISA §9.7.9.2).
+//! Mipmaps: sizes of levels, the level of detail of gradients, and the levels that a level of detail selects
+//! (PTX ISA §9.7.9.2).
 
 use super::{FilterMode, ONE};
 
@@ -14,25 +15,26 @@ pub fn level_size(base: u32, level: u32) -> u32 {
 /// The number of levels of a complete pyramid: 1 + floor(log2(max(w, h, d))).
 ///
 /// # Source
-/// PTX ISA §9.7.9.2. The example there, 256x256 with "eight images", leaves the base level out (A136).
+/// PTX ISA §9.7.9.2. The example there, 256x256 with "eight images", omits the base level (reading A136).
 #[must_use]
 pub fn complete_levels([width, height, depth]: [u32; 3]) -> u32 {
     width.max(height).max(depth).max(1).ilog2() + 1
 }
 
-/// The level of detail of two gradients, in texels: log2 of the longer one's length, with 16 bits after the point, rounded down.
+/// The level of detail of two gradients, in texels: log2 of the longer one's length, with 16 fractional bits,
+/// rounded down.
 ///
 /// # Source
-/// PTX ISA §9.7.9.3 gives no formula (A135); OpenGL 4.6 §8.14, equations 8.8 and 8.9.
+/// PTX ISA §9.7.9.3 gives no formula (reading A135); OpenGL 4.6 §8.14, equations 8.8 and 8.9.
 #[must_use]
 pub fn lod_of_gradients(dpdx: [f64; 3], dpdy: [f64; 3]) -> f64 {
     let square = |[x, y, z]: [f64; 3]| x * x + y * y + z * z;
     let (a, b) = (square(dpdx), square(dpdy));
-    // A NaN gives way to the other gradient.
+    // If one length is a NaN, `max` returns the other.
     log2(a.max(b)) / 2.0
 }
 
-/// log2 with 17 bits after the point, rounded down: exact steps, the same on every host.
+/// log2 with 17 fractional bits, rounded down. Its steps are exact, so every host gives the same result.
 fn log2(value: f64) -> f64 {
     if value.is_nan() || value <= 0.0 {
         return f64::NEG_INFINITY;
@@ -58,11 +60,13 @@ fn log2(value: f64) -> f64 {
 
 /// The levels that a level of detail selects, and the weight of the second, 0 to [`ONE`].
 ///
-/// The level of detail is clamped to the levels that there are; NaN counts as 0. Nearest: the nearest level, a half rounded down. Linear: the level
-/// below and the one above, weighted with the fraction in 8 bits, rounded to nearest.
+/// The level of detail is clamped to the existing levels; NaN counts as 0. Nearest: the nearest level, with
+/// one half rounded down. Linear: the two nearest levels, weighted with the fraction in 8 bits, rounded to
+/// nearest.
 ///
 /// # Source
-/// PTX ISA §9.7.9.2 names no filter between levels (A134: nearest); the rounding is OpenGL's (4.6 §8.14.3, §8.15).
+/// PTX ISA §9.7.9.2 defines no filter between levels (reading A134: nearest); the rounding is OpenGL's (4.6
+/// §8.14.3, §8.15).
 #[must_use]
 pub fn level_of(filter: FilterMode, lod: f64, levels: u32) -> ([u32; 2], u32) {
     let last = levels.max(1) - 1;

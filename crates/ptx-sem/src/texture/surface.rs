@@ -1,31 +1,32 @@
-//! Surfaces: what happens to coordinates out of bounds (PTX ISA §9.7.10).
+//! Surfaces: the treatment of coordinates out of bounds (PTX ISA §9.7.10).
 
 /// `.clamp` of a surface access. PTX ISA §9.7.10.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SurfaceClamp {
     /// An access out of bounds traps.
     Trap,
-    /// It goes to the nearest place.
+    /// An access out of bounds goes to the nearest place.
     Clamp,
-    /// It reads zeros, or is dropped.
+    /// A load out of bounds reads zeros, and a store is dropped.
     Zero,
 }
 
-/// Where a coordinate leads.
+/// The result of a coordinate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SurfacePlace {
-    /// There.
+    /// The place of the access.
     At(u32),
-    /// Nowhere: zeros, or nothing stored.
+    /// No place: a load reads zeros, a store does nothing.
     Nothing,
-    /// Out of bounds: a trap.
+    /// The access traps.
     Trap,
 }
 
-/// The place of an access of `size` units at `coordinate` in `extent` units: bytes for the first dimension of `.b`, else elements (size 1).
+/// The place of an access of `size` units at `coordinate` in `extent` units. Units are bytes for the first
+/// dimension of `.b`, else elements (with size 1).
 ///
-/// In bounds if the whole access is. `.clamp` goes to the nearest place where the whole access fits, aligned to its size (A144); where none does,
-/// it traps.
+/// An access is in bounds if all of it is. `.clamp` uses the nearest place where the whole access fits,
+/// aligned to its size (reading A144); if there is none, the access traps.
 ///
 /// # Source
 /// PTX ISA §9.7.10.1 to §9.7.10.3.

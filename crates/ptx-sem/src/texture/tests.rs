@@ -1,8 +1,9 @@
-//! The functions of textures against definitions written another way: steps along a line, integer comparisons, differences.
+//! The texture functions against independent definitions: steps along a line, integer comparisons,
+//! differences.
 
 use super::*;
 
-/// The texel that a walk from 0 to `i` ends at, one step at a time.
+/// The texel at which a walk from 0 to `i` ends, one step at a time.
 fn walk(mode: AddrMode, i: i64, size: u32) -> Tap {
     let last = i64::from(size) - 1;
     let (mut at, mut forward) = (0i64, true);
@@ -47,12 +48,12 @@ fn nearest_texels_by_walking() {
     for size in 1..5u32 {
         for mode in AddrMode::ALL {
             for i in -11..12i64 {
-                // Without a filter `clamp_ogl` has no border to blend in.
+                // Without a filter `clamp_ogl` blends no border in.
                 let plain = if mode == AddrMode::ClampOgl { AddrMode::ClampToEdge } else { mode };
                 for quarter in 0..4 {
                     let c = (i as f64 + f64::from(quarter) / 4.0) / f64::from(size);
                     let got = float_taps(mode, FilterMode::Nearest, size, true, c, 0);
-                    // Sizes of 3 round the coordinate; texel edges are then left out.
+                    // For size 3 the coordinate is rounded, so texel edges are omitted.
                     if quarter > 0 || size != 3 {
                         assert_eq!(got.texels[0], walk(plain, i, size), "{mode:?} {size} {i} {quarter}");
                     }
@@ -73,7 +74,7 @@ fn nearest_texels_by_walking() {
 #[test]
 fn linear_weights_are_distances_in_256ths() {
     for step in -2000..2000i32 {
-        // A position p = step / 1024 + 1/2 lies between texel centres floor(step / 1024) and the next.
+        // A position p = step / 1024 + 1/2 is between texel centers floor(step / 1024) and the next.
         let p = f64::from(step) / 1024.0 + 0.5;
         let taps = float_taps(AddrMode::ClampToBorder, FilterMode::Linear, 4, false, p, 0);
         let first = step.div_euclid(1024);
@@ -86,7 +87,7 @@ fn linear_weights_are_distances_in_256ths() {
         let moved = float_taps(AddrMode::ClampToBorder, FilterMode::Linear, 4, false, p - 3.0, 3);
         assert_eq!(moved, taps, "an offset of 3 texels is 3 texels");
     }
-    // `clamp_ogl` clamps the coordinate to the texture: at its edge half the border.
+    // `clamp_ogl` clamps the coordinate to the texture, so half of the edge is border.
     for p in [-9.0, -0.25, 0.0] {
         let taps = float_taps(AddrMode::ClampOgl, FilterMode::Linear, 4, false, p, 0);
         assert_eq!((taps.texels, taps.weight), ([None, Some(0)], 128), "{p}");
@@ -157,7 +158,8 @@ fn a_level_of_detail_selects_levels() {
 
 #[test]
 fn gradients_measure_in_texels() {
-    // Exact where the longer gradient's length is a power of two; else within 2^-16 of the logarithm, below it.
+    // Exact if the longer gradient's length is a power of two; else within 2^-16 of the logarithm, and below
+    // it.
     assert_eq!(lod_of_gradients([8.0, 0.0, 0.0], [0.0, 1.0, 0.0]), 3.0);
     assert_eq!(lod_of_gradients([0.0; 3], [0.0, 0.0, 0.25]), -2.0);
     assert_eq!(lod_of_gradients([0.0; 3], [0.0; 3]), f64::NEG_INFINITY);
@@ -175,7 +177,8 @@ fn gradients_measure_in_texels() {
 
 #[test]
 fn directions_hit_the_face_they_point_at() {
-    // The centre of each face, and a point to the right of and below it, after OpenGL's picture of the unfolded cube.
+    // The center of each face, and points to the right of it and below it, from OpenGL's picture of the
+    // unfolded cube.
     for (face, centre, right, below) in [
         (0, [1.0f32, 0.0, 0.0], [0.0f32, 0.0, -1.0], [0.0f32, -1.0, 0.0]),
         (1, [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]),
@@ -191,7 +194,7 @@ fn directions_hit_the_face_they_point_at() {
             assert_eq!(cube_face(at(0.0, -0.5)), CubePoint { face, s: 0.5, t: 0.25 });
         }
     }
-    // Ties go to x before y before z.
+    // For equal magnitudes x precedes y and y precedes z.
     assert_eq!(cube_face([1.0, 1.0, 1.0]).face, 0);
     assert_eq!(cube_face([0.5, -1.0, 1.0]).face, 3);
 }
@@ -216,7 +219,8 @@ fn format(data_type: ChannelType, order: ChannelOrder) -> Format {
     Format::new(data_type, order).expect("fits")
 }
 
-/// Whether `x` is the float nearest to `numerator / denominator`: the neighbours are not nearer. Products are exact in f64.
+/// Whether `x` is the float nearest to `numerator / denominator`: its neighbors are not nearer. Products are
+/// exact in f64.
 fn is_nearest(x: f32, numerator: i32, denominator: i32) -> bool {
     let away = |x: f32| (f64::from(x) * f64::from(denominator) - f64::from(numerator)).abs();
     away(x) <= away(x.next_up()) && away(x) <= away(x.next_down())
@@ -245,7 +249,7 @@ fn normalised_components_are_the_nearest_fractions_and_come_back() {
         let format = format(ty, r);
         for raw in 0..=most {
             let back = format.encode(format.decode(u128::from(raw))) as u32;
-            // The least signed number means -1 as well, and is stored as the one above it.
+            // The least signed number also means -1, and is stored as the number above it.
             let least = matches!(ty, ChannelType::SnormInt8 | ChannelType::SnormInt16) && raw == most / 2 + 1;
             assert_eq!(back, raw + u32::from(least), "{ty:?}");
         }
@@ -254,7 +258,7 @@ fn normalised_components_are_the_nearest_fractions_and_come_back() {
 
 #[test]
 fn channels_lie_in_the_order_that_is_named() {
-    // Stored bytes 1 2 3 4 from the lowest; what R G B A are. Missing ones are 0, alpha 1.
+    // Stored bytes 1 2 3 4 from the lowest, and the resulting R G B A. Missing components are 0, alpha is 1.
     for (order, want) in [
         (ChannelOrder::R, [1, 0, 0, 1]),
         (ChannelOrder::A, [0, 0, 0, 1]),
@@ -346,7 +350,7 @@ fn blends_of_equal_texels_are_that_texel() {
         let texel = [0.1f32, -7.25, 1e-30, 3e30];
         assert_eq!(blend(&corners.map(|w| (texel, w))), texel);
     }
-    // What has no weight is not looked at.
+    // A texel without weight is ignored.
     assert_eq!(blend(&[([f32::NAN; 4], 0.0), ([2.0; 4], 1.0)]), [2.0; 4]);
 }
 

@@ -1,12 +1,13 @@
-//! The video instructions (PTX ISA 6.4 §9.7.14 to §9.7.16; §9.7.18 of today's manual).
+//! The video instructions (PTX ISA 6.4 §9.7.14 to §9.7.16; §9.7.18 of the current manual).
 //!
-//! [`scalar`] holds the eight scalar instructions of one form, [`vmad`] the ninth, [`simd`] the fourteen on halves
-//! and bytes. An instruction with its modifiers is a plain configuration value, so one function per family serves
-//! every combination; the hot combinations have functions of their own, tested equal to the general one.
+//! [`scalar`] has the eight scalar instructions with a common form, [`vmad`] the ninth, [`simd`] the fourteen
+//! on halves and bytes. An instruction with its modifiers is a plain configuration value, so one function per
+//! family handles every combination. The frequent combinations have functions of their own, which tests
+//! compare with the general one.
 //!
-//! **Invariant:** intermediate results are exact integers, as the pseudocode of the manual has no narrowing in it;
-//! only the last step keeps 32 bits. Where the manual contradicts itself, the decision and its reason stand at the
-//! place that makes it.
+//! **Invariant:** intermediate results are exact integers, because the manual's pseudocode does not narrow
+//! them; only the last step keeps 32 bits. If the manual contradicts itself, the function that decides
+//! documents the choice and the reason.
 
 mod scalar;
 mod simd;
@@ -16,10 +17,10 @@ pub use scalar::*;
 pub use simd::*;
 pub use vmad::*;
 
-/// The part of a register that an operand of a scalar video instruction names (`.asel`, `.bsel`, `.dsel`).
+/// The part of a register that a selector of a scalar video instruction names (`.asel`, `.bsel`, `.dsel`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum VideoSel {
-    /// All 32 bits: no selector written.
+    /// All 32 bits: no selector.
     #[default]
     Word,
     /// `.b0`: bits 7..0.

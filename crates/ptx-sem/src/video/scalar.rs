@@ -1,8 +1,8 @@
-//! Scalar video instructions but for `vmad`: `vadd`, `vsub`, `vabsdiff`, `vmin`, `vmax`, `vshl`, `vshr`, `vset`
-//! (PTX ISA 6.4 §9.7.15).
+//! Scalar video instructions except `vmad`: `vadd`, `vsub`, `vabsdiff`, `vmin`, `vmax`, `vshl`, `vshr`,
+//! `vset` (PTX ISA 6.4 §9.7.15).
 //!
-//! Stages: extract and extend the operands, one exact operation, clamp (`.sat`), then a second operation with c or a
-//! merge into c.
+//! Stages: extract and extend the operands, one exact operation, clamp (`.sat`), then a second operation with
+//! c or a merge into c.
 //!
 //! **Invariant:** the result of the operation is exact until the low 32 bits are written.
 
@@ -41,10 +41,10 @@ pub enum VideoSecop {
     Max,
 }
 
-/// What `vshl` and `vshr` do with a large shift count (`.mode`).
+/// The treatment of large shift counts by `vshl` and `vshr` (`.mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum VideoShift {
-    /// `.clamp`: a count over 32 counts as 32.
+    /// `.clamp`: a count greater than 32 counts as 32.
     #[default]
     Clamp,
     /// `.wrap`: the count modulo 32.
@@ -56,11 +56,12 @@ pub enum VideoShift {
 pub struct VideoScalar {
     /// The operation.
     pub op: VideoScalarOp,
-    /// Whether dtype is `.s32`: the range of `.sat` and the sign of c. `vset` has no dtype; it is unsigned.
+    /// Whether dtype is `.s32`: it sets the range of `.sat` and the sign of c. `vset` has no dtype; it is
+    /// unsigned.
     pub dtype_signed: bool,
     /// Whether atype is `.s32`.
     pub atype_signed: bool,
-    /// Whether btype is `.s32`; `vshl` and `vshr` take b as unsigned whatever stands here.
+    /// Whether btype is `.s32`; `vshl` and `vshr` always take b as unsigned.
     pub btype_signed: bool,
     /// `.sat`; `vset` has none, and ignores it.
     pub sat: bool,
@@ -68,9 +69,9 @@ pub struct VideoScalar {
     pub asel: VideoSel,
     /// The part of b.
     pub bsel: VideoSel,
-    /// The place in c the result is merged into; `Word` for none.
+    /// The part of c that the result is merged into; `Word` for none.
     pub dsel: VideoSel,
-    /// The second operation, if any. The syntax has it or a `dsel`, not both; with both, this one counts.
+    /// The second operation, if any. The syntax allows either it or a `dsel`; with both, this one counts.
     pub secop: Option<VideoSecop>,
     /// The shift mode of `vshl` and `vshr`; ignored by the others.
     pub mode: VideoShift,
@@ -98,19 +99,19 @@ impl VideoScalar {
     }
 }
 
-/// The result of a scalar video instruction other than `vmad`; `c` is used by the forms with a second operation or a
-/// merge.
+/// The result of a scalar video instruction other than `vmad`. Only forms with a second operation or a merge
+/// use `c`.
 ///
-/// Readings where the manual is not one thing:
-/// - The intermediate result is exact and stays so through clamp and second operation, though the pseudocode's return
-///   type is narrower than its argument: `vsub.u32.u32.u32.min` of 0 and 1 with c = 5 compares -1, not 2^32-1, with
-///   5; `vshl` of 4 by 32 saturates. c is extended by dtype.
-/// - The clamp comes before the second operation, whose result is not clamped again. With a merge it is to the range
-///   of the byte or half that is written.
-/// - Second operation and merge exclude each other; the pseudocode, read literally, would let the merge overwrite the
-///   other.
-/// - In shifts b is unsigned, a selected byte too, and a count of 32 is legal in `.clamp`; the fill follows the sign
-///   of a's type.
+/// Choices where the manual is ambiguous:
+/// - The intermediate result stays exact through clamp and second operation, although the return type in the
+///   pseudocode is narrower than its argument: `vsub.u32.u32.u32.min` of 0 and 1 with c = 5 compares -1, not
+///   2^32-1, with 5; `vshl` of 4 by 32 saturates. c is extended by dtype.
+/// - The clamp precedes the second operation, whose result is not clamped again. With a merge the clamp is to
+///   the range of the byte or half that is written.
+/// - Second operation and merge exclude each other. The pseudocode, read literally, would let the merge
+///   overwrite the second operation.
+/// - In shifts b is unsigned, also as a selected byte, and a count of 32 is legal in `.clamp`. The fill
+///   follows the sign of a's type.
 ///
 /// # Source
 /// PTX ISA §9.7.15, §9.7.15.1, §9.7.15.2, §9.7.15.4.
@@ -137,7 +138,7 @@ pub fn video_scalar(cfg: &VideoScalar, a: u32, b: u32, c: u32) -> u32 {
     }
 }
 
-/// The exact result of the first operation. A left shift of 33 bits by 32 takes 65 bits.
+/// The exact result of the first operation. A left shift of 33 bits by 32 needs 65 bits.
 #[inline]
 fn primary(cfg: &VideoScalar, a: u32, b: u32) -> i128 {
     let ta = cfg.asel.extract(a, cfg.atype_signed);

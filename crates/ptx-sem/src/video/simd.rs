@@ -1,7 +1,7 @@
-//! SIMD video instructions: `vadd2`, `vsub2`, `vavrg2`, `vabsdiff2`, `vmin2`, `vmax2`, `vset2` on two halves, and the
-//! same with 4 on four bytes (PTX ISA 6.4 §9.7.16).
+//! SIMD video instructions: `vadd2`, `vsub2`, `vavrg2`, `vabsdiff2`, `vmin2`, `vmax2`, `vset2` on two halves,
+//! and the same with 4 on four bytes (PTX ISA 6.4 §9.7.16).
 //!
-//! **Invariant:** a lane result is exact until it is cut to the lane it is written to, or added to c.
+//! **Invariant:** a lane result is exact until it is truncated to its lane, or added to c.
 
 use super::{compare, extend, range};
 use crate::Cmp;
@@ -13,7 +13,7 @@ pub enum VideoSimdOp {
     Add,
     /// `vsub2`, `vsub4`: a - b.
     Sub,
-    /// `vavrg2`, `vavrg4`: the mean, halves rounded away from zero.
+    /// `vavrg2`, `vavrg4`: the mean, with one half rounded away from zero.
     Avrg,
     /// `vabsdiff2`, `vabsdiff4`: |a - b|.
     Absdiff,
@@ -54,29 +54,29 @@ pub struct VideoSimd {
     pub lanes: VideoLanes,
     /// Whether dtype is `.s32`: the range of `.sat`. `vset2` and `vset4` have no dtype.
     pub dtype_signed: bool,
-    /// Whether atype is `.s32`: the extension of the elements chosen by `asel`, from whichever register.
+    /// Whether atype is `.s32`: it extends the elements selected by `asel`, from either register.
     pub atype_signed: bool,
-    /// Whether btype is `.s32`: the extension of the elements chosen by `bsel`, from whichever register.
+    /// Whether btype is `.s32`: it extends the elements selected by `bsel`, from either register.
     pub btype_signed: bool,
-    /// `.sat`; the syntax has it without `.add` only, and not for `vset2` and `vset4`, where a 0 or 1 cannot leave
-    /// any range.
+    /// `.sat`. The syntax allows it only without `.add`, and not for `vset2` and `vset4`, whose 0 or 1 is in
+    /// every range.
     pub sat: bool,
-    /// `.add`: the masked lanes are summed onto c, instead of being merged into it.
+    /// `.add`: the masked lanes are added to c, instead of being merged into it.
     pub add: bool,
     /// The lanes that are written or summed: bit i is lane i. `.h10` is 0b11, `.b3210` is 0b1111.
     pub mask: u8,
-    /// The element each lane takes as its first operand, lane 0 first (the **last** digit of `.asel`): 0.. from a,
-    /// then on from b.
+    /// The element that each lane takes as its first operand, lane 0 first (the **last** digit of `.asel`).
+    /// Numbers from 0 are elements of a, followed by those of b.
     pub asel: [u8; 4],
-    /// The element each lane takes as its second operand, as `asel`.
+    /// The element that each lane takes as its second operand, like `asel`.
     pub bsel: [u8; 4],
     /// The relation of `vset2` and `vset4`; ignored by the others.
     pub cmp: Cmp,
 }
 
 impl VideoSimd {
-    /// The operation on unsigned lanes with every default: all lanes, the first operands from a (`.h10`, `.b3210`),
-    /// the second from b (`.h32`, `.b7654`); `vset` tests for equality.
+    /// The operation on unsigned lanes with all defaults: all lanes, the first operands from a (`.h10`,
+    /// `.b3210`), the second from b (`.h32`, `.b7654`); `vset` tests for equality.
     #[must_use]
     pub const fn new(op: VideoSimdOp, lanes: VideoLanes) -> Self {
         let (mask, bsel) = match lanes {
@@ -101,15 +101,15 @@ impl VideoSimd {
 
 /// The result of a SIMD video instruction.
 ///
-/// Readings where the manual is not one thing:
-/// - With `.add` the exact lane results are summed, as the pseudocode has it, not cut to the lane first: so
-///   `vabsdiff4.s32.s32.s32.add` sums differences up to 255. dtype has no effect then.
-/// - A merge puts each result, cut to its lane, at its lane, and takes the others from the same lane of **c** (the
-///   text of `vset2` and `vset4` says b; their pseudocode and all the others c). The pseudocode forgets the shift to
-///   the lane.
-/// - The mean rounds halves away from zero: (s + 1) >> 1 for a sum s of 0 or more, s >> 1 below.
+/// Choices where the manual is ambiguous:
+/// - With `.add` the exact lane results are added, as in the pseudocode, and not truncated to the lane first.
+///   `vabsdiff4.s32.s32.s32.add` therefore adds differences up to 255, and dtype has no effect.
+/// - A merge puts each result, truncated, into its lane, and takes the other lanes from **c** (the text of
+///   `vset2` and `vset4` says b; their pseudocode and all other instructions use c). The pseudocode omits the
+///   shift to the lane.
+/// - The mean rounds one half away from zero: (s + 1) >> 1 for a sum s of 0 or more, s >> 1 for a negative s.
 ///
-/// Elements are numbered modulo twice the number of lanes, mask bits above the lanes are ignored.
+/// Elements are numbered modulo twice the number of lanes, and mask bits above the lanes are ignored.
 ///
 /// # Source
 /// PTX ISA §9.7.16.
@@ -155,14 +155,14 @@ fn primary(cfg: &VideoSimd, va: i64, vb: i64) -> i64 {
     }
 }
 
-/// Four bytes, each the function of the same byte of a and b.
+/// Applies a function to each pair of bytes of a and b.
 #[inline]
 fn by_bytes(a: u32, b: u32, f: impl Fn(u8, u8) -> u8) -> u32 {
     let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
     u32::from_le_bytes([f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2]), f(a[3], b[3])])
 }
 
-/// Two halves, each the function of the same half of a and b.
+/// Applies a function to each pair of halves of a and b.
 #[inline]
 fn by_halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
@@ -184,7 +184,8 @@ macro_rules! lanewise {
     ($($name:ident $lanes:ident $f:expr, $doc:literal;)+) => {$(
         #[doc = $doc]
         ///
-        /// All three types alike, all lanes, so c has no part in it; equal to [`video_simd`] with that configuration.
+        /// All three types are equal and all lanes are written, so c is not used. The result equals
+        /// [`video_simd`] with that configuration.
         ///
         /// # Source
         /// PTX ISA §9.7.16.1, §9.7.16.3.
@@ -246,7 +247,8 @@ pub fn vabsdiff4_add_u32(a: u32, b: u32, c: u32) -> u32 {
     sum_bytes(vabsdiff4_u32(a, b), c)
 }
 
-/// `vabsdiff4.s32.s32.s32.add`: c plus the absolute differences (0 to 255) of the four signed bytes, modulo 2^32.
+/// `vabsdiff4.s32.s32.s32.add`: c plus the absolute differences (0 to 255) of the four signed bytes, modulo
+/// 2^32.
 ///
 /// # Source
 /// PTX ISA §9.7.16.3.
@@ -266,7 +268,8 @@ pub fn vabsdiff2_add_u32(a: u32, b: u32, c: u32) -> u32 {
     sum_halves(vabsdiff2_u32(a, b), c)
 }
 
-/// `vabsdiff2.s32.s32.s32.add`: c plus the absolute differences (0 to 65535) of the two signed halves, modulo 2^32.
+/// `vabsdiff2.s32.s32.s32.add`: c plus the absolute differences (0 to 65535) of the two signed halves, modulo
+/// 2^32.
 ///
 /// # Source
 /// PTX ISA §9.7.16.1.

@@ -1,5 +1,6 @@
-//! §9.7.3: approximate instructions. The special rows of the manual's tables hold exactly, the others within the
-//! manual's bounds of a reference that this file computes in fixed point, without any floating-point function.
+//! §9.7.3: approximate instructions. The special rows of the manual's tables hold exactly. Other results are
+//! within the manual's bounds of a reference that this file computes in fixed point, without floating-point
+//! functions.
 
 use crate::values::{Random, edges_f32, edges_f64};
 use ptx_sem::*;
@@ -9,7 +10,7 @@ const NAN: u32 = 0x7fff_ffff;
 const ONE: u32 = 0x3f80_0000;
 const SIGN: u32 = 0x8000_0000;
 
-/// What a table says of -Inf, -subnormal, -0, +0, +subnormal, +Inf, NaN.
+/// The results in a table for -Inf, -subnormal, -0, +0, +subnormal, +Inf, NaN.
 type Row = [u32; 7];
 const OPERANDS: Row = [SIGN | INF, SIGN | 0x1234, SIGN, 0, 0x7f_ffff, INF, 0xffc0_0123];
 
@@ -51,7 +52,7 @@ fn parts(a: f32) -> (i128, i32) {
     if biased == 0 { (fraction, -149) } else { (fraction | 1 << 23, biased - 150) }
 }
 
-/// A non-negative `.f32` in units of 2^-60, exactly where it is a multiple of them.
+/// A non-negative `.f32` in units of 2^-60, exact for multiples of them.
 fn fixed(a: f32) -> i128 {
     let (m, e) = parts(a);
     if e >= -60 { m << (e + 60) } else { m >> (-60 - e).min(120) }
@@ -102,7 +103,7 @@ fn lg2(mut y: i128) -> i128 {
     result
 }
 
-/// Whether the difference is within 2^-bits, given in units of 2^-60.
+/// Whether the difference, in units of 2^-60, is at most 2^-bits.
 fn within(result: f32, reference: i128, bits: f64) -> bool {
     let value = if result < 0.0 { -fixed(-result) } else { fixed(result) };
     ((value - reference).abs() as f64) <= (60.0 - bits).exp2()
@@ -156,7 +157,7 @@ fn reciprocals_and_roots() {
         let a = f32::from_bits(ONE | random.u32() >> 9);
         let error = (mul(fixed(rcp_approx_f32(a)), fixed(a)) - UNIT).abs();
         assert!(error <= (fixed(a) >> 23) + 1, "rcp {a}");
-        // |r - 1/sqrt(a)| <= 2^-22.4 over 1..4: the squares of both ends of that range lie around 1/a.
+        // |r - 1/sqrt(a)| <= 2^-22.4 over 1..4: the squares of both ends of that range enclose 1/a.
         let a = f32::from_bits(ONE + (random.u32() >> 8));
         let r = fixed(rsqrt_approx_f32(a));
         let bound = (60.0f64 - 22.4).exp2() as i128;
@@ -165,7 +166,7 @@ fn reciprocals_and_roots() {
                 && mul(mul(r + bound, r + bound), fixed(a)) >= UNIT,
             "rsqrt {a}"
         );
-        // No bound is given for the square root; ours is the correctly rounded one.
+        // The manual gives no bound for the square root; here it is correctly rounded.
         assert_eq!(sqrt_approx_f32(a), sqrt_f32(a, Rnd::Rn));
     }
 }
@@ -183,7 +184,7 @@ fn divisions_within_two_ulp() {
             assert!(((qm * bm) - (am << (ae - be - qe))).abs() <= 2 * bm, "{a:e} / {b:e}");
         }
     }
-    // Division by zero gives infinity with the sign of a; 0 / 0 is no number.
+    // Division by zero gives infinity with the sign of a; 0 / 0 is a NaN.
     assert_eq!((div_approx_f32(2.0, 0.0), div_approx_f32(-2.0, 0.0)), (f32::INFINITY, f32::NEG_INFINITY));
     assert_eq!(div_approx_f32(0.0, 0.0).to_bits(), NAN);
     assert_eq!(div_full_f32(1.0, f32::INFINITY).to_bits(), 0);
@@ -207,7 +208,7 @@ fn approximations_of_doubles_keep_the_upper_word() {
     // A subnormal result is flushed.
     assert_eq!(rcp_approx_ftz_f64(-f64::MAX).to_bits(), sign);
     for &x in &edges_f64() {
-        // The lower word of the operand has no part in the result, that of the result is zero.
+        // The lower word of the operand does not affect the result, and that of the result is zero.
         for f in [rcp_approx_ftz_f64, rsqrt_approx_ftz_f64] {
             let result = f(f64::from_bits(x)).to_bits();
             assert_eq!(result, f(f64::from_bits(x ^ 0x1234_5678)).to_bits(), "{x:#x}");
@@ -221,8 +222,8 @@ fn approximations_of_doubles_keep_the_upper_word() {
     assert_eq!(rsqrt_approx_f64(f64::from_bits(0xfff0_0000_0000_0001)).to_bits(), 0xfff8_0000_0000_0001);
 }
 
-/// §9.7.3.7 for sm_1x by exact integers: the product cut to 24 bits, the sum by `rustc_apfloat` in 113 bits, then to
-/// 24.
+/// §9.7.3.7 for sm_1x by exact integers: the product truncated to 24 bits, the sum by `rustc_apfloat` in 113
+/// bits, then rounded to 24 bits.
 fn mad_trunc(x: u32, y: u32, z: u32) -> u32 {
     use rustc_apfloat::ieee::{Quad, Single};
     use rustc_apfloat::{Float, FloatConvert, Round};
@@ -230,7 +231,7 @@ fn mad_trunc(x: u32, y: u32, z: u32) -> u32 {
     let product = single(x).convert(&mut loses).value
         * <Single as FloatConvert<Quad>>::convert(single(y), &mut loses).value;
     let exact: Quad = product.value;
-    // 112 fraction bits, of which 23 stay.
+    // 112 fraction bits, of which 23 are kept.
     let cut = Quad::from_bits(exact.to_bits() >> 89 << 89);
     let c: Quad = single(z).convert(&mut loses).value;
     let sum: Single =
@@ -263,7 +264,8 @@ fn multiply_add_of_the_oldest_targets() {
     assert_eq!(mad_trunc_f32(a, a, -1.0), 2f32.powi(-22));
 }
 
-/// The hyperbolic tangent of m / 256, by its series of exponentials in fixed point: (1 - e) / (1 + e) with e = e^-2x.
+/// The hyperbolic tangent of m / 256, by its series of exponentials in fixed point: (1 - e) / (1 + e) with e
+/// = e^-2x.
 fn tanh(m: i128) -> i128 {
     let e = (0..2 * m / 256).fold(exp_minus(2 * m % 256 * (UNIT >> 8)), |e, _| mul(e, exp_minus(UNIT)));
     ((UNIT - e) << 60) / (UNIT + e)
@@ -294,7 +296,7 @@ fn tanh_is_within_its_bounds() {
     for m in 1..2400 {
         let reference = tanh(m);
         let a = m as f32 / 256.0;
-        // Relative, so a bit more for each halving of the result.
+        // The bound is relative, so it needs one more bit for each halving of the result.
         let bits = 11.0 - (reference as f64 / UNIT as f64).log2();
         assert!(within(tanh_approx_f32(a), reference, bits.min(40.0)), "{a}");
         assert!(within(tanh_approx_f32(-a), -reference, bits.min(40.0)), "-{a}");

@@ -126,8 +126,8 @@ fn shuffles_of_the_whole_warp_and_of_segments() {
         (shfl_source(ShflMode::Down, 31, 1, 31), shfl_source(ShflMode::Down, 30, 1, 31)),
         ((31, false), (31, true))
     );
-    // Segments of 8: the mask is 0x18. The last lane of a segment has nothing above it; an index counts within the
-    // segment.
+    // Segments of 8: the mask is 0x18. The last lane of a segment has no lane above it; an index counts
+    // within the segment.
     let c = 0x181f;
     assert_eq!(
         (shfl_source(ShflMode::Down, 15, 1, c), shfl_source(ShflMode::Down, 14, 1, c)),

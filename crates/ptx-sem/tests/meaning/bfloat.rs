@@ -19,7 +19,7 @@ fn check(x: u16, y: u16) {
     assert_eq!(mul_bf16(x, y), expect(a.mul_r(b, NEAREST).value), "mul {x:#x} {y:#x}");
 }
 
-/// Zeros, subnormals, the least and greatest numbers, numbers about 1, infinities and NaNs, of both signs.
+/// Zeros, subnormals, the least and greatest numbers, numbers near 1, infinities and NaNs, with both signs.
 fn edges() -> Vec<u16> {
     let list = [
         0, 1, 2, 3, 0x40, 0x7e, 0x7f, 0x80, 0x81, 0xff, 0x100, 0x1fc0, 0x1f80, 0x2000, 0x3f7f, 0x3f80,
@@ -40,7 +40,7 @@ fn arithmetic() {
     for _ in 0..200_000 {
         let (x, y) = (random.u16(), random.u16());
         check(x, y);
-        // Numbers of like size, and products about the least numbers.
+        // Numbers of similar magnitude, and products near the least numbers.
         check(x, x ^ (y & 0x81ff));
         let exponents = 0x3f80u16.wrapping_sub(x & 0x7f80).wrapping_add((y & 7) << 7);
         check(x, y & 0x807f | exponents & 0x7f80);
@@ -77,14 +77,14 @@ fn fused() {
     for _ in 0..300_000 {
         let (x, y, z) = (random.u16(), random.u16(), random.u16());
         check(x, y, z);
-        // A product about the size of c, or its tie.
+        // A product of similar magnitude as c, or its tie.
         let product =
             (i32::from(x >> 7 & 0xff) + i32::from(y >> 7 & 0xff) - 127 + i32::from(z & 15) - 8).clamp(0, 254);
         check(x, y, z & 0x807f | (product as u16) << 7);
-        // One factor about 1, so that all exponents of c are met.
+        // One factor is near 1, so that all exponents of c occur.
         check(x, 0x3f80 | y & 0x80ff, z);
     }
-    // 1 + 2^-8 is the tie above 1; a product of 2^-200 decides. In `f64` it is lost but for the odd digit.
+    // 1 + 2^-8 is the tie above 1; a product of 2^-200 decides. `f64` loses it except for the odd digit.
     assert_eq!(fma_bf16(0x3b80, 0x3f80, 0x3f80), 0x3f80);
     assert_eq!(fma_bf16(0x3b81, 0x3f80, 0x3f80), 0x3f81);
     assert_eq!(fma_bf16(0x0040, 0x0040, 0x0001), 0x0001);
@@ -172,7 +172,7 @@ fn conversions() {
     }
 }
 
-/// A `.tf32` has the digits of a half: of a number about 1, moved there by its exponent, they are rounded alike.
+/// A `.tf32` has as many digits as a half, so numbers near 1 round alike.
 #[test]
 fn tf32() {
     let mut random = Random::new(24);

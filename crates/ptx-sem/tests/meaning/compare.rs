@@ -25,7 +25,7 @@ const ALL: [Cmp; 18] = [
     Cmp::Nan,
 ];
 
-/// Which relations hold for less, equal, greater and unordered operands, in that order, as the tables say.
+/// Whether a relation holds for less, equal, greater and unordered operands, in that order, by the tables.
 fn expected(op: Cmp, order: Option<Ordering>) -> bool {
     let row = match op {
         Cmp::Eq => [0, 1, 0, 0],

@@ -19,7 +19,7 @@ fn integers_extend_by_source_and_wrap() {
         ($($name:ident, $from:ty, $to:ty;)+) => {$(
             for x in edges(<$from>::BITS) {
                 let a = x as $from;
-                // The value modulo 2^n, n being the destination's width, in the destination's range.
+                // The value modulo 2^n, where n is the destination's width, in the destination's range.
                 let modulus = 1i128 << <$to>::BITS;
                 let wrapped = i128::from(a).rem_euclid(modulus);
                 let expected = if wrapped > i128::from(<$to>::MAX) { wrapped - modulus } else { wrapped };
@@ -100,8 +100,8 @@ fn integers_to_floats() {
     assert_eq!(cvt_f16_u32(70000, Rnd::Rz), 0x7bff);
 }
 
-/// The exact value of a float pattern as m * 2^e with a sign, rounded to an integer by the mode; huge values end at
-/// 2^100.
+/// The exact value of a float pattern, a sign and m * 2^e, rounded to an integer by the mode. Huge values
+/// become 2^100.
 fn to_integer(negative: bool, magnitude: u64, exponent: i32, rnd: RndInt) -> i128 {
     let m = i128::from(magnitude);
     let rounded = if exponent >= 0 {
@@ -120,8 +120,7 @@ fn to_integer(negative: bool, magnitude: u64, exponent: i32, rnd: RndInt) -> i12
     if negative { -rounded } else { rounded }
 }
 
-/// The parts of a pattern of a format with this many fraction bits, of which `sign` is the sign bit; `None` for a
-/// NaN.
+/// The parts of a pattern of a format with this many fraction bits and the sign bit `sign`; `None` for a NaN.
 fn parts(pattern: u64, sign: u64, fraction_bits: u32, bias: i32) -> Option<(bool, u64, i32)> {
     let magnitude = pattern & (sign - 1);
     let biased = (magnitude >> fraction_bits) as i32;
@@ -129,7 +128,7 @@ fn parts(pattern: u64, sign: u64, fraction_bits: u32, bias: i32) -> Option<(bool
     let shift = bias + fraction_bits as i32;
     let negative = pattern & sign != 0;
     if biased == 2 * bias + 1 {
-        // Infinity: as huge as any number can be.
+        // Infinity, as large as any number can be.
         (fraction == 0).then_some((negative, 1, 1000))
     } else if biased == 0 {
         Some((negative, fraction, 1 - shift))

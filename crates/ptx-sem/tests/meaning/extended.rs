@@ -1,9 +1,10 @@
-//! §9.7.2: sums with carry against exact 128-bit sums, and the manual's multi-word sequences against wide arithmetic.
+//! §9.7.2: sums with carry against exact 128-bit sums, and the manual's multi-word sequences against wide
+//! arithmetic.
 
 use crate::values::{Random, edges};
 use ptx_sem::*;
 
-/// All functions of one type against exact values of the unsigned patterns; the product is signed or not as the type
+/// All functions of one type against exact values of the unsigned patterns. The product is signed if the type
 /// is.
 macro_rules! carries {
     ($test:ident $ty:ty, $unsigned:ty: $add_cc:ident $addc_cc:ident $addc:ident $sub_cc:ident $subc_cc:ident $subc:ident

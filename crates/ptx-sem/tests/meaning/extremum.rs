@@ -1,9 +1,10 @@
-//! `min` and `max` of the 16-bit formats, `.NaN` and `.xorsign.abs` (PTX ISA 7.0, 7.2): transcribed over exact values.
+//! `min` and `max` of the 16-bit formats, `.NaN` and `.xorsign.abs` (PTX ISA 7.0, 7.2): transcribed over
+//! exact values.
 
 use crate::values::{Random, edges_f16, edges_f32};
 use ptx_sem::*;
 
-/// What the manual's pseudocode says, of values in `f64`; `None` is NaN. A zero counts with its sign.
+/// The result of the manual's pseudocode for values in `f64`; `None` is NaN. Zeros have signs.
 fn expect(a: f64, b: f64, larger: bool, nan: bool, xorsign: bool) -> Option<f64> {
     let negative = a.is_sign_negative() != b.is_sign_negative();
     let (a, b) = if xorsign { (a.abs(), b.abs()) } else { (a, b) };
@@ -122,7 +123,7 @@ fn single_precision() {
                 let result = f(a, b);
                 match expect(a.into(), b.into(), larger, nan, xorsign) {
                     None => assert_eq!(result.to_bits(), 0x7fff_ffff, "{x:#x} {y:#x}"),
-                    // The manual does not say which of -0 and +0 is taken.
+                    // The manual does not define the result for -0 and +0.
                     Some(0.0) if !xorsign => assert_eq!(result, 0.0, "{x:#x} {y:#x}"),
                     Some(d) => assert_eq!(f64::from(result).to_bits(), d.to_bits(), "{x:#x} {y:#x}"),
                 }

@@ -1,5 +1,5 @@
-//! §9.7.3: IEEE arithmetic in all modes against `rustc_apfloat`, square roots against exact squares, the rest against
-//! pseudocode.
+//! §9.7.3: IEEE arithmetic in all modes against `rustc_apfloat`, square roots against exact squares, the rest
+//! against pseudocode.
 
 use crate::oracle::{MODES, bits, float};
 use crate::values::{Random, edges_f32, edges_f64};
@@ -7,7 +7,7 @@ use ptx_sem::*;
 use rustc_apfloat::Float;
 use rustc_apfloat::ieee::{Double, Single};
 
-/// The bits of a result: of the oracle, or of the NaN that §9.7.3 and our rule give for these operands.
+/// The bits of a result: the oracle's, or the NaN by §9.7.3 and the project's rule for these operands.
 fn expect_f32(oracle: Single) -> u32 {
     bits(oracle).map_or(0x7fff_ffff, |b| b as u32)
 }
@@ -90,7 +90,7 @@ fn arithmetic_f32() {
     for _ in 0..100_000 {
         let (x, y) = (random.u32(), random.u32());
         check_f32(x, y);
-        // Near exponents, where sums cancel and round.
+        // Nearby exponents, at which sums cancel and round.
         check_f32(x, (x & 0x7f80_0000).wrapping_add(y & 0x83ff_ffff));
     }
 }
@@ -111,7 +111,7 @@ fn arithmetic_f64() {
     }
 }
 
-/// The quick form is the exact one wherever it says so.
+/// The quick function equals the exact one whenever it reports certainty.
 fn check_quick(x: u32, y: u32, z: u32) {
     let (a, b, c) = (f32::from_bits(x), f32::from_bits(y), f32::from_bits(z));
     let (quick, certain) = fma_quick_f32(a, b, c);
@@ -204,11 +204,11 @@ fn parts(a: f64) -> (u128, i32) {
     if biased == 0 { (fraction, -1074) } else { (fraction | 1 << 52, biased - 1075) }
 }
 
-/// The order of x^2 and a, both positive, exactly. x has 54 significant bits at most.
+/// The exact order of x^2 and a, both positive. x has at most 54 significant bits.
 fn compare_square((xm, xe): (u128, i32), a: f64) -> core::cmp::Ordering {
     let (am, ae) = parts(a);
     let (square, se) = (xm * xm, 2 * xe);
-    // Bring a to the exponent of the square, or the other way round; both fit easily where the exponents are near.
+    // Both get the smaller exponent; they fit easily because the exponents are close.
     if ae >= se { square.cmp(&(am << (ae - se))) } else { (square << (se - ae)).cmp(&am) }
 }
 
@@ -222,7 +222,7 @@ fn check_root(a: f64, below: f64, r: f64, above: f64, rnd: Rnd) {
         }
         Rnd::Rp => assert!(order != Less && compare_square(parts(below), a) == Less, "{rnd:?} {a:e}"),
         Rnd::Rn => {
-            // The midpoints: one more bit. A root is never exactly between two floats.
+            // The midpoints have one more bit. A root is never exactly between two floats.
             let middle = |x: f64, y: f64| {
                 let ((m, e), (n, f)) = (parts(x), parts(y));
                 let least = e.min(f);
@@ -378,13 +378,13 @@ fn flush_and_saturate() {
     }
 }
 
-/// Products and sums that end near half-way between two singles, and near the subnormals.
+/// Products and sums near half-way between two singles, and near the subnormals.
 #[test]
 fn fma_at_the_edges_of_double_rounding() {
     let mut random = Random::new(31);
     let mut uncertain = 0u32;
     for _ in 0..200_000 {
-        // Few significant bits make exact half-way sums frequent; the addend decides by its lowest bit.
+        // With few significant bits exact half-way sums are frequent, and the addend's lowest bit decides.
         let bits = random.u64();
         let few =
             |bits: u64, exponent: u64| f32::from_bits((bits as u32 & 0x8078_0003) | (exponent as u32) << 23);
@@ -403,7 +403,7 @@ fn fma_at_the_edges_of_double_rounding() {
     assert!(uncertain > 1000, "the cases do not come near: {uncertain}");
 }
 
-/// The quick forms are the exact ones wherever they say so, and always say so of numbers.
+/// The quick functions equal the exact ones whenever they report certainty, and always do so for numbers.
 #[test]
 fn quick_doubles() {
     let mut random = Random::new(32);

@@ -21,7 +21,7 @@ fn check(x: u16, y: u16) {
 
 #[test]
 fn arithmetic() {
-    // Every half against some, so every rounding of every significand.
+    // Every half with some others, so every rounding of every significand occurs.
     for x in 0..=0xffff {
         for y in [0x3c00, 0x3c01, 0x3555, 0x0001, 0x8402, 0x7bff, 0xfc00, 0x7e01, x ^ 0x8001, x] {
             check(x, y);
@@ -51,13 +51,14 @@ fn fused() {
     for _ in 0..300_000 {
         check(random.u16(), random.u16(), random.u16());
     }
-    // Products far below c, and far above: the sum does not fit 53 bits.
+    // Products far below and far above c, for which the sum does not fit 53 bits.
     for _ in 0..100_000 {
         let (x, y, z) = (random.u16(), random.u16(), random.u16());
         check(x & 0x83ff, y & 0x83ff, z | 0x5000);
         check(x | 0x7000, y | 0x7000, z & 0x83ff);
     }
-    // A large sum just off a tie by a tiny product: rounding twice would go wrong. 1 + 2^-11 is the tie above 1.
+    // A large sum that differs from a tie by a tiny product: rounding twice would be wrong. 1 + 2^-11 is the
+    // tie above 1.
     assert_eq!(fma_f16(0x1000, 0x3c00, 0x3c00), 0x3c00);
     assert_eq!(fma_f16(0x1001, 0x3c00, 0x3c00), 0x3c01);
 }

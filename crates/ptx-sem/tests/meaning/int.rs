@@ -3,8 +3,8 @@
 use crate::values::edges;
 use ptx_sem::*;
 
-/// Checks a function of two or three operands of one type, for all edge values, against an exact formula cut to the
-/// type.
+/// Checks a function of two or three operands of one type, for all edge values, against an exact formula
+/// truncated to the type.
 macro_rules! exact {
     ($($name:ident $ty:ty),+ => |$a:ident, $b:ident| $formula:expr) => {$({
         let list = edges(<$ty>::BITS);
@@ -51,7 +51,7 @@ fn sat_clamps() {
 
 #[test]
 fn products() {
-    // For 64-bit types the product modulo 2^128 holds both halves, whatever the sign.
+    // For 64-bit types the product modulo 2^128 contains both halves, for both signs.
     exact!(mul_lo_u16 u16, mul_lo_s16 i16, mul_lo_u32 u32, mul_lo_s32 i32, mul_lo_u64 u64, mul_lo_s64 i64
         => |a, b| |_| a.wrapping_mul(b));
     exact!(mul_hi_u16 u16, mul_hi_s16 i16, mul_hi_u32 u32, mul_hi_s32 i32, mul_hi_u64 u64, mul_hi_s64 i64
@@ -236,7 +236,7 @@ fn fns_follows_its_pseudocode() {
     }
 }
 
-/// Words take the low byte of a position, double words all of it (A176).
+/// 32-bit forms use the low byte of a position, 64-bit forms all of it (reading A176).
 fn place(b: u32, msb: u32) -> u32 {
     if msb == 31 { b & 0xff } else { b }
 }

@@ -1,4 +1,5 @@
-//! §9.7.7 and §9.7.8.6: bitwise operations, shifts, `prmt` against the manual's tables and formulas, bit by bit.
+//! §9.7.7 and §9.7.8.6: bitwise operations, shifts, `prmt` against the manual's tables and formulas, bit by
+//! bit.
 
 use crate::values::edges;
 use ptx_sem::*;
@@ -56,7 +57,7 @@ fn lop3_looks_up_every_bit() {
             }
         }
     }
-    // The functions of the manual's text, with the table of the last one put right.
+    // The functions in the manual's text, with the table of the last one corrected.
     let (a, b, c) = (0x0f1e_2d3c, 0x1357_9bdf, 0x89ab_cdef);
     assert_eq!(lop3_b32(a, b, c, 0x80), a & b & c);
     assert_eq!(lop3_b32(a, b, c, 0xfe), a | b | c);
@@ -106,7 +107,7 @@ fn shifts_clamp_their_count() {
     }
 }
 
-/// The word with these bytes, the highest first, of the numbered bytes of {b, a}.
+/// The word of these numbered bytes of {b, a}, the highest first.
 fn bytes(a: u32, b: u32, numbers: [usize; 4]) -> u32 {
     let all = [a.to_le_bytes(), b.to_le_bytes()].concat();
     u32::from_be_bytes(numbers.map(|i| all[i]))

@@ -1,5 +1,5 @@
-//! Tests of every meaning function against values that are derived independently: the manual's pseudocode transcribed
-//! over 128-bit integers, its tables and examples, exact comparison, or `rustc_apfloat`.
+//! Tests every meaning function against independently derived values: the manual's pseudocode transcribed to
+//! 128-bit integers, its tables and examples, exact comparison, or `rustc_apfloat`.
 
 mod approx;
 mod atom_warp;

@@ -1,4 +1,4 @@
-//! §9.7.13: elements of matrix products, on data whose sums are exact in any order.
+//! §9.7.13: elements of matrix products, for data whose sums are exact in any order.
 
 use crate::values::Random;
 use ptx_sem::*;
@@ -24,7 +24,7 @@ fn float_products_of_exact_data() {
         assert_eq!(mma_f16_f32(c as f32, &ha, &hb), half(sum));
         assert_eq!(mma_f16_f16(half(c), &ha, &hb), half(sum));
     }
-    // Infinity minus infinity, and what .satfinite makes of the results.
+    // Infinity minus infinity, and `.satfinite` of the results.
     let (inf, minus_inf) = (0x7c00, 0xfc00);
     let nan = mma_f32_f32(0.0, &[inf, minus_inf], &[half(1), half(1)]);
     assert_eq!((nan.to_bits(), satfinite_f32(nan).to_bits()), (0x7fff_ffff, 0));
@@ -39,7 +39,7 @@ fn integer_products_wrap_or_clamp_once() {
     assert_eq!(mma_s32(i32::MAX, &a, &b), i32::MAX.wrapping_add(16 * 16384));
     assert_eq!(mma_satfinite_s32(i32::MAX, &a, &b), i32::MAX);
     assert_eq!(mma_satfinite_s32(i32::MIN, &[255; 16], &[-1; 16]), i32::MIN);
-    // The clamp is of the exact sum: going over the limit and back again leaves no trace.
+    // The clamp is of the exact sum: exceeding the limit temporarily has no effect.
     assert_eq!(mma_satfinite_s32(i32::MAX, &[1, -1], &[1, 1]), i32::MAX);
     assert_eq!(mma_s32(5, &[1, 2, 3], &[4, -5, 6]), 5 + 4 - 10 + 18);
     assert_eq!(mma_xor_popc_s32(-1, &[0xff, 0, 0, 1], &[0x0f, 0, u32::MAX, 1]), -1 + 4 + 32);
@@ -48,7 +48,7 @@ fn integer_products_wrap_or_clamp_once() {
 #[test]
 fn products_of_singles() {
     assert_eq!(mma_f32(0.5, &[1.0, 2.0, -3.0], &[4.0, 0.25, 0.5]), 3.5);
-    // Exact products are summed in more than single precision: 2^30 + 1 - 2^30.
+    // Exact products are added in more than single precision: 2^30 + 1 - 2^30.
     assert_eq!(mma_f32(1.0, &[32768.0, 32768.0], &[32768.0, -32768.0]), 1.0);
     assert_eq!(mma_f32(0.0, &[f32::INFINITY], &[0.0]).to_bits(), 0x7fff_ffff);
 }

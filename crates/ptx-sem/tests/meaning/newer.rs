@@ -1,4 +1,5 @@
-//! Integer instructions after PTX 6.4 and `mbarrier`: the manual's pseudocode over 64-bit integers, and phases counted by hand.
+//! Integer instructions after PTX 6.4, and `mbarrier`: the manual's pseudocode in 64-bit integers, and phases
+//! counted by hand.
 
 use crate::values::{Random, edges};
 use ptx_sem::*;
@@ -102,7 +103,7 @@ fn phases_of_a_barrier() {
     );
     assert!(mbarrier_test_wait_parity(next, 0) && !mbarrier_test_wait_parity(next, 1));
     assert_eq!(mbarrier_pending_count(next), 3);
-    // Two leave: this phase still counts them, later ones expect one arrival.
+    // Two drop out: this phase still counts them, and later phases expect one arrival.
     let fewer = mbarrier_arrive_drop(next, 2);
     assert_eq!(mbarrier_pending_count(fewer), 1);
     let third = mbarrier_arrive(fewer, 1);

@@ -3,7 +3,7 @@
 use ptx_sem::Rnd;
 use rustc_apfloat::{Float, Round};
 
-/// The four modes, in both vocabularies.
+/// The four modes, as [`Rnd`] and as `rustc_apfloat` names them.
 pub(crate) const MODES: [(Rnd, Round); 4] = [
     (Rnd::Rn, Round::NearestTiesToEven),
     (Rnd::Rz, Round::TowardZero),

@@ -24,8 +24,8 @@ impl Random {
     }
 }
 
-/// Patterns of 64 bits of which the low 8, 16, 32 or 64 hold the edges of the signed and the unsigned type of that
-/// width.
+/// Patterns of 64 bits of which the low 8, 16, 32 or 64 hold the edges of the signed and the unsigned type of
+/// that width.
 pub(crate) fn edges(width: u32) -> Vec<u64> {
     let ones = u64::MAX >> (64 - width);
     let top = 1u64 << (width - 1);
@@ -40,7 +40,8 @@ pub(crate) fn edges(width: u32) -> Vec<u64> {
     list
 }
 
-/// `.f32` patterns: zeros, subnormals, normals around powers of two, the limits, infinities, NaNs, random ones.
+/// `.f32` patterns: zeros, subnormals, normals around powers of two, the limits, infinities, NaNs, random
+/// ones.
 pub(crate) fn edges_f32() -> Vec<u32> {
     let mut list = vec![
         0,
@@ -100,7 +101,7 @@ pub(crate) fn edges_f32() -> Vec<u32> {
     with_signs(list, 1 << 31)
 }
 
-/// `.f64` patterns, chosen as those of `.f32`, with the limits of the narrower types among them.
+/// `.f64` patterns, chosen like those of `.f32`, including the limits of the narrower types.
 pub(crate) fn edges_f64() -> Vec<u64> {
     let mut list = vec![
         0,
@@ -160,7 +161,7 @@ pub(crate) fn edges_f64() -> Vec<u64> {
     with_signs(list, 1 << 63)
 }
 
-/// `.f16` patterns, chosen as those of `.f32`.
+/// `.f16` patterns, chosen like those of `.f32`.
 pub(crate) fn edges_f16() -> Vec<u16> {
     let mut list = vec![
         0, 1, 2, 3, 0x3fe, 0x3ff, 0x400, 0x401, 0x7ff, 0x800, 0x3bff, 0x3c00, 0x3c01, 0x3c03, 0x3e00, 0x4000,

@@ -1,5 +1,5 @@
-//! §9.7.15, §9.7.16: video instructions against the manual's stages in exact integers, and the readings it leaves
-//! open.
+//! §9.7.15, §9.7.16: video instructions against the manual's stages in exact integers, and the choices where
+//! it is ambiguous.
 
 use crate::values::{Random, edges};
 use ptx_sem::*;
@@ -130,13 +130,13 @@ fn scalar_instructions() {
 fn scalar_readings() {
     use VideoScalarOp::{Absdiff, Min, Set, Shl, Shr, Sub};
     let new = VideoScalar::new;
-    // The secondary operation sees the exact result.
+    // The second operation sees the exact result.
     let cfg = VideoScalar { secop: Some(VideoSecop::Min), ..new(Sub) };
     assert_eq!(video_scalar(&cfg, 0, 1, 5), 0xffff_ffff);
     // A left shift by 32 has a value, which saturates or leaves a low word of zero.
     assert_eq!(video_scalar(&VideoScalar { sat: true, ..new(Shl) }, 4, 32, 0), 0xffff_ffff);
     assert_eq!(video_scalar(&new(Shl), 4, 32, 0), 0);
-    // Counts are unsigned, also of a selected byte; the fill goes by the sign of a.
+    // Counts are unsigned, also for a selected byte; the fill uses the sign of a.
     let cfg = VideoScalar { bsel: VideoSel::B0, btype_signed: true, atype_signed: true, ..new(Shr) };
     assert_eq!(video_scalar(&cfg, 0x8000_0000, 0xff, 0), 0xffff_ffff);
     assert_eq!(
@@ -149,7 +149,8 @@ fn scalar_readings() {
     assert_eq!(video_scalar(&cfg, u32::MAX, 0, 0), 1);
     let cfg = VideoScalar { btype_signed: true, dtype_signed: true, ..new(Min) };
     assert_eq!(video_scalar(&cfg, 1, u32::MAX, 0), u32::MAX);
-    // Saturation with a merge clamps to the part: the manual's vabsdiff example, |200 - (-100)| into a signed half.
+    // Saturation with a merge clamps to the part: the manual's vabsdiff example, |200 - (-100)| into a signed
+    // half.
     let cfg =
         VideoScalar { sat: true, dsel: VideoSel::B1, bsel: VideoSel::B2, btype_signed: true, ..new(Absdiff) };
     assert_eq!(video_scalar(&cfg, 200, 0x009c_0000, 0x1122_3344), 0x1122_ff44);
@@ -158,7 +159,7 @@ fn scalar_readings() {
     assert_eq!(video_scalar(&cfg, u32::MAX, 1, 2), 1);
 }
 
-/// §9.7.15.3 as mathematics: the negated product or c, plus one, scaled by a floor division, clamped.
+/// §9.7.15.3 as a formula: the negated product or c, plus one, scaled by a floor division, clamped.
 fn multiply_add(cfg: &Vmad, a: u32, b: u32, c: u32) -> u32 {
     let product = part_select(a, cfg.atype_signed, cfg.asel) * part_select(b, cfg.btype_signed, cfg.bsel);
     let negated = cfg.negate_a != cfg.negate_b;
@@ -195,7 +196,7 @@ fn vmad_multiplies_and_adds() {
             scale: pick(random, &[VmadScale::None, VmadScale::Shr7, VmadScale::Shr15]),
             ..Vmad::default()
         };
-        // The legal minuses: none with .po, the product or c otherwise.
+        // The legal minuses: none with .po, else the product or c.
         if !cfg.po {
             (cfg.negate_a, cfg.negate_b, cfg.negate_c) = pick(
                 random,
@@ -216,7 +217,7 @@ fn vmad_multiplies_and_adds() {
 
 #[test]
 fn vmad_readings() {
-    // (u32 * u32) - u32 takes c as signed, by the pseudocode: 0 - (-2^31) clamps to the greatest.
+    // (u32 * u32) - u32 takes c as signed, by the pseudocode: 0 - (-2^31) clamps to the greatest value.
     let cfg = Vmad { negate_c: true, sat: true, ..Vmad::default() };
     assert_eq!(vmad(&cfg, 0, 0, 0x8000_0000), 0x7fff_ffff);
     // All 128 bits are clamped: the low 64 of -(2^32-1)^2 are positive.
@@ -258,7 +259,7 @@ fn simd(cfg: &VideoSimd, a: u32, b: u32, c: u32) -> u32 {
         let mut t = match cfg.op {
             VideoSimdOp::Add => va + vb,
             VideoSimdOp::Sub => va - vb,
-            // Halves away from zero.
+            // One half rounds away from zero.
             VideoSimdOp::Avrg => (va + vb).signum() * (((va + vb).abs() + 1) / 2),
             VideoSimdOp::Absdiff => (va - vb).abs(),
             VideoSimdOp::Min => va.min(vb),
@@ -318,7 +319,7 @@ fn simd_instructions() {
 #[test]
 fn simd_readings() {
     use VideoSimdOp::{Absdiff, Add, Avrg, Set};
-    // Sums take the exact lane: |127 - (-128)| is 255 for signed lanes too.
+    // Sums use the exact lane: |127 - (-128)| is 255 for signed lanes too.
     let signed = VideoSimd {
         dtype_signed: true,
         atype_signed: true,

@@ -1,7 +1,7 @@
-//! The one way in which products are computed: algorithm 0, which needs no workspace and takes every alignment of the types.
+//! The only algorithm, number 0. It needs no workspace and accepts every alignment of the types.
 //!
-//! Invariant: it is offered for those products that `cublasLtMatmul` computes, and for no others. It has nothing that could be chosen: its
-//! attributes, but for its number, are refused.
+//! Invariant: it is offered for exactly the products that `cublasLtMatmul` computes. It has no options:
+//! attributes other than its number are not supported.
 
 use super::descriptor::{Kind, find};
 use super::functions;
@@ -13,7 +13,7 @@ use crate::number::DataType;
 use crate::status::{Answer, valid};
 use std::ffi::c_int;
 
-/// What a `cublasLtMatmulAlgo_t` of ours begins with. Chosen.
+/// The first word of this library's `cublasLtMatmulAlgo_t`. Chosen.
 const MARK: u64 = 0x7074_7876_6d30_0000;
 
 /// `cublasLtMatmulAlgo_t`, as bytes.
@@ -23,7 +23,7 @@ fn algorithm() -> [u8; 64] {
     bytes
 }
 
-/// Fails for what is no algorithm of ours; a null pointer leaves the choice to the library.
+/// Fails for bytes that are not this library's algorithm. A null pointer leaves the choice to the library.
 ///
 /// # Errors
 /// `CUBLAS_STATUS_INVALID_VALUE`.
@@ -44,7 +44,7 @@ fn result() -> [u8; 96] {
     bytes
 }
 
-/// Whether such types are multiplied.
+/// Whether products of these types are supported.
 fn is_known(compute: c_int, [a, b, c, d]: [c_int; 4]) -> bool {
     let known = |a, d| crate::gemm::kind(a, d, compute.into()).is_some();
     match (DataType::of(a.into()), DataType::of(d.into())) {
@@ -53,7 +53,7 @@ fn is_known(compute: c_int, [a, b, c, d]: [c_int; 4]) -> bool {
     }
 }
 
-/// Writes the one result there is, where the product is one that is computed.
+/// Writes the only result, if the product is supported.
 fn heuristic(
     handle: Pointer,
     operation: Pointer,
@@ -71,7 +71,7 @@ fn heuristic(
     count.write(&1i32.to_ne_bytes())
 }
 
-/// Writes the result for an algorithm, where the product is one that is computed.
+/// Writes the result for an algorithm, if the product is supported.
 fn fits(
     handle: Pointer,
     operation: Pointer,
@@ -94,7 +94,7 @@ functions! {
         heuristic(handle, operation, [a, b, c, d], preference, wanted, (results, count))
     }
 
-    // The way of computing does not depend on the stream.
+    // The algorithm does not depend on the stream.
     cublasLtMatmulAlgoGetHeuristicForStream(
         handle: Pointer, operation: Pointer, a: Pointer, b: Pointer, c: Pointer, d: Pointer, preference: Pointer,
         wanted: c_int, results: Pointer, count: Pointer, _stream: Pointer

@@ -1,9 +1,10 @@
-//! Descriptors of cuBLASLt: layouts of matrices, operations, preferences. Each is a list of numbers by the numbers of their attributes.
+//! Descriptors of cuBLASLt: layouts of matrices, operations, preferences. Each maps the numbers of attributes
+//! to values.
 //!
-//! A descriptor that the library makes is known by a handle; one that the program has room for, by its address. Nothing of it lies in the program's
-//! memory, so nothing there is trusted.
+//! A descriptor that the library creates is identified by a handle; one in the program's memory is identified
+//! by its address. Its contents are never stored in the program's memory, so nothing there is trusted.
 //!
-//! Invariant: an attribute has one size, and is set and got with that size alone.
+//! Invariant: an attribute has one size, and is set and read only with that size.
 
 use super::functions;
 use crate::ffi::Pointer;
@@ -13,10 +14,10 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// An attribute: its number, its size in bytes, and its value unless set.
+/// An attribute: its number, its size in bytes, and its default value.
 type Attribute = (i32, usize, i64);
 
-/// What a descriptor describes.
+/// The kinds of descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `cublasLtMatrixLayout_t`
@@ -36,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// Size of the room that a program has for one.
+    /// The size of a descriptor in the program's memory.
     fn bytes(self) -> usize {
         if self == Self::Operation { 256 } else { 64 }
     }
@@ -46,7 +47,7 @@ impl Kind {
 const LAYOUT: &[Attribute] =
     &[(0, 4, 0), (1, 4, 0), (2, 8, 0), (3, 8, 0), (4, 8, 0), (5, 4, 1), (6, 8, 0), (7, 8, 0), (8, 4, 0)];
 
-/// As the public header lists them; 2 is the full matrix, and -1 says that types are those of the result.
+/// In the order of the public header. 2 is the full matrix, and -1 means the type of the result.
 const OPERATION: &[Attribute] = &[
     (0, 4, 0),
     (1, 4, 0),
@@ -86,7 +87,7 @@ const OPERATION: &[Attribute] = &[
     (37, 4, 0),
 ];
 
-/// As the public header lists them; alignments are 256 bytes unless set.
+/// In the order of the public header. Alignments are 256 bytes by default.
 const PREFERENCE: &[Attribute] = &[
     (0, 4, 0),
     (1, 8, 0),
@@ -124,7 +125,7 @@ fn table() -> MutexGuard<'static, HashMap<usize, Descriptor>> {
     DESCRIPTORS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a handle or an address names.
+/// The descriptor of a handle or address.
 ///
 /// # Errors
 /// `CUBLAS_STATUS_INVALID_VALUE`.
@@ -134,7 +135,8 @@ pub(super) fn find(at: Pointer, kind: Kind) -> Answer<Descriptor> {
 }
 
 fn create(place: Pointer, descriptor: Descriptor) -> Answer {
-    // As handles: below every mapped page, 16 apart, and apart from those of contexts, which begin elsewhere.
+    // Like handles of contexts: below every mapped page and 16 apart. The other start keeps the two kinds
+    // distinct.
     static NEXT: AtomicUsize = AtomicUsize::new(0x1008);
     let handle = NEXT.fetch_add(16, Ordering::Relaxed);
     place.write(&handle.to_ne_bytes())?;
@@ -142,10 +144,10 @@ fn create(place: Pointer, descriptor: Descriptor) -> Answer {
     Ok(())
 }
 
-/// Makes one of the room that a program has.
+/// Registers a descriptor in the program's memory.
 fn initialize(place: Pointer, bytes: usize, descriptor: Descriptor) -> Answer {
     valid(bytes >= descriptor.kind.bytes() && place.0.is_multiple_of(8))?;
-    // Its bytes mean nothing; the room must be there.
+    // The bytes have no meaning, but the memory must be writable.
     place.write(&vec![0; descriptor.kind.bytes()])?;
     table().insert(place.0, descriptor);
     Ok(())

@@ -1,9 +1,10 @@
-//! What is done to the elements of a product: a bias is added, and a function applied, or the derivative of one.
+//! Epilogues of a product: an added bias, and an activation function or its derivative.
 //!
-//! GELU is the approximation by tanh. The mask of ReLU has a bit for each element, set where it is greater than 0; the gradient at 0 is 0.
+//! GELU is the approximation by tanh. The mask of ReLU has a bit for each element, which is set if the
+//! element is greater than 0. The gradient at 0 is 0.
 //!
-//! Invariant: elements are changed before they are rounded to the type of D; gradients of a bias are summed up from D and the operands as they lie in
-//! memory when the product is done.
+//! Invariant: epilogues apply before elements are rounded to the type of D. Gradients of a bias are summed
+//! from D and the operands in memory, after the product.
 
 use crate::ffi::{Pointer, Region};
 use crate::log;
@@ -14,13 +15,13 @@ use crate::status::{Answer, Status, buffer};
 use crate::storage::{Matrix, Named, Vector};
 use std::sync::Arc;
 
-/// `cublasLtEpilogue_t`, and what belongs to it.
+/// `cublasLtEpilogue_t` and its arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Epilogue {
     code: i64,
-    /// The bias, or the gradient of one, and elements from matrix to matrix of a batch.
+    /// The pointer to the bias or its gradient, and the distance between matrices of a batch in elements.
     pub(super) bias: (Pointer, i64),
-    /// Inputs or outputs beside the product: pointer, leading dimension, stride.
+    /// An additional input or output: pointer, leading dimension, stride.
     pub(super) aux: (Pointer, i64, i64),
 }
 
@@ -35,10 +36,11 @@ const GRADIENT_OF_A: i64 = 256;
 const GRADIENT_OF_B: i64 = 512;
 
 impl Epilogue {
-    /// The epilogue of that number.
+    /// The epilogue with a number of the public header.
     ///
     /// # Errors
-    /// `CUBLAS_STATUS_INVALID_VALUE` for none, for one that lacks its pointers, and for leading dimensions that do not fit.
+    /// `CUBLAS_STATUS_INVALID_VALUE` for an unknown number, for missing pointers, and for leading dimensions
+    /// that are too small.
     pub(super) fn new(
         code: i64,
         bias: (Pointer, i64),
@@ -76,12 +78,12 @@ impl Epilogue {
         self.code & any != 0
     }
 
-    /// Whether it does nothing to elements.
+    /// Whether it leaves elements unchanged.
     pub(super) fn is_nothing(&self) -> bool {
         self.code == 0
     }
 
-    /// Whether matrices whose rows lie one behind another can have it.
+    /// Whether it can be applied to matrices in row order.
     pub(super) fn allows_rows(&self) -> bool {
         self.code & !(RELU | GELU | BIAS) == 0
     }
@@ -108,7 +110,7 @@ pub(super) struct Place<W> {
     pub(super) index: usize,
     /// Rows and columns of D.
     pub(super) shape: (usize, usize),
-    /// Whether the product that is computed is the transposed one.
+    /// Whether the transposed product is computed.
     pub(super) swapped: bool,
     pub(super) bias: Codec<W>,
     pub(super) aux: Codec<W>,
@@ -124,7 +126,7 @@ impl<W: Work> Place<W> {
     }
 }
 
-/// Bits of a mask, of which each column begins with a byte.
+/// Bits of a mask. Each column begins with a new byte.
 #[derive(Clone, Copy)]
 struct Mask {
     region: Region,
@@ -156,7 +158,7 @@ impl Mask {
 }
 
 impl Epilogue {
-    /// What is to be done to the elements of a product of a batch.
+    /// The epilogue of one product of a batch.
     ///
     /// # Errors
     /// As [`Region::new`]; `CUBLAS_STATUS_ALLOC_FAILED`.
@@ -207,7 +209,7 @@ impl Epilogue {
             if let Some(mask) = mask {
                 mask.store(row, column, values.iter().map(|value| value.parts()[0] > 0.0));
             }
-            // What is no number stays none.
+            // NaN stays NaN.
             change(values, |x| if x < 0.0 { 0.0 } else { x });
         } else if self.has(GELU) {
             if let Some(aux) = aux {
@@ -230,7 +232,7 @@ impl Epilogue {
         }
     }
 
-    /// Sums up the gradient of a bias, when the product is done.
+    /// Sums the gradient of a bias, after the product.
     ///
     /// # Errors
     /// As [`Region::new`]; `CUBLAS_STATUS_ALLOC_FAILED`.
@@ -275,7 +277,7 @@ impl Epilogue {
     }
 }
 
-/// How elements of a type that an attribute names become numbers; `-1` is that of D.
+/// The codec of the type that an attribute names; `-1` means the type of D.
 ///
 /// # Errors
 /// `CUBLAS_STATUS_NOT_SUPPORTED`.

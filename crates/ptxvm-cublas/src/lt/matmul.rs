@@ -1,8 +1,9 @@
 //! `cublasLtMatmul`: D = epilogue(alpha op(A) op(B) + beta C).
 //!
-//! Matrices are of column or of row order; a matrix of row order is the transposed one of column order, and so is the product that gives one.
+//! Matrices have column or row order. A matrix in row order is treated as the transpose of one in column
+//! order, and a product with a result in row order as the transposed product.
 //!
-//! Invariant: what is checked for a product is what is checked where a way to compute it is asked for.
+//! Invariant: the call of a product and the request for an algorithm make the same checks.
 
 use super::descriptor::{Descriptor, Kind, find};
 use super::epilogue::{Epilogue, Place as Elements, codec};
@@ -51,7 +52,7 @@ impl Layout {
             _ => return Err(Status::INVALID_VALUE),
         };
         if descriptor.get(7) != 0 {
-            return log::refused(&format!("{CALL} with complex numbers in planes"));
+            return log::refused(&format!("{CALL} with complex numbers in separate planes"));
         }
         let (rows, columns, batch) = (count(2)?, count(3)?, count(5)?);
         let layout = Self {
@@ -69,7 +70,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Rows and columns as column order has them.
+    /// Rows and columns of the matrix in column order.
     fn stored(&self) -> (usize, usize) {
         if self.by_rows { (self.columns, self.rows) } else { (self.rows, self.columns) }
     }
@@ -83,7 +84,7 @@ impl Layout {
     }
 }
 
-/// What is to be computed.
+/// A checked product.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     ops: [Op; 2],
@@ -97,22 +98,22 @@ pub(super) struct Plan {
     device: bool,
 }
 
-/// op(A) as an operand of column order, transposed once more where the transposed product is computed.
+/// op(A) for an operand in column order, transposed once more if the transposed product is computed.
 fn turned(op: Op, by_rows: bool, swapped: bool, is_complex: bool) -> Answer<Op> {
     let transposes = op.transposes() ^ by_rows ^ swapped;
     match (op == Op::Adjoint && is_complex, transposes) {
         (true, true) => Ok(Op::Adjoint),
-        (true, false) => log::refused(&format!("{CALL} with conjugates of matrices in row order")),
+        (true, false) => log::refused(&format!("{CALL} with a conjugated matrix in row order")),
         (false, true) => Ok(Op::Transposed),
         (false, false) => Ok(Op::Plain),
     }
 }
 
 impl Plan {
-    /// What descriptors ask for.
+    /// Reads and checks the descriptors.
     ///
     /// # Errors
-    /// `CUBLAS_STATUS_INVALID_VALUE` for what does not fit together, `CUBLAS_STATUS_NOT_SUPPORTED`.
+    /// `CUBLAS_STATUS_INVALID_VALUE` for descriptors that do not match, `CUBLAS_STATUS_NOT_SUPPORTED`.
     pub(super) fn of(operation: Pointer, [a, b, c, d]: [Pointer; 4]) -> Answer<(Self, Numbers)> {
         let operation = find(operation, Kind::Operation)?;
         let layout = |at: Pointer| find(at, Kind::Layout).and_then(|found| Layout::of(&found));
@@ -120,7 +121,7 @@ impl Plan {
         let get = |number: i32| operation.get(number);
         for (numbers, what) in [
             (&[17, 18, 19, 20, 23, 36][..], "scales"),
-            (&[21, 24], "a maximum of elements"),
+            (&[21, 24], "an output of the largest element"),
             (&[29, 30], "counters of chunks"),
         ] {
             if numbers.iter().any(|number| get(*number) != 0) {
@@ -128,7 +129,7 @@ impl Plan {
             }
         }
         if get(5) != 0 || get(6) != 2 {
-            return log::refused(&format!("{CALL} with C transposed or a triangle of it"));
+            return log::refused(&format!("{CALL} with a transposed C or a triangle of C"));
         }
         let device = match get(2) {
             0 => false,
@@ -167,7 +168,7 @@ impl Plan {
         };
         let is_complex = matches!(numbers, Numbers::ComplexSingle | Numbers::ComplexDouble);
         if !matches!(numbers, Numbers::Half | Numbers::Single | Numbers::Double) && !epilogue.is_nothing() {
-            return log::refused(&format!("{CALL} with cublasLtEpilogue {} of such numbers", get(7)));
+            return log::refused(&format!("{CALL} with cublasLtEpilogue {} for these types", get(7)));
         }
         let types = [get(26), get(22)];
         let ops = [
@@ -178,7 +179,7 @@ impl Plan {
     }
 }
 
-/// Factors and matrices of a call.
+/// The factors and matrices of a call.
 #[derive(Clone, Copy)]
 struct Arguments {
     alpha: Pointer,
@@ -189,7 +190,7 @@ struct Arguments {
     d: Pointer,
 }
 
-/// A product with the numbers in which it is computed.
+/// A product with its factors.
 #[derive(Clone, Copy)]
 struct Task<W> {
     plan: Plan,
@@ -210,7 +211,7 @@ impl<W: Work> Task<W> {
             |name, place: &Place<W>, layout: &Layout| place.matrix((CALL, name), index, layout.stored());
         let (alpha, beta) = (self.alpha.get(), self.beta.get());
         let d = matrix("D", &self.d, &plan.d)?;
-        // Where beta is 0, C need not be there.
+        // If beta is 0, C may be missing.
         let c = if beta == W::default() { d } else { matrix("C", &self.c, &plan.c)? };
         let mut product = Product::scaled(Scalar::Known(beta), c);
         (product.d, product.k) = (d, plan.k);
@@ -242,7 +243,7 @@ fn start<W: Work>(call: &Call, plan: &Plan, at: &Arguments, scale: Codec<W>) -> 
     if plan.d.rows == 0 || plan.d.columns == 0 || plan.d.batch == 0 {
         return Ok(());
     }
-    // Where there is no C, nothing is read from it either.
+    // If C is missing, it is not read.
     let c = if at.c.is_null() { at.d } else { at.c };
     let task = Task {
         plan: *plan,

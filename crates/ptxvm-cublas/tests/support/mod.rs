@@ -15,7 +15,7 @@ pub(crate) const INVALID_VALUE: i32 = 7;
 pub(crate) const EXECUTION_FAILED: i32 = 13;
 pub(crate) const NOT_SUPPORTED: i32 = 15;
 
-/// Where cargo put a library.
+/// The path of a library that cargo built.
 fn path(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let deps = test.parent().expect("a test lies in a folder");
@@ -23,11 +23,11 @@ fn path(name: &str) -> PathBuf {
     places.into_iter().find(|path| path.exists()).expect("cargo built the libraries")
 }
 
-/// Both libraries; the driver first, so that ours finds it loaded.
+/// Both libraries. The driver is loaded first, so that cuBLAS finds it loaded.
 fn libraries() -> &'static [libloading::Library; 2] {
     static LIBRARIES: OnceLock<[libloading::Library; 2]> = OnceLock::new();
     LIBRARIES.get_or_init(|| {
-        // SAFETY: our own libraries, whose constructors do nothing.
+        // SAFETY: the libraries are ptxvm's own, and their constructors do nothing.
         let open = |name| unsafe { libloading::Library::new(path(name)) }.expect("it loads");
         [open("libptxvm_cuda.so"), open("libptxvm_cublas.so")]
     })
@@ -66,11 +66,12 @@ pub(crate) fn raw(name: &str, arguments: &[usize]) -> i32 {
     a[..arguments.len()].copy_from_slice(arguments);
     let symbol = [name.as_bytes(), b"\0"].concat();
     let found = libraries().iter().find_map(|library| {
-        // SAFETY: a function of C.
+        // SAFETY: the symbol is a C function.
         unsafe { library.get::<Function>(&symbol[..]) }.ok()
     });
     let function = *found.unwrap_or_else(|| panic!("`{name}` is not exported"));
-    // SAFETY: arguments beyond its parameters are not looked at; pointers are those of the tests, or wrong on purpose.
+    // SAFETY: a function does not read arguments beyond its parameters. Pointers are the tests' own, or wrong
+    // on purpose.
     unsafe {
         function(
             a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14],
@@ -108,7 +109,7 @@ impl<T> Argument for &mut T {
     }
 }
 
-/// Calls a function with such arguments.
+/// Calls a function with typed arguments.
 #[macro_export]
 macro_rules! call {
     ($name:expr $(, $argument:expr)* $(,)?) => {
@@ -116,7 +117,7 @@ macro_rules! call {
     };
 }
 
-/// A handle of cuBLAS, with the primary context current on this thread.
+/// A handle of cuBLAS. The primary context is current on this thread.
 pub(crate) struct Handle(pub(crate) usize);
 
 impl Handle {
@@ -126,7 +127,7 @@ impl Handle {
         Self(handle)
     }
 
-    /// Where scalars are.
+    /// Sets the memory of scalars.
     pub(crate) fn device_mode(&self, device: bool) {
         assert_eq!(call!("cublasSetPointerMode_v2", self.0, i32::from(device)), SUCCESS);
     }
@@ -155,7 +156,7 @@ impl<T: Copy> Device<T> {
         Self { at, count: values.len(), of: PhantomData }
     }
 
-    /// What it holds, when all work is done.
+    /// The values after all work is done.
     pub(crate) fn get(&self) -> Vec<T> {
         assert_eq!(call!("cuCtxSynchronize"), SUCCESS);
         let mut values = Vec::<T>::with_capacity(self.count);
@@ -164,7 +165,7 @@ impl<T: Copy> Device<T> {
             call!("cuMemcpyDtoH_v2", values.as_mut_ptr().expose_provenance(), self.at, bytes),
             SUCCESS
         );
-        // SAFETY: the copy wrote so many.
+        // SAFETY: the copy wrote `count` values.
         unsafe { values.set_len(self.count) };
         values
     }
@@ -176,7 +177,7 @@ impl<T> Drop for Device<T> {
     }
 }
 
-/// A type of numbers, which the references compute with complex numbers of double precision.
+/// A type of numbers. References are computed with complex numbers of double precision.
 pub(crate) trait Number: Copy + PartialEq + std::fmt::Debug + Default + 'static {
     /// Its letter in names.
     const LETTER: &str;
@@ -216,7 +217,7 @@ numbers! {
     i32, "I", false, 0.0, |x| x.re as i32, |x| C64::new(x.into(), 0.0);
 }
 
-/// Small whole numbers, other ones for each seed: sums of their products are exact in every type.
+/// Small integers that depend on the seed. Sums of their products are exact in every type.
 pub(crate) fn values<T: Number>(seed: u64, count: usize) -> Vec<T> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -228,7 +229,7 @@ pub(crate) fn values<T: Number>(seed: u64, count: usize) -> Vec<T> {
     (0..count).map(|_| T::of(C64::new(next() % 5.0 - 2.0, next() % 5.0 - 2.0))).collect()
 }
 
-/// A matrix of the reference, column behind column.
+/// A matrix of the reference, in column order.
 #[derive(Clone, Debug)]
 pub(crate) struct Dense {
     pub(crate) rows: usize,
@@ -242,7 +243,7 @@ impl Dense {
         Self { rows, columns, values: values.collect() }
     }
 
-    /// A matrix as it lies in memory.
+    /// Reads a matrix from memory.
     pub(crate) fn stored<T: Number>(memory: &[T], rows: usize, columns: usize, ld: usize) -> Self {
         Self::new(rows, columns, |i, j| memory[i + j * ld].to())
     }
@@ -251,7 +252,7 @@ impl Dense {
         self.values[row + column * self.rows]
     }
 
-    /// op(A): 0 as it is, 1 transposed, 2 the adjoint.
+    /// op(A): 0 for A, 1 for the transpose, 2 for the conjugate transpose.
     pub(crate) fn op(&self, op: i32) -> Self {
         match op {
             0 => self.clone(),
@@ -272,7 +273,8 @@ impl Dense {
         Self::new(self.rows, self.columns, |i, j| self.at(i, j) * factor + other.at(i, j) * other_factor)
     }
 
-    /// The matrix for which a triangle (0 the lower one) stands: 's'ymmetric, 'h'ermitian, 't'riangular, 'u'nit triangular.
+    /// The matrix that a triangle (0 is the lower one) represents: 's'ymmetric, 'h'ermitian, 't'riangular,
+    /// 'u'nit triangular.
     pub(crate) fn by_triangle(&self, uplo: i32, form: char) -> Self {
         Self::new(self.rows, self.columns, |i, j| {
             let is_stored = if uplo == 0 { i >= j } else { i <= j };
@@ -287,7 +289,7 @@ impl Dense {
         })
     }
 
-    /// Puts it into memory; what it is not part of stays.
+    /// Stores the matrix; other memory stays unchanged.
     pub(crate) fn store<T: Number>(
         &self,
         memory: &[T],
@@ -311,13 +313,13 @@ pub(crate) fn vector<T: Number>(memory: &[T], n: usize, increment: i32) -> Dense
     Dense::new(n, 1, |i, _| memory[place(i, n, increment)].to())
 }
 
-/// Where an element of a vector of BLAS is.
+/// The position of an element of a vector of BLAS.
 pub(crate) fn place(index: usize, n: usize, increment: i32) -> usize {
     let step = increment.unsigned_abs() as usize;
     if increment < 0 { (n - 1 - index) * step } else { index * step }
 }
 
-/// Puts a vector into memory; what lies between its elements stays.
+/// Stores a vector; memory between its elements stays unchanged.
 pub(crate) fn store_vector<T: Number>(values: &Dense, memory: &[T], increment: i32) -> Vec<T> {
     let mut memory = memory.to_vec();
     for i in 0..values.rows {
@@ -326,12 +328,12 @@ pub(crate) fn store_vector<T: Number>(values: &Dense, memory: &[T], increment: i
     memory
 }
 
-/// How much memory a vector takes.
+/// The length in elements of a vector in memory.
 pub(crate) fn span(n: usize, increment: i32) -> usize {
     if n == 0 { 1 } else { (n - 1) * increment.unsigned_abs() as usize + 1 }
 }
 
-/// Fails unless numbers agree but for rounding.
+/// Fails unless the numbers agree up to rounding.
 pub(crate) fn close<T: Number>(found: &[T], expected: &[T], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (index, (found, expected)) in found.iter().zip(expected).enumerate() {

@@ -1,4 +1,4 @@
-//! How nodes come into graphs.
+//! Functions that add nodes and edges to graphs, and remove them.
 //!
 //! Invariant: a call that fails adds nothing.
 
@@ -16,13 +16,13 @@ use crate::status::{Answer, Status};
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
-/// Edges and nodes of one call. Chosen: more than programs give.
+/// Most edges and nodes of one call. Chosen: more than programs pass.
 const EDGES_MAX: usize = 1 << 24;
 
-/// `CUgraphEdgeData`: ports, type and what is reserved.
+/// `CUgraphEdgeData`: ports, type, and reserved bytes.
 pub(crate) type Edge = [u8; 8];
 
-/// Adds a node behind those that it depends on.
+/// Adds a node after its dependencies.
 ///
 /// # Errors
 /// `CUDA_ERROR_INVALID_HANDLE`, `CUDA_ERROR_INVALID_VALUE`.
@@ -33,7 +33,7 @@ pub(super) fn add(node: Out<Handle>, graph: Handle, after: (In<Handle>, usize), 
     node.set(append(driver, &graph, list(after)?, work)?)
 }
 
-/// Nodes of the caller.
+/// Reads the caller's list of nodes.
 pub(super) fn list((nodes, count): (In<Handle>, usize)) -> Result<Vec<Handle>, Status> {
     if count > EDGES_MAX {
         return Err(Status::InvalidValue);
@@ -41,7 +41,7 @@ pub(super) fn list((nodes, count): (In<Handle>, usize)) -> Result<Vec<Handle>, S
     nodes.all(count)
 }
 
-/// Fails for edges that do not exist. All edges wait for the whole node before them, whatever they ask for.
+/// Fails for invalid edge data. Every edge waits for the complete node before it, whatever its type.
 pub(super) fn check_edges(edges: In<Edge>, count: usize) -> Answer {
     if edges.is_null() || count == 0 {
         return Ok(());
@@ -49,17 +49,18 @@ pub(super) fn check_edges(edges: In<Edge>, count: usize) -> Answer {
     if count > EDGES_MAX {
         return Err(Status::InvalidValue);
     }
-    // A kernel's ports are its end, what it says itself, and the start of its last CTA; the type is 0 or programmatic.
+    // A kernel's ports are its end, its programmatic event, and the start of its last CTA. The type is 0 or
+    // programmatic.
     let is_right = |edge: &Edge| edge[0] <= 2 && edge[1] == 0 && edge[2] <= 1 && edge[3..] == [0; 5];
     if edges.all(count)?.iter().all(is_right) { Ok(()) } else { Err(Status::InvalidValue) }
 }
 
-/// A child graph is a copy.
+/// The work of a child node, with a copy of the graph.
 pub(super) fn child(driver: &Driver, graph: Handle) -> Result<Work, Status> {
     Ok(Work::Child(driver.graphs.get(graph)?.copied(driver, true, 1)?))
 }
 
-/// Adds a node that owns graphs; where that fails, these go.
+/// Adds a node that owns graphs. If that fails, the graphs are destroyed.
 fn add_owner(node: Out<Handle>, graph: Handle, after: (In<Handle>, usize), work: Work) -> Answer {
     let owned = work.clone();
     add(node, graph, after, work).inspect_err(|_| forget(&owned))
@@ -73,7 +74,7 @@ fn forget(work: &Work) {
     }
 }
 
-/// Where the union of `CUgraphNodeParams` begins.
+/// The offset of the union in `CUgraphNodeParams`.
 const UNION: usize = 16;
 
 /// `CUDA_MEMCPY_NODE_PARAMS`
@@ -86,10 +87,10 @@ struct MemcpyParams {
     copy: Copy3d,
 }
 
-/// The work that `CUgraphNodeParams` describes, for a graph.
+/// The work of a node from its `CUgraphNodeParams`.
 ///
 /// # Errors
-/// As the functions for each type of node.
+/// The errors of the functions for each type of node.
 pub(super) fn work_of(driver: &'static Driver, graph: &Arc<Graph>, params: Pointer) -> Result<Work, Status> {
     let kind = params.values::<c_int>().get()?;
     let union = params.offset(UNION);
@@ -114,7 +115,7 @@ pub(super) fn work_of(driver: &'static Driver, graph: &Arc<Graph>, params: Point
         11 => freeing(driver, union.values().get()?)?,
         13 => ConditionParams::make(driver, graph, union.place())?,
         8 | 9 | 12 => {
-            log::refused("a node of external semaphores, or of a batch of memory operations");
+            log::refused("a graph node for external semaphores or for a batch of memory operations");
             return Err(Status::NotSupported);
         }
         _ => return Err(Status::InvalidValue),
@@ -135,7 +136,7 @@ fn add_any(
     add_owner(node, graph, after, work_of(driver, &found, params)?)
 }
 
-/// Adds edges, or takes them away.
+/// Adds or removes edges.
 fn change_edges(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize, adds: bool) -> Answer {
     let graph = driver()?.graphs.get(graph)?;
     let edges: Vec<_> = list((from, count))?.into_iter().zip(list((to, count))?).collect();
@@ -157,7 +158,7 @@ fn change_edges(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize, a
 }
 
 entries! { ENTRIES;
-    /// Makes an empty graph.
+    /// Creates an empty graph.
     fn cuGraphCreate(graph: Out<Handle>, flags: c_uint) {
         let driver = driver()?;
         if flags != 0 {
@@ -167,7 +168,7 @@ entries! { ENTRIES;
         graph.set(Graph::make(driver).0)
     }
 
-    /// Destroys a graph. What was made of it stays.
+    /// Destroys a graph. Executable graphs made of it stay.
     fn cuGraphDestroy(graph: Handle) {
         let driver = driver()?;
         let graph = driver.graphs.get(graph)?;
@@ -178,7 +179,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Takes a node out of its graph, with its edges.
+    /// Removes a node and its edges from its graph.
     fn cuGraphDestroyNode(node: Handle) {
         let driver = driver()?;
         let removed = graph_of(driver, node)?.nodes().remove(node)?;
@@ -186,7 +187,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Adds a launch to a graph.
+    /// Adds a kernel node.
     fn cuGraphAddKernelNode(
         node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<KernelParams>,
     ) {
@@ -194,7 +195,7 @@ entries! { ENTRIES;
         add(node, graph, (after, count), work)
     }
 
-    /// Adds a launch to a graph.
+    /// Adds a kernel node.
     fn cuGraphAddKernelNode_v2(
         node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<KernelParams2>,
     ) {
@@ -202,7 +203,7 @@ entries! { ENTRIES;
         add(node, graph, (after, count), work)
     }
 
-    /// Adds a copy to a graph.
+    /// Adds a memcpy node.
     fn cuGraphAddMemcpyNode(
         node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<Copy3d>, _context: Handle,
     ) {
@@ -210,21 +211,21 @@ entries! { ENTRIES;
         add(node, graph, (after, count), work)
     }
 
-    /// Adds setting memory to a graph.
+    /// Adds a memset node.
     fn cuGraphAddMemsetNode(
         node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<Set>, _context: Handle,
     ) {
         add(node, graph, (after, count), Set::of(params)?)
     }
 
-    /// Adds a call of a function of the host to a graph.
+    /// Adds a node that calls a host function.
     fn cuGraphAddHostNode(
         node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: In<HostParams>,
     ) {
         add(node, graph, (after, count), HostParams::of(params)?)
     }
 
-    /// Adds a copy of a graph to a graph.
+    /// Adds a child graph node, with a copy of the graph.
     fn cuGraphAddChildGraphNode(
         node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, inner: Handle,
     ) {
@@ -235,29 +236,29 @@ entries! { ENTRIES;
         add_owner(node, graph, (after, count), work)
     }
 
-    /// Adds a node that only orders others.
+    /// Adds an empty node, which only orders others.
     fn cuGraphAddEmptyNode(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize) {
         add(node, graph, (after, count), Work::Nothing)
     }
 
-    /// Adds recording an event to a graph.
+    /// Adds a node that records an event.
     fn cuGraphAddEventRecordNode(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, event: Handle) {
         let (handle, event) = self::event(driver()?, event)?;
         add(node, graph, (after, count), Work::Record(handle, event))
     }
 
-    /// Adds waiting for an event to a graph.
+    /// Adds a node that waits for an event.
     fn cuGraphAddEventWaitNode(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, event: Handle) {
         let (handle, event) = self::event(driver()?, event)?;
         add(node, graph, (after, count), Work::Wait(handle, event))
     }
 
-    /// Adds a node of any type to a graph.
+    /// Adds a node of any type.
     fn cuGraphAddNode(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: Pointer) {
         add_any(node, graph, (after, count), In::NULL, params)
     }
 
-    /// Adds a node of any type to a graph, with the kinds of its edges.
+    /// Adds a node of any type, with the data of its edges.
     fn cuGraphAddNode_v2(
         node: Out<Handle>, graph: Handle, after: In<Handle>, edges: In<Edge>, count: usize, params: Pointer,
     ) {
@@ -269,18 +270,18 @@ entries! { ENTRIES;
         change_edges(graph, from, to, count, true)
     }
 
-    /// Adds edges to a graph, with their kinds.
+    /// Adds edges to a graph, with their data.
     fn cuGraphAddDependencies_v2(graph: Handle, from: In<Handle>, to: In<Handle>, edges: In<Edge>, count: usize) {
         check_edges(edges, count)?;
         change_edges(graph, from, to, count, true)
     }
 
-    /// Takes edges out of a graph.
+    /// Removes edges from a graph.
     fn cuGraphRemoveDependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) {
         change_edges(graph, from, to, count, false)
     }
 
-    /// Takes edges out of a graph, of the given kinds.
+    /// Removes edges with the given data from a graph.
     fn cuGraphRemoveDependencies_v2(graph: Handle, from: In<Handle>, to: In<Handle>, edges: In<Edge>, count: usize) {
         check_edges(edges, count)?;
         change_edges(graph, from, to, count, false)

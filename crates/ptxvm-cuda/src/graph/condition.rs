@@ -1,8 +1,9 @@
-//! Conditional nodes: graphs that run once, again and again, or one of several, as a value says that kernels set.
+//! Conditional nodes: bodies that run once, repeatedly, or one of several, by a value that kernels set.
 //!
-//! The handle of a condition is the address of its value in device memory; `cudaGraphSetConditional` of the device library stores there.
+//! The handle of a condition is the address of its value in device memory. `cudaGraphSetConditional` of the
+//! device library stores the value there.
 //!
-//! Invariant: a body runs in the turn of its node, on the stream of the launch. A loop ends when its context does.
+//! Invariant: a body runs at its node's turn, in the launch's stream. A loop ends when its context does.
 
 use super::node::Work;
 use super::{Graph, Handle};
@@ -22,16 +23,16 @@ const ASSIGN_DEFAULT: c_uint = 1;
 const IF: c_int = 0;
 const WHILE: c_int = 1;
 const SWITCH: c_int = 2;
-/// Bodies of a node. Chosen.
+/// Most bodies of a node. Chosen.
 const BODIES_MAX: c_uint = 4096;
 
 /// The value of a condition, in device memory.
 pub(super) struct Word {
     driver: &'static Driver,
     address: u64,
-    /// Which allocation of the process it is: it goes with its context, too.
+    /// The unique number of its allocation, which may be freed earlier, with its context.
     number: u64,
-    /// What it is at the start of each launch.
+    /// The value at the start of each launch.
     default: Option<u32>,
 }
 
@@ -44,7 +45,7 @@ impl Word {
         Ok(word)
     }
 
-    /// Sets it as a launch begins.
+    /// Sets the value at the start of a launch.
     pub(super) fn start(&self) -> Answer {
         match self.default {
             Some(value) => {
@@ -74,7 +75,7 @@ pub(crate) struct Condition {
     word: Arc<Word>,
     kind: c_int,
     bodies: Vec<Arc<Graph>>,
-    /// Their handles, as programs see them.
+    /// The handles of the bodies, in memory that programs read.
     shown: Box<[AtomicUsize]>,
 }
 
@@ -87,7 +88,7 @@ impl Condition {
         &self.bodies
     }
 
-    /// Runs the bodies that the value says. `run` runs one.
+    /// Runs the bodies that the value selects. `run` runs one.
     pub(super) fn run(&self, context: &Context, run: impl Fn(usize) -> Answer) -> Answer {
         let value = self.word.get()?;
         match (self.kind, value) {
@@ -118,7 +119,7 @@ pub(super) struct ConditionParams {
 }
 
 impl ConditionParams {
-    /// The node that it describes, in a graph; the bodies are told to the program.
+    /// Creates the node and its bodies in a graph, and writes the bodies' handles for the program.
     pub(super) fn make(driver: &'static Driver, graph: &Graph, given: Out<Self>) -> Result<Work, Status> {
         let params = In::from(given).get()?;
         let word = graph.words().iter().find(|word| word.address == params.handle).cloned();
@@ -142,7 +143,7 @@ impl ConditionParams {
 }
 
 entries! { ENTRIES;
-    /// Makes a value that decides which bodies of a conditional node run.
+    /// Creates the value that decides which bodies of a conditional node run.
     fn cuGraphConditionalHandleCreate(
         handle: Out<u64>, graph: Handle, context: Handle, default: c_uint, flags: c_uint,
     ) {

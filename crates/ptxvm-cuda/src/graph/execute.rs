@@ -1,9 +1,10 @@
 //! Executable graphs: copies of graphs that are launched as a whole.
 //!
-//! A launch puts the nodes into its stream one after another, each after those that it depends on; another launch of the same executable graph waits
-//! for it, in whatever stream.
+//! A launch submits the nodes to its stream in an order that respects all edges. The next launch of the same
+//! executable graph waits for it, in any stream.
 //!
-//! Invariant: an executable graph holds its nodes in an order that respects all edges; a graph with a circle becomes none.
+//! Invariant: the nodes of an executable graph are in an order that respects all edges. A graph with a cycle
+//! cannot be instantiated.
 
 use super::memory::account;
 use super::node::{Action, Work, kernel_action};
@@ -24,13 +25,13 @@ use std::ffi::{c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`, which does not go with [`DEVICE_LAUNCH`]
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`, which cannot be combined with [`DEVICE_LAUNCH`]
 const AUTO_FREE: u64 = 1;
-/// `CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD`: to a stream's device, where it is.
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD`, which has no effect: the graph needs no upload.
 const UPLOAD: u64 = 2;
 /// `CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH`
 const DEVICE_LAUNCH: u64 = 4;
-/// All of them; the last is to keep priorities, which make no difference.
+/// All flags. The last one keeps the nodes' priorities, which have no effect.
 const INSTANTIATE_FLAGS: u64 = 15;
 
 /// `CUgraphExecUpdateResult`
@@ -64,9 +65,9 @@ pub(crate) struct Executable {
     number: u32,
     flags: u64,
     steps: Mutex<Vec<Step>>,
-    /// Objects of the program that it keeps alive, and each launch of it.
+    /// Objects of the program that it and each of its launches keep alive.
     held: Arc<Held>,
-    /// Where the last launch of it ends.
+    /// The end of its last launch.
     last: Mutex<Option<Mark>>,
 }
 
@@ -76,14 +77,14 @@ struct Step {
     node: Handle,
     work: Work,
     is_enabled: bool,
-    /// The steps before it that it waits for.
+    /// The earlier steps that it waits for.
     after: Vec<usize>,
-    /// The graphs within it.
+    /// The graphs that it contains.
     bodies: Vec<Vec<Step>>,
 }
 
 impl Step {
-    /// The nodes of a graph, in order. What is shown of graphs that are no longer the program's stays as it was.
+    /// The nodes of a graph, in order. A node's parameters that a program was shown stay as they were.
     fn all(graph: &Graph, depth: usize, is_body: bool) -> Result<Vec<Self>, Status> {
         if depth > DEPTH_MAX {
             return Err(Status::InvalidValue);
@@ -109,7 +110,7 @@ impl Step {
         Ok(steps)
     }
 
-    /// Whether other steps have the same types and edges; if not, why, and the node.
+    /// Whether other steps have the same types and edges. If not, the reason and the node.
     fn compare(old: &[Step], new: &[Step]) -> Result<(), (c_int, Handle)> {
         if old.len() != new.len() {
             return Err((TOPOLOGY_CHANGED, Handle::NULL));
@@ -131,7 +132,7 @@ impl Step {
         Ok(())
     }
 
-    /// Takes the work of other steps of the same types and edges.
+    /// Takes over the work of other steps with the same types and edges.
     fn update(old: &mut [Step], new: Vec<Step>) {
         for (old, new) in old.iter_mut().zip(new) {
             old.work = new.work;
@@ -155,7 +156,7 @@ impl Step {
         None
     }
 
-    /// The work of all steps and of the graphs within them, in order.
+    /// The work of all steps and of the graphs in them, in order.
     fn works<'a>(steps: &'a [Step], all: &mut Vec<&'a Work>) {
         for step in steps {
             all.push(&step.work);
@@ -164,7 +165,7 @@ impl Step {
     }
 }
 
-/// Which nodes the bodies of conditions may have.
+/// Whether a node of this kind is allowed in the body of a condition.
 fn may_be_in_a_body(work: &Work) -> bool {
     matches!(
         work,
@@ -181,10 +182,11 @@ impl Executable {
         with(Step::find(&mut self.steps(), node).ok_or(Status::InvalidValue)?)
     }
 
-    /// Gives a node other parameters; its type stays.
+    /// Sets the parameters of a node; its type stays.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE`; `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` for a child graph of other nodes or edges.
+    /// `CUDA_ERROR_INVALID_VALUE`; `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` for a child graph with other nodes
+    /// or edges.
     pub(super) fn set(&self, node: Handle, work: Work) -> Answer {
         self.with(node, |step| {
             if step.work.kind() != work.kind() {
@@ -198,7 +200,7 @@ impl Executable {
                     Step::update(old, new);
                 }
                 Work::Kernel(new) => {
-                    // Attributes stay as they are.
+                    // Attributes stay unchanged.
                     let before = match &step.work {
                         Work::Kernel(old) => (old.attributes.clone(), old.size.cooperative),
                         _ => return Err(Status::InvalidValue),
@@ -211,7 +213,7 @@ impl Executable {
         })
     }
 
-    /// Switches a launch, a copy or setting memory on or off.
+    /// Enables or disables a kernel, memcpy or memset node.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for other nodes.
@@ -225,7 +227,7 @@ impl Executable {
         })
     }
 
-    /// Whether a node is on.
+    /// Whether a node is enabled.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE`.
@@ -241,11 +243,11 @@ enum Ready {
     Wait(Arc<Event>),
 }
 
-/// Makes nodes ready, so that nothing is submitted where one of them cannot run.
+/// Prepares all nodes first, so that none is submitted if one of them cannot run.
 fn prepare(driver: &'static Driver, context: &Arc<Context>, steps: &[Step], all: &mut Vec<Ready>) -> Answer {
     for step in steps.iter().filter(|step| step.is_enabled) {
         let action: Action = match &step.work {
-            // The memory of a graph is there as long as the graph.
+            // A graph's memory is allocated as long as the graph lives.
             Work::Nothing | Work::Allocate(_) | Work::Free(_) => continue,
             Work::Child(_) => {
                 step.bodies.iter().try_for_each(|body| prepare(driver, context, body, all))?;
@@ -292,7 +294,7 @@ fn prepare(driver: &'static Driver, context: &Arc<Context>, steps: &[Step], all:
     Ok(())
 }
 
-/// The body of a condition, which has no events.
+/// Runs the body of a condition, which contains no event nodes.
 fn run_all(body: &[Ready]) -> Answer {
     body.iter().try_for_each(|ready| match ready {
         Ready::Do(action) => action(),
@@ -300,7 +302,7 @@ fn run_all(body: &[Ready]) -> Answer {
     })
 }
 
-/// A graph that is launched in a captured stream becomes nodes of that capture.
+/// Adds the nodes of a graph that is launched in a captured stream to the capture.
 fn capture(queue: &Queue, steps: &[Step]) -> Answer {
     let Some(slot) = queue.slot() else { return Err(Status::StreamCaptureUnsupported) };
     for step in steps {
@@ -316,7 +318,7 @@ fn capture(queue: &Queue, steps: &[Step]) -> Answer {
     Ok(())
 }
 
-/// Puts all nodes into a stream.
+/// Submits all nodes to a stream.
 fn run(executable: Handle, (stream, default): (Handle, DefaultStream)) -> Answer {
     let (driver, queue) = queue(stream, default)?;
     let executable = driver.executables.get(executable)?;
@@ -335,7 +337,7 @@ fn run(executable: Handle, (stream, default): (Handle, DefaultStream)) -> Answer
         queue.wait(before);
     }
     queue.submit(move || words.iter().try_for_each(|word| word.start()))?;
-    // Who hands over memory of the host looks at it without waiting.
+    // Programs that pass host memory to kernels read it without waiting.
     let when = if driver.vm.reaches_host() { When::Now } else { When::InTurn };
     let era = driver.objects.era();
     for ready in ready {
@@ -349,7 +351,7 @@ fn run(executable: Handle, (stream, default): (Handle, DefaultStream)) -> Answer
             }
         }
     }
-    // What the nodes use stays until they are done.
+    // Data that the nodes use lives until they are complete.
     let kept = (steps, Arc::clone(&executable.held), era);
     queue.submit(move || {
         let _until_here = &kept;
@@ -366,7 +368,7 @@ fn instantiate(executable: Out<Handle>, graph: Handle, flags: u64) -> Answer {
         return Err(Status::InvalidValue);
     }
     if flags & DEVICE_LAUNCH != 0 {
-        log::refused("a graph that kernels launch");
+        log::refused("a graph that can be launched from kernels");
         return Err(Status::NotSupported);
     }
     let graph = driver.graphs.get(graph)?;
@@ -378,7 +380,7 @@ fn instantiate(executable: Out<Handle>, graph: Handle, flags: u64) -> Answer {
     executable.set(driver.executables.insert(made))
 }
 
-/// Takes the parameters of another graph of the same nodes and edges.
+/// Updates the nodes with the parameters of another graph with the same nodes and edges.
 fn update(executable: Handle, graph: Handle, tell: impl FnOnce(c_int, Handle) -> Answer) -> Answer {
     let driver = driver()?;
     let executable = driver.executables.get(executable)?;
@@ -405,26 +407,26 @@ fn update(executable: Handle, graph: Handle, tell: impl FnOnce(c_int, Handle) ->
 }
 
 entries! { ENTRIES;
-    /// Makes a graph executable.
+    /// Instantiates a graph.
     fn cuGraphInstantiate(executable: Out<Handle>, graph: Handle, _node: Out<Handle>, _log: Out<c_char>, _bytes: usize) {
         instantiate(executable, graph, 0)
     }
 
-    /// Makes a graph executable.
+    /// Instantiates a graph.
     fn cuGraphInstantiate_v2(executable: Out<Handle>, graph: Handle, _node: Out<Handle>, _log: Out<c_char>, _bytes: usize) {
         instantiate(executable, graph, 0)
     }
 
-    /// Makes a graph executable.
+    /// Instantiates a graph.
     fn cuGraphInstantiateWithFlags(executable: Out<Handle>, graph: Handle, flags: u64) {
-        // A stream to upload in is only in the form below.
+        // Only the function below has a parameter for the upload's stream.
         if flags & UPLOAD != 0 {
             return Err(Status::InvalidValue);
         }
         instantiate(executable, graph, flags)
     }
 
-    /// Makes a graph executable, and says how that went.
+    /// Instantiates a graph, and returns the outcome in the parameters.
     fn cuGraphInstantiateWithParams | cuGraphInstantiateWithParams_ptsz as default (
         executable: Out<Handle>, graph: Handle, params: Out<InstantiateParams>,
     ) {
@@ -444,7 +446,7 @@ entries! { ENTRIES;
         result
     }
 
-    /// The flags that an executable graph was made with.
+    /// The flags of an executable graph's instantiation.
     fn cuGraphExecGetFlags(executable: Handle, flags: Out<u64>) {
         flags.check()?;
         flags.set(driver()?.executables.get(executable)?.flags)
@@ -456,7 +458,7 @@ entries! { ENTRIES;
         number.set(driver()?.executables.get(executable)?.number)
     }
 
-    /// Gives an executable graph the parameters of another graph of the same nodes and edges.
+    /// Updates an executable graph with the parameters of another graph with the same nodes and edges.
     fn cuGraphExecUpdate(executable: Handle, graph: Handle, node: Out<Handle>, result: Out<c_int>) {
         result.check()?;
         update(executable, graph, |why, which| {
@@ -465,7 +467,7 @@ entries! { ENTRIES;
         })
     }
 
-    /// Gives an executable graph the parameters of another graph of the same nodes and edges.
+    /// Updates an executable graph with the parameters of another graph with the same nodes and edges.
     fn cuGraphExecUpdate_v2(executable: Handle, graph: Handle, result: Out<UpdateResult>) {
         result.check()?;
         update(executable, graph, |why, node| result.set(UpdateResult { result: why, node, from: Handle::NULL }))
@@ -476,13 +478,13 @@ entries! { ENTRIES;
         run(executable, (stream, default))
     }
 
-    /// Brings an executable graph to the device: it is there.
+    /// Uploads an executable graph to the device, which has no effect.
     fn cuGraphUpload | cuGraphUpload_ptsz as default (executable: Handle, stream: Handle) {
         let (driver, _) = queue(stream, default)?;
         driver.executables.get(executable).map(|_| ())
     }
 
-    /// Destroys an executable graph. Launches of it go on.
+    /// Destroys an executable graph. Its launches continue.
     fn cuGraphExecDestroy(executable: Handle) {
         driver()?.executables.remove(executable).map(|_| ())
     }

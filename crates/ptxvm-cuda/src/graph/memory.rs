@@ -1,9 +1,10 @@
 //! Memory that graphs allocate and free.
 //!
-//! Addresses are given when a node is made and stay those of all its launches, so the memory is taken then, and goes with the last graph and
-//! executable graph that knows it. Between, a launch says whether the program may use it; what it may not is not noticed.
+//! An allocation node has one address in all its launches. The memory is therefore allocated when the node is
+//! created, and freed with the last graph and executable graph that refers to it. In between, accounting
+//! tells whether a launch has allocated it; an access while it is not allocated is not detected.
 //!
-//! Invariant: memory that a program holds when its graph goes stays until the program frees it.
+//! Invariant: memory that a program holds when its graph is destroyed stays until the program frees it.
 
 use super::add::add;
 use super::node::Work;
@@ -31,14 +32,14 @@ pub(crate) struct AllocParams {
     address: u64,
 }
 
-/// `CUmemAccessDesc`: place and rights.
+/// `CUmemAccessDesc`: location and access.
 pub(crate) type Access = [c_int; 3];
 
-/// Places that may be given access to an allocation. Chosen: more than there are devices.
+/// Most locations with access to an allocation. Chosen: more than there are devices.
 const ACCESSES_MAX: usize = 1024;
 
 impl AllocParams {
-    /// The same with the address that it got.
+    /// The same parameters with the address.
     pub(super) fn at(self, address: u64) -> Self {
         Self { address, ..self }
     }
@@ -49,19 +50,19 @@ pub(crate) struct Reserved {
     driver: &'static Driver,
     pub(super) address: u64,
     bytes: u64,
-    /// Which allocation of the process it is.
+    /// The unique number of the allocation.
     number: u64,
     params: AllocParams,
 }
 
-/// What graphs have allocated.
+/// The memory of all graphs.
 #[derive(Default)]
 pub(crate) struct Memories(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
     by_address: BTreeMap<u64, Known>,
-    /// What programs hold, and the most of it; what is taken, and the most of it.
+    /// The bytes that programs hold and their maximum, and the bytes that are allocated and their maximum.
     used: u64,
     used_high: u64,
     reserved: u64,
@@ -72,7 +73,7 @@ struct Known {
     memory: Weak<Reserved>,
     bytes: u64,
     number: u64,
-    /// Whether a launch has allocated it and nothing has freed it since.
+    /// Whether a launch has allocated it and it was not freed since.
     is_held: bool,
 }
 
@@ -141,10 +142,10 @@ impl Drop for Reserved {
     }
 }
 
-/// A program frees memory of a graph. Says whether the memory goes, as no graph knows it any more.
+/// Frees memory of a graph on behalf of the program. Returns whether no graph refers to the memory any more.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_VALUE` where the program does not hold it.
+/// `CUDA_ERROR_INVALID_VALUE` if the program does not hold it.
 pub(crate) fn release(driver: &Driver, address: u64) -> Result<bool, Status> {
     let mut table = driver.memories.table();
     table.hold(address, false)?;
@@ -155,10 +156,11 @@ pub(crate) fn release(driver: &Driver, address: u64) -> Result<bool, Status> {
     Ok(is_last)
 }
 
-/// What a launch of these nodes allocates and frees, in order. `again`: what an earlier launch left is freed first.
+/// Accounts for the allocations and frees in a launch of these nodes, in order. With `again`, memory that an
+/// earlier launch left allocated is freed first.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_VALUE` for what is held already, or not held; then nothing has changed.
+/// `CUDA_ERROR_INVALID_VALUE` for memory that is allocated twice or freed twice; nothing changes then.
 pub(super) fn account<'a>(
     driver: &Driver,
     works: impl Iterator<Item = &'a Work> + Clone,
@@ -190,10 +192,10 @@ pub(super) fn account<'a>(
     Ok(())
 }
 
-/// A node that allocates, and the address.
+/// Creates an allocation node, and returns its address.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_OUT_OF_MEMORY`, and those of a context.
+/// `CUDA_ERROR_INVALID_VALUE`, `CUDA_ERROR_OUT_OF_MEMORY`, and the errors of a context.
 pub(super) fn allocation(driver: &'static Driver, params: AllocParams) -> Result<(Work, u64), Status> {
     params.pool.check()?;
     if params.accesses > ACCESSES_MAX {
@@ -205,7 +207,7 @@ pub(super) fn allocation(driver: &'static Driver, params: AllocParams) -> Result
     Ok((Work::Allocate(memory), address))
 }
 
-/// The same of a captured allocation of so many bytes.
+/// Creates an allocation node for a captured allocation of `bytes` bytes.
 ///
 /// # Errors
 /// As [`allocation`].
@@ -214,7 +216,7 @@ pub(crate) fn allocated(driver: &'static Driver, bytes: usize) -> Result<(Work, 
     allocation(driver, AllocParams { pool, access: Pointer::NULL, accesses: 0, bytes, address: 0 })
 }
 
-/// A node that frees.
+/// Creates a node that frees.
 ///
 /// # Errors
 /// `CUDA_ERROR_INVALID_VALUE` for an address that no graph allocates.
@@ -223,7 +225,7 @@ pub(crate) fn freeing(driver: &Driver, address: u64) -> Result<Work, Status> {
 }
 
 entries! { ENTRIES;
-    /// Adds an allocation to a graph; its address is known at once.
+    /// Adds an allocation node; its address is known at once.
     fn cuGraphAddMemAllocNode(
         node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, params: Out<AllocParams>,
     ) {
@@ -235,7 +237,7 @@ entries! { ENTRIES;
         add(node, graph, (after, count), work)
     }
 
-    /// What an allocation of a graph was made with.
+    /// The parameters of an allocation node.
     fn cuGraphMemAllocNodeGetParams(node: Handle, params: Out<AllocParams>) {
         let driver = driver()?;
         params.check()?;
@@ -247,14 +249,14 @@ entries! { ENTRIES;
         }
     }
 
-    /// Adds freeing an allocation of a graph to a graph.
+    /// Adds a node that frees an allocation of a graph.
     fn cuGraphAddMemFreeNode(node: Out<Handle>, graph: Handle, after: In<Handle>, count: usize, address: u64) {
         let driver = driver()?;
         driver.graphs.get(graph)?;
         add(node, graph, (after, count), freeing(driver, address)?)
     }
 
-    /// What a node of a graph frees.
+    /// The address that a free node frees.
     fn cuGraphMemFreeNodeGetParams(node: Handle, address: Out<u64>) {
         let driver = driver()?;
         address.check()?;
@@ -266,7 +268,7 @@ entries! { ENTRIES;
         }
     }
 
-    /// How much memory graphs have.
+    /// An amount of memory that graphs use.
     fn cuDeviceGetGraphMemAttribute(number: c_int, attribute: c_int, value: Pointer) {
         let table = device(number)?.memories.table();
         value.place::<u64>().set(match attribute {
@@ -278,7 +280,7 @@ entries! { ENTRIES;
         })
     }
 
-    /// Forgets the most memory that graphs have had.
+    /// Resets a high-water mark of the memory that graphs use.
     fn cuDeviceSetGraphMemAttribute(number: c_int, attribute: c_int, value: Pointer) {
         let mut table = device(number)?.memories.table();
         if value.values::<u64>().get()? != 0 {
@@ -292,7 +294,7 @@ entries! { ENTRIES;
         Ok(())
     }
 
-    /// Gives memory that graphs do not use back: they keep what their nodes have addresses of.
+    /// Releases memory that graphs do not use. There is none: graphs keep the memory of their nodes.
     fn cuDeviceGraphMemTrim(number: c_int) {
         device(number).map(|_| ())
     }

@@ -1,12 +1,14 @@
 //! Graphs of work: nodes, and edges between them.
 //!
-//! A program builds a graph node by node, or captures it from streams. An executable graph is a copy of it that is launched as a whole. One file for
-//! each part: `node` what nodes do, `add` how they come in, `parameters` what is asked and changed of them, `query` nodes and edges, `execute`
-//! executable graphs, `memory` what graphs allocate, `condition` bodies that run or not.
+//! A program builds a graph node by node, or captures it from streams. An executable graph is a copy of it
+//! that is launched as a whole. Each part has its file: `node` has the work of nodes, `add` adds and removes
+//! nodes and edges, `parameters` reads and changes parameters, `query` lists nodes and edges, `execute` has
+//! executable graphs, `memory` the allocations of graphs, `condition` conditional nodes.
 //!
-//! Invariant: what a node uses (functions, arrays, events, child graphs, memory of the graph) lives as long as the node, or an executable graph of it;
-//! parameters of kernels are copied when a node gets them, as the documentation says. What it does not do: nodes for external semaphores and batches
-//! of memory operations are refused.
+//! Invariant: objects that a node uses (functions, arrays, events, child graphs, memory of the graph) live as
+//! long as the node and executable graphs with it. A node copies the parameters of its kernel when they are
+//! set, as documented. What it does not do: nodes for external semaphores and for batches of memory
+//! operations are not supported.
 
 mod add;
 mod condition;
@@ -40,24 +42,25 @@ pub(crate) const TABLES: [&[Entry]; 6] = [
     query::ENTRIES,
 ];
 
-/// Graphs within graphs go no deeper than this. Chosen: more than programs have, and few enough for the stack.
+/// Deepest nesting of graphs. Chosen: more than programs have, and few enough for the stack.
 const DEPTH_MAX: usize = 64;
 
-/// Nodes of a graph that is copied, with those of the graphs within it: a graph that is its own child again and again doubles each time. Chosen.
+/// Most nodes of a graph that is copied, including nested graphs. A graph that is repeatedly added to itself
+/// doubles each time. Chosen.
 const NODES_MAX: usize = 1 << 18;
 
 /// `CUgraph`
 pub(crate) struct Graph {
     /// Its own handle.
     handle: Handle,
-    /// A number that no other graph has.
+    /// A unique number.
     number: u32,
-    /// Whether a node owns it: the program cannot destroy it.
+    /// Whether a node owns it. The program cannot destroy an owned graph.
     is_owned: bool,
     nodes: Mutex<Nodes>,
-    /// Of a clone: its nodes by the nodes that they were made of.
+    /// For a clone: its nodes by the nodes of the original.
     twins: Mutex<HashMap<Handle, Handle>>,
-    /// Values of conditions that were made for it.
+    /// Values of conditions that were created for it.
     words: Mutex<Vec<Arc<Word>>>,
     /// Objects of the program that it keeps alive.
     pub(crate) held: Held,
@@ -67,9 +70,9 @@ pub(crate) struct Graph {
 #[derive(Default)]
 struct Nodes {
     list: Vec<Node>,
-    /// Where each is in the list.
+    /// The index of each node in the list.
     places: HashMap<Handle, usize>,
-    /// How many there have been.
+    /// The number of nodes ever added.
     made: u32,
 }
 
@@ -96,7 +99,7 @@ impl Nodes {
         Ok(&mut self.list[*place])
     }
 
-    /// Takes a node out, and the edges to it and from it.
+    /// Removes a node and its edges.
     fn remove(&mut self, handle: Handle) -> Result<Node, Status> {
         let place = self.places.get(&handle).copied().ok_or(Status::InvalidValue)?;
         let node = self.list.remove(place);
@@ -109,7 +112,7 @@ impl Nodes {
 }
 
 impl Graph {
-    /// An empty graph.
+    /// Creates an empty graph.
     pub(crate) fn make(driver: &Driver) -> (Handle, Arc<Self>) {
         Self::make_with(driver, Held::default(), false)
     }
@@ -147,7 +150,7 @@ impl Graph {
         handles.iter().all(|handle| nodes.knows(*handle))
     }
 
-    /// It is destroyed: its handle, its nodes' and those of graphs within it name nothing any more.
+    /// Removes its handle, and those of its nodes and nested graphs.
     pub(crate) fn forget(&self, driver: &Driver) {
         let _gone = driver.graphs.remove(self.handle);
         let nodes = std::mem::take(&mut *self.nodes());
@@ -156,7 +159,7 @@ impl Graph {
         }
     }
 
-    /// These nodes, and all that they depend on.
+    /// These nodes, and all nodes that they depend on.
     pub(crate) fn ancestors(&self, of: &[Handle]) -> HashSet<Handle> {
         let nodes = self.nodes();
         let (mut found, mut open) = (HashSet::new(), of.to_vec());
@@ -170,7 +173,7 @@ impl Graph {
         found
     }
 
-    /// How many nodes it has, with those of the graphs within it.
+    /// The number of its nodes, including nested graphs.
     fn size(&self) -> usize {
         let nodes = self.nodes();
         let within = |node: &Node| node.work.bodies().iter().map(|body| body.size()).sum::<usize>();
@@ -180,13 +183,13 @@ impl Graph {
     /// A copy with nodes of its own.
     ///
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` for conditions, which belong to one graph, `CUDA_ERROR_INVALID_VALUE` for graphs within graphs without end,
-    /// `CUDA_ERROR_OUT_OF_MEMORY` for too many nodes.
+    /// `CUDA_ERROR_NOT_SUPPORTED` for conditions, which belong to one graph; `CUDA_ERROR_INVALID_VALUE` for
+    /// nesting that is too deep; `CUDA_ERROR_OUT_OF_MEMORY` for too many nodes.
     fn copied(&self, driver: &Driver, is_owned: bool, depth: usize) -> Result<Arc<Self>, Status> {
         if depth > DEPTH_MAX {
             return Err(Status::InvalidValue);
         }
-        // Of those within, the outermost has counted.
+        // The count of the outermost graph includes nested graphs.
         if depth <= 1 && self.size() > NODES_MAX {
             return Err(Status::OutOfMemory);
         }
@@ -205,12 +208,12 @@ impl Graph {
             let work = match &node.work {
                 Work::Child(child) => Work::Child(child.copied(driver, true, depth + 1)?),
                 Work::Condition(_) => {
-                    crate::log::refused("a copy of a graph with conditions");
+                    crate::log::refused("a copy of a graph with conditional nodes");
                     return Err(Status::NotSupported);
                 }
                 work => work.clone(),
             };
-            // Nodes before it may stand behind it in the list.
+            // A dependency of a node may be later in the list, so edges are added after all nodes.
             twins.insert(node.handle, append(driver, copy, Vec::new(), work)?);
         }
         let mut copies = copy.nodes();
@@ -225,12 +228,12 @@ impl Graph {
         Ok(())
     }
 
-    /// The places of its nodes in its list, each after all that it depends on.
+    /// The indices of its nodes, each after all its dependencies.
     ///
     /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` for a circle.
+    /// `CUDA_ERROR_INVALID_VALUE` for a cycle.
     fn order(nodes: &Nodes) -> Result<Vec<usize>, Status> {
-        // Of each node: the nodes behind it, and for how many before it it waits.
+        // For each node: the nodes that depend on it, and the number of nodes that it waits for.
         let mut behind = vec![Vec::new(); nodes.list.len()];
         let mut waits: Vec<usize> = nodes.list.iter().map(|node| node.after.len()).collect();
         for (place, node) in nodes.list.iter().enumerate() {
@@ -254,7 +257,7 @@ impl Graph {
 }
 
 impl Node {
-    /// Its handle names nothing any more, nor do those of graphs that it owns.
+    /// Removes its handle and those of graphs that it owns.
     fn forget(&self, driver: &Driver) {
         let _gone = driver.graph_nodes.remove(self.handle);
         for graph in self.work.bodies() {
@@ -263,10 +266,10 @@ impl Node {
     }
 }
 
-/// Adds a node behind those that it depends on.
+/// Adds a node after its dependencies.
 ///
 /// # Errors
-/// `CUDA_ERROR_INVALID_VALUE` where it depends on nodes of other graphs.
+/// `CUDA_ERROR_INVALID_VALUE` if it depends on nodes of other graphs.
 pub(crate) fn append(
     driver: &Driver,
     graph: &Arc<Graph>,
@@ -277,7 +280,7 @@ pub(crate) fn append(
     if !after.iter().all(|other| nodes.knows(*other)) {
         return Err(Status::InvalidValue);
     }
-    // An edge stands once.
+    // An edge is stored once.
     let mut seen = HashSet::new();
     after.retain(|before| seen.insert(*before));
     let handle = driver.graph_nodes.insert(Arc::downgrade(graph));
@@ -289,7 +292,7 @@ pub(crate) fn append(
     Ok(handle)
 }
 
-/// The graph that a node is of.
+/// The graph that contains a node.
 ///
 /// # Errors
 /// `CUDA_ERROR_INVALID_VALUE`.

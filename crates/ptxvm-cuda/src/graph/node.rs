@@ -1,6 +1,7 @@
-//! What nodes do.
+//! The work of nodes.
 //!
-//! Invariant: a node that runs checks memory then, as it may not be what it was when the node was made.
+//! Invariant: a node checks memory when it runs, because the memory may have changed since the node was
+//! created.
 
 use super::condition::{Condition, Word};
 use super::memory::Reserved;
@@ -20,26 +21,26 @@ use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize};
 
-/// Does something each time that it is called.
+/// A function that may be called repeatedly.
 pub(crate) type Action = Arc<dyn Fn() -> Answer + Send + Sync>;
 
-/// What a node does.
+/// The work of a node.
 #[derive(Clone)]
 pub(crate) enum Work {
-    /// Orders others.
+    /// An empty node, which only orders others.
     Nothing,
     Kernel(Arc<KernelNode>),
     Copy(Arc<CopyNode>),
     Set(Set),
     Host(HostFunction, Pointer),
-    /// A graph of its own.
+    /// A child graph, owned by the node.
     Child(Arc<Graph>),
     Record(Handle, Arc<Event>),
     Wait(Handle, Arc<Event>),
     Allocate(Arc<Reserved>),
     Free(Arc<Reserved>),
     Condition(Arc<Condition>),
-    /// What was captured from a stream and has no node of its own: the type that it has, and what it does.
+    /// Captured work without a node type of its own: the reported type, and the action.
     Again(c_int, Action),
 }
 
@@ -62,7 +63,7 @@ impl Work {
         }
     }
 
-    /// The value that decides what it does.
+    /// The value of a conditional node.
     pub(super) fn word(&self) -> Option<Arc<Word>> {
         match self {
             Work::Condition(condition) => Some(Arc::clone(condition.word())),
@@ -89,7 +90,7 @@ impl Work {
     }
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v1`; the later form has more fields behind.
+/// `CUDA_KERNEL_NODE_PARAMS_v1`. The later version has more fields after these.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct KernelParams {
@@ -106,7 +107,7 @@ pub(crate) struct KernelParams {
 #[repr(C)]
 pub(crate) struct KernelParams2 {
     pub(super) first: KernelParams,
-    /// `CUkernel`, where there is no `CUfunction`.
+    /// `CUkernel`, used if there is no `CUfunction`.
     pub(super) kernel: Handle,
     pub(super) context: Handle,
 }
@@ -122,7 +123,7 @@ pub(crate) struct KernelNode {
     shown: Shown,
 }
 
-/// A copy of the parameters as programs see it, which may write to it.
+/// A copy of the parameters that programs can read and write.
 struct Shown {
     _bytes: Box<[AtomicU8]>,
     slots: Box<[AtomicUsize]>,
@@ -146,7 +147,7 @@ impl KernelNode {
         Self { handle, function, size, params, attributes: BTreeMap::new(), shown }
     }
 
-    /// The same launch with other attributes. `cooperative`: where they do not say it.
+    /// The same launch with other attributes. `cooperative` applies if the attributes do not set it.
     pub(super) fn with(&self, attributes: BTreeMap<c_int, [u64; 8]>, cooperative: bool) -> Self {
         let cooperative = attributes.get(&COOPERATIVE).map_or(cooperative, |value| value[0] as u32 != 0);
         let size = Size { cooperative, ..self.size };
@@ -154,7 +155,7 @@ impl KernelNode {
         Self { attributes, ..copy }
     }
 
-    /// The launch that a program describes.
+    /// The launch of a program's parameters.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_HANDLE`, `CUDA_ERROR_INVALID_VALUE`.
@@ -162,7 +163,7 @@ impl KernelNode {
         Self::of_parts(driver, given.get()?)
     }
 
-    /// The same in the later form.
+    /// The same for the later version.
     ///
     /// # Errors
     /// As [`KernelNode::of`].
@@ -180,7 +181,7 @@ impl KernelNode {
         Ok(Work::Kernel(Arc::new(Self::new(handle, function, size, params))))
     }
 
-    /// What describes it.
+    /// The parameters of the launch.
     pub(super) fn shown(&self) -> KernelParams {
         let Size { grid, block, shared, cooperative: _ } = self.size;
         let params = Pointer::of_values(&self.shown.slots).values();
@@ -191,7 +192,7 @@ impl KernelNode {
 /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`
 pub(super) const COOPERATIVE: c_int = 2;
 
-/// A copy, and the arrays that it is from and to.
+/// A copy, with its arrays.
 pub(crate) struct CopyNode {
     pub(super) copy: Copy3d,
     arrays: [Option<Arc<CudaArray>>; 2],
@@ -213,7 +214,7 @@ impl CopyNode {
     }
 }
 
-/// `CUDA_MEMSET_NODE_PARAMS_v1`; the later form has more fields behind.
+/// `CUDA_MEMSET_NODE_PARAMS_v1`. The later version has more fields after these.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Set {
@@ -226,7 +227,7 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// Setting rows.
+    /// The parameters that set these rows.
     pub(crate) fn of_rows(rows: &Rows) -> Self {
         let Rows { address: to, pitch, pattern: value, size, width, height } = *rows;
         Self { to, pitch, value, element: size as c_uint, width, height }
@@ -245,7 +246,7 @@ impl Set {
     }
 }
 
-/// `CUDA_HOST_NODE_PARAMS_v1`; the later form has more fields behind.
+/// `CUDA_HOST_NODE_PARAMS_v1`. The later version has more fields after these.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct HostParams {
@@ -261,7 +262,7 @@ impl HostParams {
     }
 }
 
-/// An error that is found only when the node's turn has come is reported through its context, as a trap is.
+/// An error that is found at a node's turn is reported through its context, like a trap.
 fn illegal(_: Status) -> Status {
     Status::IllegalAddress
 }
@@ -274,10 +275,10 @@ pub(super) fn event(driver: &Driver, handle: Handle) -> Result<(Handle, Arc<Even
     Ok((handle, driver.events.get(handle)?))
 }
 
-/// What a node of a kernel does when its turn has come.
+/// The action of a kernel node.
 ///
 /// # Errors
-/// As [`crate::launch::prepare`].
+/// The errors of [`crate::launch::prepare`].
 pub(super) fn kernel_action(
     driver: &'static Driver,
     context: &Arc<Context>,

@@ -1,6 +1,7 @@
-//! Parameters of nodes: what they are, and other ones, in graphs and in executable graphs.
+//! Parameters of nodes in graphs and in executable graphs: functions that read and set them.
 //!
-//! Invariant: a node keeps its type, and what a program was shown of a node stays until its parameters change.
+//! Invariant: a node keeps its type, and parameters that a program was shown stay valid until they are
+//! changed.
 
 use super::add::{child, work_of};
 use super::node::{CopyNode, HostParams, KernelNode, KernelParams, KernelParams2, Set, Work, event};
@@ -23,7 +24,7 @@ fn get(node: Handle) -> Result<Work, Status> {
     Ok(work)
 }
 
-/// Gives a node other work of its type.
+/// Replaces a node's work by work of the same type.
 fn set(node: Handle, work: Work) -> Answer {
     let driver = driver()?;
     let graph = graph_of(driver, node)?;
@@ -47,7 +48,7 @@ fn get_kernel(node: Handle) -> Result<Arc<KernelNode>, Status> {
     }
 }
 
-/// A launch with the attributes of the one before; the parameters' functions do not give them.
+/// A launch with the attributes of the previous one, which the functions for parameters do not pass.
 fn keep_attributes(node: Handle, work: Work) -> Result<Work, Status> {
     let before = get_kernel(node)?;
     Ok(match work {
@@ -63,13 +64,13 @@ fn set_in(executable: Handle, node: Handle, work: Work) -> Answer {
 }
 
 entries! { ENTRIES;
-    /// What a launch of a graph was made with.
+    /// The parameters of a kernel node.
     fn cuGraphKernelNodeGetParams(node: Handle, params: Out<KernelParams>) {
         params.check()?;
         params.set(get_kernel(node)?.shown())
     }
 
-    /// What a launch of a graph was made with.
+    /// The parameters of a kernel node.
     fn cuGraphKernelNodeGetParams_v2(node: Handle, params: Out<KernelParams2>) {
         params.check()?;
         let found = get_kernel(node)?;
@@ -80,19 +81,19 @@ entries! { ENTRIES;
         })
     }
 
-    /// Gives a launch of a graph other parameters.
+    /// Sets the parameters of a kernel node.
     fn cuGraphKernelNodeSetParams(node: Handle, params: In<KernelParams>) {
         let work = KernelNode::of(driver()?, params)?;
         set(node, keep_attributes(node, work)?)
     }
 
-    /// Gives a launch of a graph other parameters.
+    /// Sets the parameters of a kernel node.
     fn cuGraphKernelNodeSetParams_v2(node: Handle, params: In<KernelParams2>) {
         let work = KernelNode::of_second(driver()?, params)?;
         set(node, keep_attributes(node, work)?)
     }
 
-    /// An attribute of a launch of a graph.
+    /// An attribute of a kernel node.
     fn cuGraphKernelNodeGetAttribute(node: Handle, attribute: c_int, value: Out<Value>) {
         value.check()?;
         let found = get_kernel(node)?;
@@ -103,7 +104,7 @@ entries! { ENTRIES;
         value.set(found.attributes.get(&attribute).copied().unwrap_or(otherwise))
     }
 
-    /// Sets an attribute of a launch of a graph.
+    /// Sets an attribute of a kernel node.
     fn cuGraphKernelNodeSetAttribute(node: Handle, attribute: c_int, value: In<Value>) {
         let found = get_kernel(node)?;
         let value = value.get()?;
@@ -113,14 +114,14 @@ entries! { ENTRIES;
         set(node, Work::Kernel(Arc::new(found.with(attributes, found.size.cooperative))))
     }
 
-    /// Gives a launch of a graph the attributes of another.
+    /// Copies the attributes of a kernel node to another.
     fn cuGraphKernelNodeCopyAttributes(to: Handle, from: Handle) {
         let (to_node, from_node) = (get_kernel(to)?, get_kernel(from)?);
         let copy = to_node.with(from_node.attributes.clone(), from_node.size.cooperative);
         set(to, Work::Kernel(Arc::new(copy)))
     }
 
-    /// What a copy of a graph was made with.
+    /// The parameters of a memcpy node.
     fn cuGraphMemcpyNodeGetParams(node: Handle, params: Out<Copy3d>) {
         params.check()?;
         match get(node)? {
@@ -129,12 +130,12 @@ entries! { ENTRIES;
         }
     }
 
-    /// Gives a copy of a graph other parameters.
+    /// Sets the parameters of a memcpy node.
     fn cuGraphMemcpyNodeSetParams(node: Handle, params: In<Copy3d>) {
         set(node, CopyNode::of(driver()?, params.get()?)?)
     }
 
-    /// What setting memory of a graph was made with.
+    /// The parameters of a memset node.
     fn cuGraphMemsetNodeGetParams(node: Handle, params: Out<Set>) {
         params.check()?;
         match get(node)? {
@@ -143,12 +144,12 @@ entries! { ENTRIES;
         }
     }
 
-    /// Gives setting memory of a graph other parameters.
+    /// Sets the parameters of a memset node.
     fn cuGraphMemsetNodeSetParams(node: Handle, params: In<Set>) {
         set(node, Set::of(params)?)
     }
 
-    /// What a call of a graph was made with.
+    /// The parameters of a host node.
     fn cuGraphHostNodeGetParams(node: Handle, params: Out<HostParams>) {
         params.check()?;
         match get(node)? {
@@ -157,12 +158,12 @@ entries! { ENTRIES;
         }
     }
 
-    /// Gives a call of a graph other parameters.
+    /// Sets the parameters of a host node.
     fn cuGraphHostNodeSetParams(node: Handle, params: In<HostParams>) {
         set(node, HostParams::of(params)?)
     }
 
-    /// The graph within a node.
+    /// The graph of a child graph node.
     fn cuGraphChildGraphNodeGetGraph(node: Handle, graph: Out<Handle>) {
         graph.check()?;
         match get(node)? {
@@ -201,7 +202,7 @@ entries! { ENTRIES;
         set(node, Work::Wait(handle, event))
     }
 
-    /// Gives a node other parameters.
+    /// Sets the parameters of a node of any type.
     fn cuGraphNodeSetParams(node: Handle, params: Pointer) {
         let driver = driver()?;
         let graph = graph_of(driver, node)?;
@@ -209,7 +210,7 @@ entries! { ENTRIES;
         set(node, work_of(driver, &graph, params)?)
     }
 
-    /// Gives a node of an executable graph other parameters.
+    /// Sets the parameters of a node of any type in an executable graph.
     fn cuGraphExecNodeSetParams(executable: Handle, node: Handle, params: Pointer) {
         let driver = driver()?;
         let executable = driver.executables.get(executable)?;
@@ -218,39 +219,39 @@ entries! { ENTRIES;
         executable.set(node, work_of(driver, &graph, params)?)
     }
 
-    /// Gives a launch of an executable graph other parameters.
+    /// Sets the parameters of a kernel node in an executable graph.
     fn cuGraphExecKernelNodeSetParams(executable: Handle, node: Handle, params: In<KernelParams>) {
         set_in(executable, node, KernelNode::of(driver()?, params)?)
     }
 
-    /// Gives a launch of an executable graph other parameters.
+    /// Sets the parameters of a kernel node in an executable graph.
     fn cuGraphExecKernelNodeSetParams_v2(executable: Handle, node: Handle, params: In<KernelParams2>) {
         set_in(executable, node, KernelNode::of_second(driver()?, params)?)
     }
 
-    /// Gives a copy of an executable graph other parameters.
+    /// Sets the parameters of a memcpy node in an executable graph.
     fn cuGraphExecMemcpyNodeSetParams(executable: Handle, node: Handle, params: In<Copy3d>, _context: Handle) {
         set_in(executable, node, CopyNode::of(driver()?, params.get()?)?)
     }
 
-    /// Gives setting memory of an executable graph other parameters.
+    /// Sets the parameters of a memset node in an executable graph.
     fn cuGraphExecMemsetNodeSetParams(executable: Handle, node: Handle, params: In<Set>, _context: Handle) {
         set_in(executable, node, Set::of(params)?)
     }
 
-    /// Gives a call of an executable graph other parameters.
+    /// Sets the parameters of a host node in an executable graph.
     fn cuGraphExecHostNodeSetParams(executable: Handle, node: Handle, params: In<HostParams>) {
         set_in(executable, node, HostParams::of(params)?)
     }
 
-    /// Gives a node of an executable graph another graph, of the same nodes and edges.
+    /// Sets the graph of a child node in an executable graph. It must have the same nodes and edges.
     fn cuGraphExecChildGraphNodeSetParams(executable: Handle, node: Handle, graph: Handle) {
         let driver = driver()?;
         let executable = driver.executables.get(executable)?;
         let work = child(driver, graph)?;
         let bodies = work.clone();
         executable.set(node, work)?;
-        // It was a copy that no node owns; what runs is a copy of that.
+        // This copy is not owned by a node; the executable graph has a copy of its own.
         for graph in bodies.bodies() {
             graph.forget(driver);
         }
@@ -269,12 +270,12 @@ entries! { ENTRIES;
         set_in(executable, node, Work::Wait(handle, event))
     }
 
-    /// Switches a node of an executable graph on or off.
+    /// Enables or disables a node of an executable graph.
     fn cuGraphNodeSetEnabled(executable: Handle, node: Handle, enabled: c_uint) {
         driver()?.executables.get(executable)?.enable(node, enabled != 0)
     }
 
-    /// Whether a node of an executable graph is on.
+    /// Whether a node of an executable graph is enabled.
     fn cuGraphNodeGetEnabled(executable: Handle, node: Handle, enabled: Out<c_uint>) {
         enabled.check()?;
         enabled.set(driver()?.executables.get(executable)?.is_enabled(node)?.into())

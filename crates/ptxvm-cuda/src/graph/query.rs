@@ -1,6 +1,7 @@
-//! What is in a graph: nodes, edges, copies of it, a drawing.
+//! The contents of a graph: nodes, edges, clones, a drawing.
 //!
-//! Invariant: a list is given as far as its place has room; without a place, its length alone.
+//! Invariant: a list is written as far as the caller has room for it. Without room only its length is
+//! written.
 
 use super::add::Edge;
 use super::{Graph, graph_of};
@@ -14,26 +15,26 @@ use std::fmt::Write as _;
 
 use super::node::Work;
 
-/// `CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE` and those of single kinds of parameters, handles and attributes.
+/// `CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE` and the flags of single kinds of parameters, handles and attributes.
 const DOT_FLAGS: c_uint = 0xffff;
 
-/// So many places behind the end of a list become null.
+/// Most elements after the end of a list that become null.
 const REST_MAX: usize = 1024;
 
-/// Gives a list: as much of it as there is room for, and nothing behind it.
+/// Writes as much of a list as the caller has room for.
 fn give<T: Copy>(found: &[T], nothing: T, list: Out<T>, count: Out<usize>) -> Answer {
     if In::from(list).is_null() {
         return count.set(found.len());
     }
     let room = In::<usize>::from(count).get()?;
     list.set_all(&found[..found.len().min(room)])?;
-    // The rest of the list becomes null. Chosen: more than programs have room for that they do not need.
+    // The rest of the caller's room becomes null, up to a limit. Chosen: more than programs leave unused.
     let rest = (room - found.len().min(room)).min(REST_MAX);
     list.offset(found.len()).set_all(&vec![nothing; rest])?;
     count.set(found.len().min(room))
 }
 
-/// Gives nothing for the kinds of edges: all are plain.
+/// Writes zeros for the data of edges: all are plain.
 fn give_edges(found: usize, edges: Out<Edge>, count: Out<usize>) -> Answer {
     if In::from(edges).is_null() {
         return Ok(());
@@ -91,7 +92,7 @@ fn dependents(node: Handle, list: Out<Handle>, data: Out<Edge>, count: Out<usize
     give(&found, Handle::NULL, list, count)
 }
 
-/// What a drawing says of a node.
+/// The label of a node in a drawing.
 fn label(work: &Work) -> String {
     match work {
         Work::Nothing => "empty".to_owned(),
@@ -112,12 +113,12 @@ fn label(work: &Work) -> String {
     }
 }
 
-/// The graph in the language of Graphviz, graphs within it as clusters.
+/// Draws a graph in the language of Graphviz. Nested graphs become clusters.
 fn draw(graph: &Graph, text: &mut String) {
     let nodes = graph.nodes();
     for node in &nodes.list {
         let (this, label) = (node.handle.0, label(&node.work));
-        // Names of PTX hold no quotes. A string takes all.
+        // Names of PTX contain no quotes. Writing to a string cannot fail.
         let _written = writeln!(text, "  n{this:x} [label=\"{}: {label}\"];", node.number);
         for before in &node.after {
             let _written = writeln!(text, "  n{:x} -> n{this:x};", before.0);
@@ -131,7 +132,7 @@ fn draw(graph: &Graph, text: &mut String) {
 }
 
 entries! { ENTRIES;
-    /// The nodes of a graph; without a place for them, how many there are.
+    /// The nodes of a graph. Without room for them, their number.
     fn cuGraphGetNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) {
         give(&driver()?.graphs.get(graph)?.handles(), Handle::NULL, nodes, count)
     }
@@ -149,7 +150,7 @@ entries! { ENTRIES;
         give_all_edges(graph, (from, to), Out::NULL, count)
     }
 
-    /// The edges of a graph, and their kinds: all are plain.
+    /// The edges of a graph, and their data: all are plain.
     fn cuGraphGetEdges_v2(graph: Handle, from: Out<Handle>, to: Out<Handle>, edges: Out<Edge>, count: Out<usize>) {
         give_all_edges(graph, (from, to), edges, count)
     }
@@ -159,7 +160,7 @@ entries! { ENTRIES;
         dependencies(node, before, Out::NULL, count)
     }
 
-    /// The nodes that a node depends on, and the kinds of the edges.
+    /// The nodes that a node depends on, with the data of the edges.
     fn cuGraphNodeGetDependencies_v2(node: Handle, before: Out<Handle>, edges: Out<Edge>, count: Out<usize>) {
         dependencies(node, before, edges, count)
     }
@@ -169,7 +170,7 @@ entries! { ENTRIES;
         dependents(node, behind, Out::NULL, count)
     }
 
-    /// The nodes that depend on a node, and the kinds of the edges.
+    /// The nodes that depend on a node, with the data of the edges.
     fn cuGraphNodeGetDependentNodes_v2(node: Handle, behind: Out<Handle>, edges: Out<Edge>, count: Out<usize>) {
         dependents(node, behind, edges, count)
     }
@@ -189,7 +190,7 @@ entries! { ENTRIES;
         copy.set(driver.graphs.get(graph)?.copied(driver, false, 0)?.handle)
     }
 
-    /// The node of a copy that was made of a node.
+    /// The node of a clone that corresponds to a node of the original.
     fn cuGraphNodeFindInClone(found: Out<Handle>, node: Handle, copy: Handle) {
         found.check()?;
         let copy = driver()?.graphs.get(copy)?;
@@ -204,7 +205,7 @@ entries! { ENTRIES;
         number.set(driver()?.graphs.get(graph)?.number)
     }
 
-    /// The graph that a node is of.
+    /// The graph that contains a node.
     fn cuGraphNodeGetContainingGraph(node: Handle, graph: Out<Handle>) {
         graph.check()?;
         graph.set(graph_of(driver()?, node)?.handle)
@@ -234,7 +235,7 @@ entries! { ENTRIES;
         let mut text = "digraph dot {\n".to_owned();
         draw(&graph, &mut text);
         text.push_str("}\n");
-        // Which kinds of failures this function has is not documented.
+        // The documentation does not list the errors of this function.
         std::fs::write(path.get()?, text).map_err(|_| Status::OperatingSystem)
     }
 }

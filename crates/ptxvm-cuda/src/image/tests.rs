@@ -1,4 +1,4 @@
-//! Containers of device code: written here in every form that compilers use, damaged in every byte, and read.
+//! Containers of device code in every form that compilers use, intact and with every byte damaged.
 
 use super::{Image, Refusal};
 use crate::ffi::Pointer;
@@ -11,12 +11,13 @@ fn pointer<T>(to: *const T) -> Pointer {
 const TEXT: &str =
     ".version 6.4\n.target sm_70\n.address_size 64\n// the same words, the same words, the same words\n";
 
-/// Packs with zstd's "raw" and "RLE" blocks: written by hand, so that the decoder is not compared with its own encoder.
+/// Compresses with zstd's "raw" and "RLE" blocks, written by hand, so the decoder is not compared with its
+/// own encoder.
 fn zstd(text: &[u8]) -> Vec<u8> {
     // A frame: magic number; descriptor (single segment, size in 4 bytes); size.
     let mut out = vec![0x28, 0xb5, 0x2f, 0xfd, 0b1010_0000];
     out.extend((text.len() as u32 + 5).to_le_bytes());
-    // A block header: last, type, size; type 0 is the bytes as they are, type 1 one byte repeated.
+    // A block header: last, type, size. Type 0 contains the bytes themselves, type 1 one repeated byte.
     let block = |last: u32, kind: u32, size: usize| (last | kind << 1 | (size as u32) << 3).to_le_bytes();
     out.extend(&block(0, 0, text.len())[..3]);
     out.extend(text);
@@ -25,7 +26,7 @@ fn zstd(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Packs with LZ4 by hand: all literals, then a repetition of the last five bytes, then the last literals.
+/// Compresses with LZ4 by hand: literals, then a repetition of the last five bytes, then the last literals.
 fn lz4(text: &[u8]) -> Vec<u8> {
     let mut out = vec![0xf0 | (9 - 4)];
     let mut rest = text.len() - 15;
@@ -80,7 +81,7 @@ fn of_several_texts_the_latest_that_the_device_can_run_is_taken() {
 #[test]
 fn architectures_with_a_letter_do_not_run_on_later_ones() {
     let mut bytes = container::write("kernel.cu", 90, "//");
-    // The flags are 40 bytes into the entry, which follows a header of 16.
+    // The flags are 40 bytes into the entry, which is after a header of 16 bytes.
     bytes[16 + 42] |= 0x10;
     let entries = container::entries(&bytes).expect("a container");
     assert_eq!((entries[0].reach, entries[0].suits(90), entries[0].suits(100)), (Reach::Exact, true, false));
@@ -104,7 +105,8 @@ fn machine_code_is_no_binary_with_one_line_that_helps() {
 
 #[test]
 fn a_group_unpacks_to_its_members() {
-    // Two sub-headers of 80 bytes: 64, a record of where the options are, and the options (none) padded to 8.
+    // Two sub-headers of 80 bytes: 64 bytes, the location of the options, and the (empty) options padded to 8
+    // bytes.
     let members = ["// seventy five", "// eighty"];
     let payload: Vec<u8> = members.iter().flat_map(|text| format!("{text:\0<16}").into_bytes()).collect();
     let mut heads = Vec::new();
@@ -170,7 +172,7 @@ fn what_a_device_linker_linked_is_taken_once() {
     let (a, b, code) = (text("a"), text("b"), machine_code());
     assert_eq!(texts(&code, &[&a, &b]).as_deref(), Some("// a // b"));
     assert_eq!(texts(&a, &[&code, &code]).as_deref(), Some("// a"));
-    // A part of the program that is machine code only is missing, and with it the program.
+    // If a part of the program is machine code only, the program as PTX is incomplete.
     assert_eq!(texts(&code, &[&a, &code]), None);
     assert_eq!(texts(&code, &[&code]), None);
 }
@@ -184,7 +186,8 @@ fn short_texts_and_null_are_read_as_far_as_they_go() {
     assert!(matches!(Image::capture(Pointer::from_address(0)), Err(Refusal::Invalid(_))));
 }
 
-/// Every cut, and every byte set to several values: an answer, never a panic, and never more memory than allowed.
+/// Every truncation, and every byte set to several values: a result or an error, never a panic, and never
+/// more memory than allowed.
 #[test]
 fn damaged_containers_are_refused_or_read() {
     let all = [
@@ -214,7 +217,7 @@ fn damaged_containers_are_refused_or_read() {
     }
 }
 
-/// Bytes without any sense.
+/// Random bytes.
 #[test]
 fn noise_is_refused_or_read() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -238,7 +241,7 @@ fn noise_is_refused_or_read() {
     }
 }
 
-/// A group whose sub-headers all name the same large part: parts are not copied.
+/// A group whose sub-headers all refer to the same large part. Parts are not copied.
 #[test]
 fn groups_of_overlapping_parts_take_no_memory() {
     let payload = vec![b'x'; 1 << 20];
@@ -249,7 +252,7 @@ fn groups_of_overlapping_parts_take_no_memory() {
         head[8..16].copy_from_slice(&(payload.len() as u64).to_le_bytes());
         head[20] = 64;
         head[28] = 80;
-        // The name, too, is all that follows.
+        // The name, too, is all of the rest.
         head[36..40].copy_from_slice(&u32::MAX.to_le_bytes());
         head[64] = 72;
         heads.extend(head);

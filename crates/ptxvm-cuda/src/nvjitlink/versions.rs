@@ -1,9 +1,10 @@
-//! The functions under the names that programs call which were compiled with nvJitLink's header.
+//! The functions under the names that nvJitLink's header gives them.
 //!
-//! Since CUDA 12.0 that header puts its version behind each name (`__nvJitLinkCreate_12_4`), so libraries that are linked with nvJitLink, as
-//! NVIDIA's cuSPARSE is, want those names when they are loaded.
+//! Since CUDA 12.0 that header appends its version to each name (`__nvJitLinkCreate_12_4`). Libraries that
+//! are linked with nvJitLink, such as NVIDIA's cuSPARSE, need those names when they are loaded.
 //!
-//! Invariant: each is the plain function. What it does not do: versions after 13.5 have names that are not known here.
+//! Invariant: each is the same as the plain function. What it does not do: the names of versions after 13.5
+//! are not known here.
 
 use super::{Handle, In, Out, Outcome, Pointer, Text};
 use std::ffi::c_int;

@@ -1,9 +1,9 @@
-//! Every function of the driver API: its name, since which version it has this form, and the symbol that is it.
+//! Every function of the driver API: its name, the version that introduced each form, and its symbol.
 //!
-//! `cuGetProcAddress` is asked for a name and a version and answers with the latest form that is no later. Names and numbers are those of
-//! the public headers of CUDA 12.9 and 13.x, sorted.
+//! `cuGetProcAddress` takes a name and a version and returns the latest form that is no later. Names and
+//! numbers are those of the public headers of CUDA 12.9 and 13.x, sorted.
 //!
-//! Invariant: every symbol is exported by this library, implemented or refused; a test compares.
+//! Invariant: this library exports every symbol, implemented or not; a test checks this.
 
 /// One form of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) struct Name {
     pub(crate) name: &'static str,
     /// The first version of CUDA with this form: 3020 is 3.2.
     pub(crate) since: u32,
-    /// Whether it is the form for the default stream of the thread.
+    /// Whether it is the variant for the thread's default stream.
     pub(crate) per_thread: bool,
     /// The symbol.
     pub(crate) symbol: &'static str,
@@ -26,7 +26,7 @@ const fn thread(name: &'static str, since: u32, symbol: &'static str) -> Name {
     Name { name, since, per_thread: true, symbol }
 }
 
-/// All of them, by name and version.
+/// All functions, by name and version.
 #[rustfmt::skip]
 pub(crate) const NAMES: &[Name] = &[
     whole("cuArray3DCreate", 2000, "cuArray3DCreate"),

@@ -1,4 +1,4 @@
-//! The table of entry points against itself and its page in the documentation.
+//! Checks the table of entry points, and its page in the documentation.
 
 use super::names::NAMES;
 use super::{Found, TABLES, find, find_version};
@@ -23,7 +23,7 @@ fn every_form_of_every_function_is_exported() {
 fn no_symbol_is_defined_twice() {
     let mut seen = BTreeSet::new();
     for entry in TABLES.iter().flat_map(|table| table.iter()) {
-        assert!(seen.insert(entry.name), "`{}` stands in two tables", entry.name);
+        assert!(seen.insert(entry.name), "`{}` is in two tables", entry.name);
     }
 }
 
@@ -40,7 +40,7 @@ fn a_version_gives_the_form_of_its_time() {
     assert_eq!(symbol("cuNothing", 12000, false), "unknown");
 }
 
-/// `PTXVM_BLESS=1` writes the page; otherwise it must be as it would be written.
+/// `PTXVM_BLESS=1` writes the page; otherwise the page must equal the generated text.
 #[test]
 fn the_page_of_entry_points_is_up_to_date() {
     let mut entries: Vec<_> = TABLES.iter().flat_map(|table| table.iter()).collect();

@@ -1,4 +1,4 @@
-//! Calls of the library as C makes them.
+//! Calls of the library like those of C programs.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::ffi::CString;
@@ -115,13 +115,13 @@ again:
 }
 ";
 
-/// The library, started: where a function of a name is.
+/// The initialized library, as a function from names to addresses.
 #[derive(Clone, Copy)]
 pub(crate) struct Api(fn(&str) -> usize);
 
 /// Arguments of a C function.
 pub(crate) trait Arguments {
-    /// Calls the function of that name.
+    /// Calls the function with a name.
     fn call(self, api: Api, name: &str) -> i32;
 }
 
@@ -131,7 +131,8 @@ macro_rules! arguments {
             fn call(self, api: Api, name: &str) -> i32 {
                 let ($($value,)*) = self;
                 let function = std::ptr::with_exposed_provenance::<()>((api.0)(name));
-                // SAFETY: the tests give each function what its documentation asks for, or what it must refuse.
+                // SAFETY: the tests pass each function the documented arguments, or arguments that it must
+                // reject.
                 let function = unsafe {
                     std::mem::transmute::<*const (), extern "C" fn($($ty),*) -> i32>(function)
                 };
@@ -152,23 +153,23 @@ arguments!(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H);
 arguments!(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H, i: I, j: J);
 arguments!(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H, i: I, j: J, k: K);
 
-/// `cuLaunchKernel`'s parameters.
+/// The type of `cuLaunchKernel`'s parameters.
 pub(crate) type Params = *const *const u64;
 
 impl Api {
-    /// The library whose functions have the addresses that `find` gives, after `cuInit`.
+    /// The library whose functions have the addresses that `find` returns, after `cuInit`.
     pub(crate) fn at(find: fn(&str) -> usize) -> Self {
         let api = Self(find);
         api.ok("cuInit", (0u32,));
         api
     }
 
-    /// Calls a function; the status.
+    /// Calls a function and returns its status.
     pub(crate) fn call(self, name: &str, arguments: impl Arguments) -> i32 {
         arguments.call(self, name)
     }
 
-    /// Calls a function that takes up to eleven words; the status.
+    /// Calls a function that takes up to eleven words and returns its status.
     pub(crate) fn call_words(self, name: &str, words: &[usize]) -> i32 {
         let word = |index: usize| words.get(index).copied().unwrap_or(0);
         let arguments = (
@@ -208,14 +209,14 @@ impl Api {
         self.make("cuModuleLoadData", |out: *mut usize| (out, text.as_ptr()))
     }
 
-    /// A kernel.
+    /// A kernel of a module.
     #[track_caller]
     pub(crate) fn function(self, module: usize, name: &str) -> usize {
         let name = CString::new(name).expect("no zero in it");
         self.make("cuModuleGetFunction", |out: *mut usize| (out, module, name.as_ptr()))
     }
 
-    /// Device memory.
+    /// Allocates device memory.
     #[track_caller]
     pub(crate) fn alloc(self, bytes: usize) -> u64 {
         self.make("cuMemAlloc_v2", |out: *mut u64| (out, bytes))

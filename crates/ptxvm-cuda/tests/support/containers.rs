@@ -1,14 +1,17 @@
-//! Device code as programs hand it over: any bytes give texts or an error, and memory stays within a bound of their number.
+//! Device code as programs pass it: any bytes give texts or an error, and the memory used is bounded by their
+//! number.
 
 use crate::counted;
 use crate::support::Api;
 use ptxvm::container::{self, PART_HEADER, PART_MAGIC};
 
-/// Texts that are loaded, too: larger ones cost more than they find, and have targets of their own.
+/// Largest texts that are also loaded: larger ones take more time than they find errors, and have fuzz
+/// targets of their own.
 const LOADED: usize = 16 << 10;
 
-/// Most bytes that reading a container of so many bytes may take. What one payload, and all groups together, may be unpacked to is 16 MiB and
-/// 2048 times their size; a payload, its copy, its text with replacement characters, and what grows by doubling are each a multiple of it.
+/// The most bytes that reading a container of `bytes` bytes may take. One payload, and all groups together,
+/// may be unpacked to 16 MiB plus 2048 times their size; a payload, its copy, its text with replacement
+/// characters, and buffers that grow by doubling are each a multiple of that.
 fn most(bytes: usize) -> usize {
     8 * ((16 << 20) + 2048 * bytes)
 }
@@ -27,7 +30,7 @@ pub(crate) fn reads(bytes: &[u8]) {
     assert!(peak <= most(bytes.len()), "{} bytes with {texts} bytes of text took {peak} bytes", bytes.len());
 }
 
-/// Hands the bytes to the loader and to the linker of the driver API, in a context that is current.
+/// Passes the bytes to the loader and to the linker of the driver API, in the current context.
 pub(crate) fn loads(api: Api, bytes: &[u8]) {
     let status = |name: &str, status: i32| {
         assert!((0..999).contains(&status), "{name} answers {status}");
@@ -38,14 +41,14 @@ pub(crate) fn loads(api: Api, bytes: &[u8]) {
     if large || bytes.len() > LOADED {
         return;
     }
-    // An image has no length: a text ends with a zero, a container where its header says.
+    // An image has no length: a text ends with a zero, a container with the size in its header.
     let mut image = bytes.to_vec();
     image.extend([0; 8]);
     let inside = match image.first_chunk::<PART_HEADER>() {
         Some(header) if header.starts_with(&PART_MAGIC.to_le_bytes()) => {
             container::part_bytes(header).is_some_and(|size| size <= image.len() as u64)
         }
-        // What registers a container holds addresses, which must be true.
+        // The structure that registers a container contains addresses, which must be valid.
         _ => !image.starts_with(&0x4662_43b1_u32.to_le_bytes()),
     };
     let mut module = 0usize;
@@ -56,7 +59,7 @@ pub(crate) fn loads(api: Api, bytes: &[u8]) {
         return;
     }
     let link = api.make("cuLinkCreate_v2", |out: *mut usize| (0u32, 0usize, 0usize, out));
-    // Fatbin; what the bytes hold decides.
+    // Kind fatbin; the content decides.
     let arguments = (link, 2i32, bytes.as_ptr(), bytes.len(), c"linked".as_ptr(), 0u32, 0usize, 0usize);
     if status("cuLinkAddData_v2", api.call("cuLinkAddData_v2", arguments)) {
         let (mut linked, mut size) = (0usize, 0usize);

@@ -1,4 +1,4 @@
-//! An allocator that counts what a thread has taken.
+//! An allocator that counts the memory of a thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,36 +12,37 @@ thread_local! {
 pub(crate) struct Counted;
 
 fn add(bytes: isize) {
-    // A thread that ends has no such values any more.
+    // A thread that is ending has no thread-local values any more.
     let _ended = NOW.try_with(|now| {
         now.set(now.get() + bytes);
         MOST.try_with(|most| most.set(most.get().max(now.get())))
     });
 }
 
-// SAFETY: every call is the system allocator's with the same arguments; what is added allocates nothing and does not unwind.
+// SAFETY: every call is the system allocator's with the same arguments; the counting allocates nothing and
+// does not unwind.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size() as isize);
-        // SAFETY: as the caller of this promises.
+        // SAFETY: the caller keeps the same promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         add(layout.size() as isize);
-        // SAFETY: as the caller of this promises.
+        // SAFETY: the caller keeps the same promise.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         add(bytes as isize - layout.size() as isize);
-        // SAFETY: as the caller of this promises.
+        // SAFETY: the caller keeps the same promise.
         unsafe { System.realloc(place, layout, bytes) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         add(-(layout.size() as isize));
-        // SAFETY: as the caller of this promises.
+        // SAFETY: the caller keeps the same promise.
         unsafe { System.dealloc(place, layout) }
     }
 }
@@ -49,7 +50,7 @@ unsafe impl GlobalAlloc for Counted {
 #[global_allocator]
 static ALLOCATOR: Counted = Counted;
 
-/// What a function gives, and the most bytes that this thread had more than before.
+/// The result of a function, and the most bytes that this thread had allocated in addition during it.
 pub(crate) fn peak<T>(function: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.get();
     MOST.set(before);

@@ -1,4 +1,4 @@
-//! Opens the built library and calls it as C does.
+//! Opens the built library and calls it like C programs.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 mod api;
@@ -15,7 +15,7 @@ impl Api {
         Self::at(address)
     }
 
-    /// Opens it, and makes a context current in this thread.
+    /// Opens the library, and makes a context current in this thread.
     pub(crate) fn with_context() -> (Self, usize) {
         let api = Self::open();
         let context = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
@@ -23,20 +23,20 @@ impl Api {
     }
 }
 
-/// Where a function of the library is.
+/// The address of a function of the library.
 fn address(name: &str) -> usize {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
     let library = LIBRARY.get_or_init(|| {
         let path = path();
-        // SAFETY: our own library; its initialisers do nothing.
+        // SAFETY: the library is ptxvm's own, and its initializers do nothing.
         unsafe { Library::new(&path) }.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     });
-    // SAFETY: the address alone is taken.
+    // SAFETY: only the address is used.
     let function = unsafe { library.get::<extern "C" fn()>(name) };
     *function.unwrap_or_else(|error| panic!("{name}: {error}")) as usize
 }
 
-/// Where cargo puts it: beside the folder of tests.
+/// The path at which cargo puts the library: beside the folder of tests.
 fn path() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let deps = test.parent().expect("a test lies in a folder");

@@ -1,10 +1,11 @@
-//! Sequences of calls of the driver API that bytes choose.
+//! Sequences of calls of the driver API that bytes select.
 //!
-//! Six bytes are a call: which function, and up to two parameters that get something else than what is right: a number, an address or a handle
-//! that is wrong, or one that an earlier call gave. None crashes or hangs or fails in itself, and when all contexts are destroyed, all device memory
-//! is free again.
+//! Six bytes are a call: the function, and up to two parameters that get another value than a valid one: a
+//! wrong number, address or handle, or a result of an earlier call. No call crashes, hangs or panics, and
+//! when all contexts are destroyed, all device memory is free again.
 //!
-//! Left out is what waits or works for long because it was asked to: waiting for values in memory that nobody writes, grids and sizes of billions.
+//! Calls that wait or work for long by request are omitted: waiting for values in memory that are never
+//! written, grids and sizes of billions.
 
 use crate::support::Api;
 use crate::table::{Parameter, implemented, table};
@@ -12,9 +13,9 @@ use crate::world::{Kind, World};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Calls of a sequence.
+/// Most calls of a sequence.
 const CALLS: usize = 40;
-/// A sequence that takes longer hangs.
+/// A sequence that takes longer counts as hanging.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 type Row = (&'static str, Vec<Parameter>);
@@ -29,7 +30,7 @@ fn rows() -> &'static [Row] {
     })
 }
 
-/// A context that is there all the time, to ask for memory, and is current in no sequence.
+/// A context that always exists, for queries of free memory. It is not current in any sequence.
 fn root(api: Api) -> usize {
     static ROOT: OnceLock<usize> = OnceLock::new();
     *ROOT.get_or_init(|| {
@@ -39,7 +40,7 @@ fn root(api: Api) -> usize {
     })
 }
 
-/// Bytes of device memory that are free.
+/// The free bytes of device memory.
 fn free(api: Api) -> usize {
     api.ok("cuCtxPushCurrent_v2", (root(api),));
     let mut total = 0usize;
@@ -48,7 +49,7 @@ fn free(api: Api) -> usize {
     free
 }
 
-/// Makes the calls. One sequence at a time.
+/// Makes the calls. Only one sequence runs at a time.
 pub(crate) fn runs(api: Api, bytes: &[u8]) {
     let before = free(api);
     let began = Instant::now();
@@ -57,14 +58,14 @@ pub(crate) fn runs(api: Api, bytes: &[u8]) {
         sequence.step(call.try_into().expect("six bytes"));
     }
     let Sequence { world, made, .. } = sequence;
-    // Memory that can be mapped goes when nothing maps or counts it.
+    // Memory of `cuMemCreate` is freed when nothing maps or counts it.
     for value in &made {
         let _something_else = api.call("cuMemUnmap", (*value, 2usize << 20));
     }
     for value in &made {
         while api.call("cuMemRelease", (*value,)) == 0 {}
     }
-    // Graphs and pools go with no context, and graphs keep modules.
+    // Graphs and pools outlive contexts, and graphs keep modules alive.
     let ends = ["cuGraphExecDestroy", "cuGraphDestroy", "cuCtxDestroy_v2", "cuMemPoolDestroy"];
     for name in ends {
         for value in made.iter().chain(world.all()) {
@@ -81,7 +82,7 @@ pub(crate) fn runs(api: Api, bytes: &[u8]) {
 struct Sequence {
     api: Api,
     world: World,
-    /// What calls gave.
+    /// Results of calls.
     made: Vec<usize>,
 }
 
@@ -101,7 +102,7 @@ impl Sequence {
         let mut arguments = self.world.right(parameters.iter().map(|parameter| &parameter.kind));
         let outs = arguments.clone();
         for (which, choice) in [(first, one), (second, two)] {
-            // The upper half of the bytes leaves the arguments as they are.
+            // The upper half of the bytes leaves the arguments unchanged.
             let parameter = parameters.get(usize::from(which)).or_else(|| {
                 let count = parameters.len();
                 (which < 128 && count > 0).then(|| &parameters[usize::from(which) % count])
@@ -117,13 +118,13 @@ impl Sequence {
         for (index, parameter) in parameters.iter().enumerate() {
             if status == 0 && parameter.kind == Kind::Out(8) && arguments[index] == outs[index] {
                 let room = std::ptr::with_exposed_provenance::<usize>(outs[index]);
-                // SAFETY: the world's room for results, which is there as long as the world.
+                // SAFETY: the environment's room for results lives as long as it does.
                 self.made.push(unsafe { room.read_unaligned() });
             }
         }
     }
 
-    /// Something else for a parameter.
+    /// Another value for a parameter.
     fn other(&self, (name, parameters): &Row, kind: &Kind, choice: u8) -> Option<usize> {
         let counts = parameters.iter().any(|parameter| matches!(parameter.kind, Kind::In(_) | Kind::Image))
             || name.contains("RangeGetAttribute");
@@ -139,7 +140,7 @@ impl Sequence {
                 structures.retain(|words| is_small(shape, words));
                 let count = structures.len();
                 return (count > 0).then(|| {
-                    // The byte reaches a tenth of them: the function's name says which.
+                    // The byte selects one of ten numbers, together with the function's name.
                     let spread = choice * 7 + name.len() * 13;
                     self.world.give(structures[spread * 11 % count])
                 });
@@ -148,7 +149,8 @@ impl Sequence {
             Kind::Number(_) if name.starts_with("cuLaunch") => {
                 values.retain(|value| *value <= 256 || *value > 0x7fff_ffff);
             }
-            // How many a structure or a buffer of the caller holds is the caller's to know, save for what no memory holds.
+            // Only the caller knows how many elements its structure or buffer has, so only counts that no
+            // memory can hold are wrong.
             Kind::Size(_) | Kind::Number(_) if counts => {
                 values.retain(|value| *value <= 10 || *value > 0x7fff_ffff);
             }
@@ -171,7 +173,7 @@ fn is_small(shape: &str, words: &[u64; 40]) -> bool {
         _ => return true,
     };
     words[sizes].iter().flat_map(|word| [word & 0xffff_ffff, word >> 32]).all(|half| {
-        // Beyond the upper bound it is refused.
+        // A number beyond the upper bound is rejected.
         half <= 256 || half > 0x7fff_ffff
     })
 }

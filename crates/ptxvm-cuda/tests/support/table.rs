@@ -1,4 +1,4 @@
-//! What each function of the driver API takes, from `arguments.txt`.
+//! The parameters of each function of the driver API, from `arguments.txt`.
 
 use crate::world::Kind;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// A parameter.
 pub(crate) struct Parameter {
     pub(crate) kind: Kind,
-    /// What is wrong may be ignored.
+    /// A wrong argument may be ignored.
     #[allow(dead_code, reason = "sequences leave it alone")]
     pub(crate) optional: bool,
 }
@@ -26,7 +26,7 @@ pub(crate) fn table() -> BTreeMap<&'static str, Vec<Parameter>> {
     lines.map(row).collect()
 }
 
-/// Functions that are implemented, from the page of the documentation, and the name under which the table has them.
+/// The implemented functions, from the documentation's page, with their names in the table.
 pub(crate) fn implemented() -> Vec<(&'static str, &'static str)> {
     let page = include_str!("../../../../docs/cuda-entry-points.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));

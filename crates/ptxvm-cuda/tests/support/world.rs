@@ -1,4 +1,4 @@
-//! One of everything that functions of the driver API take, and of everything that they must not.
+//! One object of each kind that functions of the driver API take, and wrong ones.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use crate::support::Api;
@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a parameter is.
+/// The kind of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Out(usize),
@@ -60,7 +60,7 @@ impl Kind {
     }
 }
 
-// SAFETY: the C library's, with the signatures of POSIX.
+// SAFETY: the declarations have the signatures that POSIX gives these functions of the C library.
 unsafe extern "C" {
     fn mmap(
         at: *mut c_void,
@@ -73,27 +73,27 @@ unsafe extern "C" {
     fn mprotect(at: *mut c_void, bytes: usize, rights: c_int) -> c_int;
 }
 
-/// Words of a structure, zeros behind what it has.
+/// Words of a structure, with zeros after its fields.
 type Words = [u64; 40];
 
-/// A structure or list that calls are given, which ends where a closed page begins: a count that claims more than there is finds nothing, instead of
-/// other things of this test that would be taken for addresses to write to.
+/// A structure or list in memory before an inaccessible page. A count that exceeds it finds no memory,
+/// instead of other data of this test that would be used as addresses.
 pub(crate) struct Given(usize);
 
 impl Given {
     pub(crate) fn new(words: Words) -> Self {
         let unused = UNUSED.lock().expect("no panic").pop();
         let start = unused.unwrap_or_else(|| {
-            // Private and anonymous, as Linux counts; readable and writable.
             // SAFETY: a new mapping replaces none.
+            // Flags of Linux: private and anonymous, readable and writable.
             let at = unsafe { mmap(std::ptr::null_mut(), 2 * PAGE, 3, 0x22, -1, 0) };
-            // SAFETY: the second page of the new mapping.
+            // SAFETY: this is the second page of the new mapping.
             let closed = unsafe { mprotect(at.wrapping_byte_add(PAGE), PAGE, 0) };
             assert_eq!(closed, 0, "no page can be closed");
             at.expose_provenance() + PAGE - size_of::<Words>()
         });
         let place = std::ptr::with_exposed_provenance_mut::<Words>(start);
-        // SAFETY: the end of a page of ours.
+        // SAFETY: this is the end of the page that was just mapped.
         unsafe { place.write(words) };
         Self(start)
     }
@@ -103,7 +103,7 @@ impl Given {
     }
 }
 
-/// Where structures were, for new ones.
+/// Addresses of former structures, for new ones.
 static UNUSED: std::sync::Mutex<Vec<usize>> = std::sync::Mutex::new(Vec::new());
 
 impl Drop for Given {
@@ -114,22 +114,22 @@ impl Drop for Given {
 
 const PAGE: usize = 4096;
 
-/// A page of the process that may be accessed so.
+/// A page of the process with these access rights.
 fn page(rights: c_int) -> usize {
-    // Private and anonymous, as Linux counts.
     // SAFETY: a new mapping replaces none.
+    // Flags of Linux: private and anonymous.
     let at = unsafe { mmap(std::ptr::null_mut(), PAGE, rights, 0x22, -1, 0) };
     at.expose_provenance()
 }
 
-/// Pages that are there for all worlds: none (far from where the system places anything by itself), one that nobody may access, one that may only
-/// be read.
+/// Pages that all tests share: an unmapped one (far from where the system maps pages by itself), an
+/// inaccessible one, and a read-only one.
 fn pages() -> [usize; 3] {
     static PAGES: std::sync::OnceLock<[usize; 3]> = std::sync::OnceLock::new();
     *PAGES.get_or_init(|| [0x0ff0_0000_0000, page(0), page(1)])
 }
 
-/// Memory of the host that is there for all worlds, with room for what device memory holds.
+/// Host memory that all tests share, as large as the device memory in the tests.
 fn host() -> usize {
     static HOST: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
     *HOST.get_or_init(|| vec![0u64; 1 << 15].leak().as_mut_ptr().expose_provenance())
@@ -143,11 +143,11 @@ const HANDLES: &[&str] = &[
     "graph", "node", "exec", "pool", "object", "tex", "surf",
 ];
 
-/// One of everything, in a context of its own, which is current.
+/// One object of each kind, in a context of its own, which is current.
 pub(crate) struct World {
     api: Api,
     handles: Vec<usize>,
-    /// What they were before they were destroyed.
+    /// The handles of the destroyed objects.
     dead: Vec<usize>,
     device: u64,
     freed: u64,
@@ -160,11 +160,11 @@ pub(crate) struct World {
     value: Box<u64>,
     params: Box<[usize; 4]>,
     file: std::path::PathBuf,
-    /// Structures that calls were given.
+    /// Structures that were passed to calls.
     given: RefCell<Vec<Given>>,
 }
 
-/// A surface beside the texture of the common kernels.
+/// The kernels, with a surface beside the texture of the common ones.
 fn kernels() -> String {
     crate::support::KERNELS
         .replace(".global .texref image;", ".global .texref image;\n.global .surfref picture;")
@@ -210,7 +210,7 @@ impl World {
             given: RefCell::default(),
         };
         let context = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
-        // What is destroyed first has other handles.
+        // Objects that are destroyed now have other handles later.
         world.dead = world.all_handles(context);
         let [_, stream, event, module, _, array, mipmap, _, _, link, graph, _, exec, pool, object, tex, surf] =
             world.dead[..]
@@ -235,14 +235,14 @@ impl World {
         }
         api.ok("cuUserObjectRelease", (object, 1u32));
         world.handles = world.all_handles(context);
-        // A context that is destroyed.
+        // A destroyed context.
         let gone = api.make("cuCtxCreate_v2", |out: *mut usize| (out, 0u32, 0i32));
         api.ok("cuCtxDestroy_v2", (gone,));
         world.dead[0] = gone;
         world.device = api.alloc(1 << 16);
         world.managed = api.make("cuMemAllocManaged", |out: *mut u64| (out, 4096usize, 1u32));
         world.pinned = api.make("cuMemHostAlloc", |out: *mut u64| (out, 4096usize, 0u32));
-        // Later allocations take the start of it.
+        // Later allocations reuse the start of it.
         let large = api.alloc(64 << 20);
         api.ok("cuMemFree_v2", (large,));
         world.freed = large + (60 << 20);
@@ -289,14 +289,14 @@ impl World {
         let _destroyed_by_the_call_before = self.api.call("cuCtxSetCurrent", (self.handles[0],));
     }
 
-    /// Lets a trap strike its context.
+    /// Makes a kernel trap in its context.
     pub(crate) fn strike(&self) {
         let stops = self.api.function(self.handles[3], "stops");
         let _trap = self.api.launch(stops, (1, 1), 0, 0);
         let _trap = self.api.call("cuCtxSynchronize", ());
     }
 
-    /// Lets a trap strike its context, if it and its module are there.
+    /// Makes a kernel trap in its context, if the context and its module exist.
     pub(crate) fn strike_if_there(&self) {
         let mut stops = 0usize;
         if self.api.call("cuModuleGetFunction", (&raw mut stops, self.handles[3], c"stops".as_ptr())) == 0 {
@@ -321,7 +321,7 @@ impl World {
         self.handles[index.unwrap_or_else(|| panic!("no kind of handle is called `{kind}`"))]
     }
 
-    /// A structure that is right.
+    /// A valid structure.
     fn structure(&self, name: &str) -> Words {
         let mut words = [0u64; 40];
         let mut set = |values: &[u64]| words[..values.len()].copy_from_slice(values);
@@ -350,7 +350,7 @@ impl World {
             "grant" => set(&[1, 3]),
             "resource" => set(&[0, handle("array")]),
             "allocnode" => set(&[1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 0]),
-            // A node that only orders others.
+            // An empty node, which only orders others.
             "anynode" => set(&[5]),
             "setnode" => set(&[from, 16, 4 << 32, 4, 1]),
             _ => panic!("no structure is called `{name}`"),
@@ -358,7 +358,7 @@ impl World {
         words
     }
 
-    /// The address of a structure that is there as long as this is.
+    /// The address of a structure that lives as long as this value.
     pub(crate) fn give(&self, words: Words) -> usize {
         let given = Given::new(words);
         let address = given.address();
@@ -366,11 +366,11 @@ impl World {
         address
     }
 
-    /// What is right for each parameter.
+    /// A valid argument for each parameter.
     pub(crate) fn right<'a>(&self, kinds: impl Iterator<Item = &'a Kind>) -> Vec<usize> {
         let mut out = 0;
         let right = |kind: &Kind| match kind {
-            // Each its own room, which may hold anything.
+            // Each result has its own room, with arbitrary contents.
             Kind::Out(_) => {
                 out += 32;
                 self.room[out..].as_ptr().expose_provenance()
@@ -396,10 +396,10 @@ impl World {
         kinds.map(right).collect()
     }
 
-    /// What is wrong for a parameter, and whether the call must fail.
+    /// The wrong arguments for a parameter, and whether the call must fail.
     pub(crate) fn wrong(&self, kind: &Kind) -> Vec<(usize, bool)> {
         let [nowhere, closed, read_only] = pages();
-        // In the device's range, where nothing is.
+        // In the device's range, but not allocated.
         let wild = self.device as usize + (9 << 30);
         let freed = self.freed as usize;
         let no_addresses = [0, 8, 0x1000, 0xfff8, 1 << 60, usize::MAX & !7];
@@ -463,7 +463,7 @@ impl World {
             Kind::Handle(kind) => {
                 let index = HANDLES.iter().position(|known| *known == kind.as_str()).unwrap_or(0);
                 let mut all = must(&[3, usize::MAX, freed, nowhere, self.image.as_ptr().addr()]);
-                // The handle of a texture or surface object is an address, which a later one may have.
+                // The handle of a texture or surface object is an address, which a later object may have.
                 all.push((self.dead[index], !matches!(kind.as_str(), "tex" | "surf")));
                 // 0, 1 and 2 are default streams.
                 all.extend([0, 1, 2].map(|value| (value, kind != "stream")));

@@ -1,14 +1,14 @@
-//! C programs that open our libraries.
+//! C programs that open ptxvm's libraries.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder with the libraries under the names that programs ask for, and the program.
+/// A folder with the libraries under the names that programs open, and the program.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// The program, which finds the libraries.
+    /// The command that runs the program with these libraries.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(self.0.join("program"));
         command.env("LD_LIBRARY_PATH", &self.0);
@@ -22,14 +22,14 @@ impl Drop for Folder {
     }
 }
 
-/// Where cargo put a library.
+/// The path of a library that cargo built.
 fn library(name: &str) -> Option<PathBuf> {
     let test = std::env::current_exe().expect("a test has a path");
     let deps = test.parent().expect("a test lies in a folder");
     [deps.join(name), deps.join("..").join(name)].into_iter().find(|path| path.exists())
 }
 
-/// Compiles a program of this folder. `None`, with a line that says so, where there is no C compiler.
+/// Compiles a program of this folder. `None`, with a line that says so, if there is no C compiler.
 pub(crate) fn program(name: &str) -> Option<Folder> {
     let (Some(driver), Some(runtime)) = (library("libptxvm_cuda.so"), library("libptxvm_cudart.so")) else {
         panic!("cargo built the libraries");

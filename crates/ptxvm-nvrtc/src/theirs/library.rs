@@ -1,19 +1,20 @@
-//! NVIDIA's library, opened at run time: all `unsafe` of calling it is here.
+//! NVIDIA's library, opened at run time. All `unsafe` for calling it is here.
 //!
-//! Invariant: texts that it is given live as long as the call; places that it writes to are as large as it says.
+//! Invariant: texts passed to the library live as long as the call; buffers have the size that the library
+//! states.
 
 use crate::status::Status;
 use libloading::os::unix::{Library as Handle, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
 
-/// `nvrtcProgram` of theirs.
+/// The library's `nvrtcProgram`.
 type Raw = usize;
 type List = *const *const c_char;
 type Size = unsafe extern "C" fn(Raw, *mut usize) -> Status;
 type Give = unsafe extern "C" fn(Raw, *mut c_char) -> Status;
 
-/// The functions that are called.
+/// The functions that this crate calls.
 pub(super) struct Library {
     create: unsafe extern "C" fn(*mut Raw, *const c_char, *const c_char, c_int, List, List) -> Status,
     destroy: unsafe extern "C" fn(*mut Raw) -> Status,
@@ -27,17 +28,17 @@ pub(super) struct Library {
     _open: Handle,
 }
 
-/// By this symbol the library knows itself, under whatever name.
+/// A symbol by which this library recognizes itself under any file name.
 #[unsafe(no_mangle)]
 extern "C" fn ptxvm_nvrtc_is_ours() {}
 
 impl Library {
-    /// Opens it.
+    /// Opens the library.
     ///
     /// # Errors
-    /// What the loader says, or which function it lacks.
+    /// The loader's message, or the name of a missing function.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
-        // SAFETY: it is the library that the user named, whose constructors are its own affair.
+        // SAFETY: the user named this library; its constructors are trusted.
         let open = unsafe { Handle::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
         let open = open.map_err(|error| error.to_string())?;
         macro_rules! function {
@@ -47,9 +48,9 @@ impl Library {
                 *symbol.map_err(|error| error.to_string())?
             }};
         }
-        // SAFETY: the type of a function of ours.
+        // SAFETY: the type is that of our function.
         if unsafe { open.get::<extern "C" fn()>("ptxvm_nvrtc_is_ours") }.is_ok() {
-            return Err("that is ptxvm's own library, not NVIDIA's".to_owned());
+            return Err("this is ptxvm's own library; expected NVIDIA's".to_owned());
         }
         Ok(Self {
             create: function!("nvrtcCreateProgram" as unsafe extern "C" fn(_, _, _, _, _, _) -> _),
@@ -65,7 +66,7 @@ impl Library {
         })
     }
 
-    /// Makes a program; of both lists the texts are null-terminated, and there are as many of each.
+    /// Creates a program. The texts of both lists are null-terminated, and the lists have equal lengths.
     pub(super) fn create(
         &self,
         text: &CStr,
@@ -75,7 +76,7 @@ impl Library {
     ) -> Result<Program<'_>, Status> {
         let mut raw = 0;
         let count = headers.len().min(names.len()) as c_int;
-        // SAFETY: texts that live as long as the call, and so many pointers in each list.
+        // SAFETY: the texts live as long as the call, and the count is the length of each list.
         let status = unsafe {
             (self.create)(&raw mut raw, text.as_ptr(), name.as_ptr(), count, headers.list(), names.list())
         };
@@ -84,7 +85,7 @@ impl Library {
     }
 }
 
-/// A program of theirs.
+/// A program of NVIDIA's library.
 pub(super) struct Program<'a> {
     library: &'a Library,
     raw: Raw,
@@ -93,25 +94,26 @@ pub(super) struct Program<'a> {
 impl Program<'_> {
     /// Adds a name expression.
     pub(super) fn add(&self, expression: &CStr) -> Result<(), Status> {
-        // SAFETY: a program of theirs that lives, and a text.
+        // SAFETY: the program was created and not destroyed, and the text is null-terminated.
         ok(unsafe { (self.library.add)(self.raw, expression.as_ptr()) })
     }
 
-    /// Compiles it.
+    /// Compiles the program.
     pub(super) fn compile(&self, options: &Texts) -> Status {
-        // SAFETY: a program of theirs that lives, and as many texts as the list has.
+        // SAFETY: the program was created and not destroyed, and the count is the length of the list.
         unsafe { (self.library.compile)(self.raw, options.len() as c_int, options.list()) }
     }
 
     /// The mangled name of an expression.
     pub(super) fn lowered(&self, expression: &CStr) -> Option<String> {
         let mut name = std::ptr::null();
-        // SAFETY: a program of theirs that lives, a text, and a place for a pointer.
+        // SAFETY: the program was created and not destroyed, the text is null-terminated, and `name` receives
+        // a pointer.
         let status = unsafe { (self.library.lowered)(self.raw, expression.as_ptr(), &raw mut name) };
         if status != Status::SUCCESS || name.is_null() {
             return None;
         }
-        // SAFETY: the library gives a text that lives as long as the program.
+        // SAFETY: the library returned a text that lives as long as the program.
         Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
     }
 
@@ -127,10 +129,10 @@ impl Program<'_> {
 
     fn text(&self, size: Size, give: Give) -> Result<String, Status> {
         let mut bytes = 0;
-        // SAFETY: a program of theirs that lives, and a place for a number.
+        // SAFETY: the program was created and not destroyed, and `bytes` receives a number.
         ok(unsafe { size(self.raw, &raw mut bytes) })?;
         let mut text = vec![0u8; bytes];
-        // SAFETY: as many bytes as it said that it writes.
+        // SAFETY: the buffer has as many bytes as the library said that it writes.
         ok(unsafe { give(self.raw, text.as_mut_ptr().cast()) })?;
         while text.last() == Some(&0) {
             text.pop();
@@ -141,19 +143,19 @@ impl Program<'_> {
 
 impl Drop for Program<'_> {
     fn drop(&mut self) {
-        // SAFETY: a program of theirs that lives, which nothing uses afterwards.
+        // SAFETY: the program was created, and is not used after this call.
         let _cannot_help = unsafe { (self.library.destroy)(&raw mut self.raw) };
     }
 }
 
-/// Texts as C reads them.
+/// Null-terminated texts and a list of pointers to them.
 pub(super) struct Texts {
     texts: Vec<CString>,
     pointers: Vec<*const c_char>,
 }
 
 impl Texts {
-    /// Copies of texts without zeros.
+    /// Copies texts that contain no zeros.
     pub(super) fn new<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Result<Self, Status> {
         let texts: Result<Vec<_>, _> = texts.map(CString::new).collect();
         let texts = texts.map_err(|_| Status::INVALID_INPUT)?;

@@ -1,4 +1,5 @@
-//! The library as programs have it: opened, its functions called by their names, with C's types. And the driver, to run what was compiled.
+//! Opens the library as programs do and calls its functions by name, with C's types. The driver runs the
+//! compiled code.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -8,7 +9,7 @@ use std::sync::OnceLock;
 
 pub(crate) const SUCCESS: c_int = 0;
 
-/// Where cargo put a library.
+/// The path of a library that cargo built.
 pub(crate) fn library_path(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let deps = test.parent().expect("a test lies in a folder");
@@ -31,20 +32,21 @@ pub(crate) fn driver() -> &'static libloading::Library {
     LIBRARY.get_or_init(|| open("libptxvm_cuda.so"))
 }
 
-/// Calls a function whose parameters are all numbers or pointers, by its name.
+/// Calls a function by its name. All its parameters are numbers or pointers.
 macro_rules! call {
     ($library:ident $name:expr $(, $argument:expr)*) => {{
         type Function = unsafe extern "C" fn($($crate::support::call!(@ $argument)),*) -> std::ffi::c_int;
-        // SAFETY: the function's type, with arguments as wide as a register, as C's conventions have it.
+        // SAFETY: the function has this type if every argument is as wide as a register, as in C's calling
+        // convention.
         let function = unsafe { $crate::support::$library().get::<Function>($name) }.expect("it is exported");
-        // SAFETY: each argument means what the function's header says.
+        // SAFETY: each argument has the meaning that the function's header states.
         unsafe { function($($crate::support::Argument::raw($argument)),*) }
     }};
     (@ $argument:expr) => { usize };
 }
 pub(crate) use call;
 
-/// What can be an argument.
+/// A type that can be an argument.
 pub(crate) trait Argument {
     fn raw(self) -> usize;
 }
@@ -79,7 +81,7 @@ impl Argument for &[*const c_char] {
     }
 }
 
-/// Texts as C reads them.
+/// Null-terminated texts and pointers to them.
 pub(crate) struct Texts(Vec<CString>, pub(crate) Vec<*const c_char>);
 
 impl Texts {
@@ -98,7 +100,7 @@ impl Program {
         Self::with(text, "kernel.cu", &[])
     }
 
-    /// With headers: names and texts.
+    /// A program with headers, given as names and texts.
     pub(crate) fn with(text: &str, name: &str, headers: &[(&str, &str)]) -> Self {
         let (text, name) = (CString::new(text).expect("no zero"), CString::new(name).expect("no zero"));
         let names = Texts::new(&headers.iter().map(|header| header.0).collect::<Vec<_>>());
@@ -120,7 +122,7 @@ impl Program {
         call!(nvrtc "nvrtcCompileProgram", self.0, options.1.len(), &options.1[..])
     }
 
-    /// Compiles it, which must succeed.
+    /// Compiles the program, which must succeed.
     pub(crate) fn compiled(self, options: &[&str]) -> Self {
         let status = self.compile(options);
         assert_eq!(status, SUCCESS, "{}", self.log());
@@ -131,13 +133,13 @@ impl Program {
         let expression = CString::new(expression).expect("no zero");
         let mut name: *const c_char = std::ptr::null();
         match call!(nvrtc "nvrtcGetLoweredName", self.0, expression.as_c_str(), &mut name) {
-            // SAFETY: the function gave a text.
+            // SAFETY: the function returned a null-terminated text.
             SUCCESS => Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()),
             status => Err(status),
         }
     }
 
-    /// What a pair of functions gives: with its final zero.
+    /// The bytes that a pair of functions for size and content returns, with the final zero.
     pub(crate) fn bytes(&self, size: &str, get: &str) -> Result<Vec<u8>, c_int> {
         let mut bytes = 0usize;
         match call!(nvrtc size, self.0, &mut bytes) {
@@ -175,7 +177,7 @@ impl Drop for Program {
     }
 }
 
-/// Whether there is a clang; says so where there is none.
+/// Whether there is a clang; prints that the test is skipped if there is none.
 pub(crate) fn has_clang() -> bool {
     let names = (16..=30).rev().map(|version| format!("clang-{version}")).chain(["clang".to_owned()]);
     let named = std::env::var("PTXVM_CLANG").into_iter();
@@ -186,7 +188,7 @@ pub(crate) fn has_clang() -> bool {
     found
 }
 
-/// Runs a test again as a process of its own with these variables; whether this is that process.
+/// Runs a test again in a process of its own with these variables. Returns whether this is that process.
 pub(crate) fn is_alone_with(test: &str, variables: &[(&str, &str)]) -> bool {
     const MARK: &str = "PTXVM_NVRTC_TEST";
     if std::env::var(MARK).is_ok_and(|mark| mark == test) {
@@ -204,11 +206,11 @@ pub(crate) fn is_alone_with(test: &str, variables: &[(&str, &str)]) -> bool {
     false
 }
 
-/// A module on the device, and its memory.
+/// A loaded module and its device memory.
 pub(crate) struct Module(usize);
 
 impl Module {
-    /// What a program was compiled to, loaded as the driver takes it.
+    /// Loads a compiled program with the driver.
     pub(crate) fn load(image: &[u8]) -> Self {
         static CONTEXT: OnceLock<usize> = OnceLock::new();
         let context = *CONTEXT.get_or_init(|| {
@@ -224,7 +226,7 @@ impl Module {
         Self(module)
     }
 
-    /// Runs a kernel of one CTA on values in memory of the device; what is there afterwards.
+    /// Runs a kernel of one CTA on values in device memory, and returns the values afterwards.
     pub(crate) fn run<T: Copy>(&self, name: &str, threads: usize, values: &[T]) -> Vec<T> {
         let name = CString::new(name).expect("no zero");
         let (mut function, mut memory) = (0usize, 0usize);

@@ -1,1 +1,1 @@
-// clang includes it; overloads.h has what clang wants of it.
+// clang includes this file; overloads.h has the declarations that clang needs from it.
