@@ -13,13 +13,12 @@
 //! What this misses: a loop that writes, and hangs only where executions are not sequentially consistent.
 
 use crate::Error;
-use crate::axioms::{Choice, Derived, Source};
+use crate::axioms::{Choice, Derived};
 use crate::decide::{Candidates, Ends, Options, unknown_assignments};
 use crate::execution::Execution;
 use crate::graph::Graph;
 use crate::machine::{Machine, State};
 use crate::path::Spin;
-use crate::relation::bits;
 use crate::search::{Budget, Final, Search};
 use crate::test::{Clause, Test};
 use std::collections::BTreeMap;
@@ -187,7 +186,7 @@ fn spins(candidates: &Candidates<'_>, budget: &Budget) -> Result<Option<String>,
         }
         let mut report = |graph: &Graph<'_>, choice: &Choice, derived: &Derived, last: &Final| {
             let stuck = graph.paths.iter().enumerate().all(|(thread, path)| {
-                path.spin.is_none_or(|spin| is_stuck(&machine, graph, (choice, derived, last), thread, spin))
+                path.spin.is_none_or(|spin| is_stuck(&machine, graph, last, thread, spin))
             });
             if stuck {
                 let mut text = String::new();
@@ -204,36 +203,24 @@ fn spins(candidates: &Candidates<'_>, budget: &Budget) -> Result<Option<String>,
             }
             stuck
         };
-        Search::new(graph, &Clause::True, budget, &mut report).run(&[])
+        let mut search = Search::new(graph, &Clause::True, budget, &mut report);
+        for (thread, path) in graph.paths.iter().enumerate() {
+            if let Some(spin) = path.spin {
+                let base = graph.first[thread];
+                let turn = base + spin.first..base + path.events.len();
+                search.last.extend(turn.flat_map(|event| graph.slots_of[event].clone()));
+            }
+        }
+        search.run(&[])
     })?;
     Ok(hang)
 }
 
 /// Whether the last turn of a path can be repeated for ever.
-fn is_stuck(
-    machine: &Machine<'_>,
-    graph: &Graph<'_>,
-    (choice, derived, last): (&Choice, &Derived, &Final),
-    thread: usize,
-    spin: Spin,
-) -> bool {
+fn is_stuck(machine: &Machine<'_>, graph: &Graph<'_>, last: &Final, thread: usize, spin: Spin) -> bool {
     let base = graph.first[thread];
     let path = graph.paths[thread];
     let turn = base + spin.first..base + path.events.len();
-    if turn.clone().any(|event| graph.events[event].is_write() || graph.events[event].barrier.is_some()) {
-        return false;
-    }
-    for slot in turn.clone().flat_map(|event| graph.slots_of[event].clone()) {
-        let (read, writers) = (graph.slots[slot].read, graph.writers[graph.slots[slot].atom]);
-        let later = match choice.sources[slot] {
-            Source::Open => return false,
-            Source::Initial => writers,
-            Source::Write(write) => writers & derived.co.row(write),
-        };
-        if bits(later).any(|write| graph.morally_strong.has(write, read)) {
-            return false;
-        }
-    }
     let mut registers = Vec::new();
     for expr in &path.registers {
         match expr.value(&mut |local| last.reads[base + local]) {

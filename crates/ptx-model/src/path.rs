@@ -277,12 +277,12 @@ impl Walker<'_> {
                 }
                 taken.at = *target;
                 if *target <= at {
-                    if let Some(first) = taken.seen.get(*target).copied().flatten().filter(|_| self.spins) {
+                    if let Some(spin) = taken.spin(*target).filter(|_| self.spins) {
                         found.paths.push(Path {
                             events: taken.events.clone(),
                             conditions: taken.conditions.clone(),
                             registers: taken.registers.clone(),
-                            spin: Some(Spin { head: *target, first }),
+                            spin: Some(spin),
                         });
                     }
                     taken.jumps[at] += 1;
@@ -606,6 +606,13 @@ impl Walk {
             done_at: None,
             barrier: None,
         }
+    }
+
+    /// The turn of a loop that ends here, if it does nothing but read.
+    fn spin(&self, head: usize) -> Option<Spin> {
+        let first = self.seen.get(head).copied().flatten()?;
+        let reads = |event: &Event| matches!(event.kind, Kind::Read | Kind::Fence | Kind::ProxyFence(_));
+        self.events[first..].iter().all(reads).then_some(Spin { head, first })
     }
 
     fn value(&self, operand: Operand) -> Rc<Expr> {

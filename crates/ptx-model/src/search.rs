@@ -141,6 +141,8 @@ pub(crate) struct Search<'s, 'g, 'a> {
     pub(crate) report: &'s mut Report<'s>,
     /// Only executions in which these two events are not ordered by causality are reported.
     pub(crate) unordered: Option<(usize, usize)>,
+    /// Only executions are reported in which no morally strong write follows what these slots return.
+    pub(crate) last: Vec<usize>,
     /// Slots in the order of choice.
     order: Vec<usize>,
     /// How many of them come before the directions.
@@ -173,7 +175,7 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
         rest.sort_by_key(choices);
         let relevant = first.len();
         first.extend(rest);
-        Self { graph, goal, budget, report, unordered: None, order: first, relevant, asked }
+        Self { graph, goal, budget, report, unordered: None, last: Vec::new(), order: first, relevant, asked }
     }
 
     /// Reports every execution that satisfies the goal, with these directions of coherence; whether a report stopped it.
@@ -193,6 +195,9 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
         self.budget.spend()?;
         let Ok(derived) = choice.derive(self.graph) else { return Ok(false) };
         if self.unordered.is_some_and(|(a, b)| derived.cause.has(a, b) || derived.cause.has(b, a)) {
+            return Ok(false);
+        }
+        if self.last.iter().any(|slot| !is_last(self.graph, choice, &derived, *slot)) {
             return Ok(false);
         }
         if !self.may_succeed(choice) {
@@ -395,6 +400,17 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
             }
         }
     }
+}
+
+/// Whether no morally strong write follows what a slot returns, as far as is known.
+fn is_last(graph: &Graph<'_>, choice: &Choice, derived: &Derived, slot: usize) -> bool {
+    let (read, writers) = (graph.slots[slot].read, graph.writers[graph.slots[slot].atom]);
+    let later = match choice.sources[slot] {
+        Source::Open => 0,
+        Source::Initial => writers,
+        Source::Write(write) => writers & derived.co.row(write),
+    };
+    bits(later).all(|write| !graph.morally_strong.has(write, read))
 }
 
 /// A relation by its name.
