@@ -29,6 +29,8 @@ pub(crate) struct Choice {
     pub(crate) sc: Relation,
     /// Directions of pairs of writes.
     pub(crate) co: Relation,
+    /// Atoms and the sources of their final values.
+    pub(crate) last: Vec<(usize, Source)>,
 }
 
 /// What the choices imply.
@@ -50,6 +52,7 @@ impl Choice {
             sources: vec![Source::Open; graph.slots.len()],
             sc: graph.sc_fixed.clone(),
             co: Relation::new(graph.events.len()),
+            last: Vec::new(),
         }
     }
 
@@ -131,8 +134,95 @@ impl Choice {
                 }
             }
         }
+        for (atom, source) in &self.last {
+            if let Source::Write(last) = source {
+                for write in bits(graph.writers[*atom] & graph.co_related.row(*last)) {
+                    co.set(write, *last);
+                }
+            }
+        }
+        if graph.rules.has(Rule::ScPerLocation) {
+            self.order_by_program(graph, &mut co);
+        }
         co.close();
-        if co.has_same() { Err(Rule::Coherence) } else { Ok(co) }
+        if graph.rules.has(Rule::RmwAtomicity) && !co.has_same() {
+            self.order_by_atomicity(graph, &mut co);
+        }
+        let overtaken = |(atom, source): &(usize, Source)| match source {
+            Source::Write(last) => co.row(*last) & graph.writers[*atom] != 0,
+            Source::Open | Source::Initial => false,
+        };
+        if co.has_same() || self.last.iter().any(overtaken) { Err(Rule::Coherence) } else { Ok(co) }
+    }
+
+    /// The source of an atom of a read.
+    fn source(&self, graph: &Graph<'_>, read: usize, atom: usize) -> Option<Source> {
+        let slots = graph.slots_of[read].clone();
+        let slot = slots.into_iter().find(|slot| graph.slots[*slot].atom == atom)?;
+        Some(self.sources[slot]).filter(|source| *source != Source::Open)
+    }
+
+    /// Adds directions of related writes of which the opposite would contradict SC-per-Location: the search need not try that.
+    fn order_by_program(&self, graph: &Graph<'_>, co: &mut Relation) {
+        let strong = &graph.morally_strong;
+        let related = |a: usize, b: usize| graph.co_related.has(a, b);
+        for (slot, source) in graph.slots.iter().zip(&self.sources) {
+            let (read, atom) = (slot.read, slot.atom);
+            let Source::Write(from) = *source else { continue };
+            let writers = graph.writers[atom];
+            // The write of the own thread that comes first is not later than what the read returns.
+            for write in bits(writers).filter(|w| *w != from && graph.po_overlap.has(*w, read)) {
+                if related(write, from) {
+                    co.set(write, from);
+                }
+            }
+            if !strong.has(from, read) {
+                continue;
+            }
+            for write in bits(writers & graph.po_overlap.row(read)).filter(|w| *w != from) {
+                if related(from, write) {
+                    co.set(from, write);
+                }
+            }
+            for later in bits(graph.po_overlap.row(read)).filter(|e| graph.events[*e].is_read()) {
+                if let Some(Source::Write(other)) = self.source(graph, later, atom)
+                    && other != from
+                    && related(from, other)
+                    && strong.has(later, from)
+                {
+                    co.set(from, other);
+                }
+            }
+        }
+    }
+
+    /// The same for directions that would put a write between the read and the write of an atomic operation. `co` is closed, before and after.
+    fn order_by_atomicity(&self, graph: &Graph<'_>, co: &mut Relation) {
+        loop {
+            let before = co.clone();
+            for (slot, source) in graph.slots.iter().zip(&self.sources) {
+                let Some(own) = graph.events[slot.read].other_half else { continue };
+                let strong =
+                    graph.writers[slot.atom] & graph.co_related.row(own) & graph.morally_strong.row(own);
+                match *source {
+                    Source::Open => {}
+                    // Nothing is before it but the initial value.
+                    Source::Initial => co.add_row(own, strong),
+                    Source::Write(from) => {
+                        co.add_row(own, co.row(from) & strong);
+                        let earlier =
+                            |w: &usize| *w != from && co.has(*w, own) && graph.co_related.has(*w, from);
+                        for write in bits(strong).filter(earlier).collect::<Vec<_>>() {
+                            co.set(write, from);
+                        }
+                    }
+                }
+            }
+            co.close();
+            if *co == before || co.has_same() {
+                return;
+            }
+        }
     }
 
     /// Section 8.8.7, third item.

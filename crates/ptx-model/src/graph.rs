@@ -71,6 +71,8 @@ pub(crate) struct Graph<'a> {
     pub(crate) sc_fixed: Relation,
     /// Pairs of overlapping writes that are morally strong.
     pub(crate) co_pairs: Vec<(usize, usize)>,
+    /// The same pairs, both ways.
+    pub(crate) co_related: Relation,
     /// Pairs of overlapping atomic operations whose scopes include each other, as their reads.
     pub(crate) exclusive: Vec<(usize, usize)>,
     /// The accesses that [`Rule::Applicability`] leaves outside of the model, as bits.
@@ -124,12 +126,17 @@ impl<'a> Graph<'a> {
             sc_pairs: Vec::new(),
             sc_fixed: Relation::new(len),
             co_pairs: Vec::new(),
+            co_related: Relation::new(len),
             exclusive: Vec::new(),
             outside: 0,
             void: rules == rules.of_a_program_with_a_mixed_size_race(),
         };
         graph.cut();
         graph.relate();
+        for (a, b) in graph.co_pairs.clone() {
+            graph.co_related.set(a, b);
+            graph.co_related.set(b, a);
+        }
         graph.patterns();
         graph
     }

@@ -1,7 +1,7 @@
 //! The enumeration of executions of one candidate.
 //!
-//! Choices are made one at a time: first the sources of the reads that the clause and the conditions of the paths depend on, then the directions of
-//! Fence-SC and coherence order, then the other reads. After each choice the axioms are checked, the values that are known by then are
+//! Choices are made one at a time: first the final write of each location that the clause asks for, then the sources of the reads that the clause and
+//! the conditions of the paths depend on, then the directions of Fence-SC and coherence order, then the other reads. After each choice the axioms are checked, the values that are known by then are
 //! compared with the conditions of the paths and the clause, and what cannot become a solution is left.
 //!
 //! Coherence order is the least that the axioms ask for: writes in a data race stay unrelated. A greater one would only forbid more.
@@ -143,10 +143,6 @@ pub(crate) struct Search<'s, 'g, 'a> {
     pub(crate) unordered: Option<(usize, usize)>,
     /// Only executions are reported in which no morally strong write follows what these slots return.
     pub(crate) last: Vec<usize>,
-    /// Slots in the order of choice.
-    order: Vec<usize>,
-    /// How many of them come before the directions.
-    relevant: usize,
     /// The atoms whose final values the goal asks for.
     asked: Vec<usize>,
 }
@@ -166,16 +162,7 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
         });
         asked.sort_unstable();
         asked.dedup();
-        let relevant = relevant_reads(graph, goal, &asked);
-        let is_relevant = |slot: &usize| relevant >> graph.slots[*slot].read & 1 != 0;
-        let choices = |slot: &usize| graph.writers[graph.slots[*slot].atom].count_ones();
-        let (mut first, mut rest): (Vec<usize>, Vec<usize>) =
-            (0..graph.slots.len()).partition(|slot| is_relevant(slot));
-        first.sort_by_key(choices);
-        rest.sort_by_key(choices);
-        let relevant = first.len();
-        first.extend(rest);
-        Self { graph, goal, budget, report, unordered: None, last: Vec::new(), order: first, relevant, asked }
+        Self { graph, goal, budget, report, unordered: None, last: Vec::new(), asked }
     }
 
     /// Reports every execution that satisfies the goal, with these directions of coherence; whether a report stopped it.
@@ -187,56 +174,110 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
         for (a, b) in ordered {
             choice.co.set(*a, *b);
         }
-        self.choose(&mut choice, 0)
+        self.choose(&mut choice)
     }
 
-    /// Makes the next choice; `next` slots are chosen.
-    fn choose(&mut self, choice: &mut Choice, next: usize) -> Result<bool, Error> {
+    /// Makes the next choice.
+    fn choose(&mut self, choice: &mut Choice) -> Result<bool, Error> {
         self.budget.spend()?;
-        let Ok(derived) = choice.derive(self.graph) else { return Ok(false) };
+        let graph = self.graph;
+        let Ok(derived) = choice.derive(graph) else { return Ok(false) };
         if self.unordered.is_some_and(|(a, b)| derived.cause.has(a, b) || derived.cause.has(b, a)) {
             return Ok(false);
         }
-        if self.last.iter().any(|slot| !is_last(self.graph, choice, &derived, *slot)) {
+        if self.last.iter().any(|slot| !is_last(graph, choice, &derived, *slot)) {
             return Ok(false);
         }
         if !self.may_succeed(choice) {
             return Ok(false);
         }
-        if next < self.relevant {
-            return self.choose_source(choice, next);
+        if let Some(atom) = self.asked.get(choice.last.len()).copied() {
+            return self.choose_last(choice, atom);
         }
-        let open = self.graph.sc_pairs.iter().find(|(a, b)| !choice.sc.has(*a, *b) && !choice.sc.has(*b, *a));
+        if let Some(slot) = self.needed(choice) {
+            return self.choose_source(choice, slot);
+        }
+        let open = graph.sc_pairs.iter().find(|(a, b)| !choice.sc.has(*a, *b) && !choice.sc.has(*b, *a));
         if let Some((a, b)) = open.copied() {
             for (first, second) in [(a, b), (b, a)] {
                 let mut more = choice.clone();
                 more.sc.set(first, second);
-                if self.choose(&mut more, next)? {
+                if self.choose(&mut more)? {
                     return Ok(true);
                 }
             }
             return Ok(false);
         }
-        let open =
-            self.graph.co_pairs.iter().find(|(a, b)| !derived.co.has(*a, *b) && !derived.co.has(*b, *a));
+        let open = graph.co_pairs.iter().find(|(a, b)| !derived.co.has(*a, *b) && !derived.co.has(*b, *a));
         if let Some((a, b)) = open.copied() {
             for (first, second) in [(a, b), (b, a)] {
                 let mut more = choice.clone();
                 more.co.set(first, second);
-                if self.choose(&mut more, next)? {
+                if self.choose(&mut more)? {
                     return Ok(true);
                 }
             }
             return Ok(false);
         }
-        if next < self.order.len() {
-            return self.choose_source(choice, next);
+        if let Some(slot) = choice.sources.iter().position(|source| *source == Source::Open) {
+            return self.choose_source(choice, slot);
         }
-        self.finish(choice, &derived)
+        self.resolve(choice, &derived, &mut Vec::new())
     }
 
-    fn choose_source(&mut self, choice: &mut Choice, next: usize) -> Result<bool, Error> {
-        let slot = self.order[next];
+    /// Chooses the final write of an atom: one that no other follows in coherence order.
+    fn choose_last(&mut self, choice: &mut Choice, atom: usize) -> Result<bool, Error> {
+        let mut sources: Vec<Source> = bits(self.graph.writers[atom]).map(Source::Write).collect();
+        if sources.is_empty() {
+            sources.push(Source::Initial);
+        }
+        for source in sources {
+            choice.last.push((atom, source));
+            let stop = self.choose(choice)?;
+            choice.last.pop();
+            if stop {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A slot without source on which a condition of a path or the goal depends.
+    fn needed(&self, choice: &Choice) -> Option<usize> {
+        let graph = self.graph;
+        let mut wanted: Vec<u128> = Vec::new();
+        for (thread, path) in graph.paths.iter().enumerate() {
+            wanted.extend(path.conditions.iter().map(|c| c.expr.reads() << graph.first[thread]));
+        }
+        self.goal.terms(&mut |term| {
+            if let Term::Reg(thread, reg) = term {
+                wanted.push(graph.paths[*thread].registers[reg.0].reads() << graph.first[*thread]);
+            }
+        });
+        for (_, source) in &choice.last {
+            if let Source::Write(write) = source {
+                wanted.push(value_reads(graph, *write));
+            }
+        }
+        let mut seen = 0_u128;
+        let mut reads: Vec<usize> = wanted.into_iter().rev().flat_map(bits).collect();
+        while let Some(read) = reads.pop() {
+            if seen >> read & 1 != 0 {
+                continue;
+            }
+            seen |= 1 << read;
+            for slot in graph.slots_of[read].clone() {
+                match choice.sources[slot] {
+                    Source::Open => return Some(slot),
+                    Source::Initial => {}
+                    Source::Write(write) => reads.extend(bits(value_reads(graph, write))),
+                }
+            }
+        }
+        None
+    }
+
+    fn choose_source(&mut self, choice: &mut Choice, slot: usize) -> Result<bool, Error> {
         let graph = self.graph;
         let read = graph.slots[slot].read;
         let own = graph.events[read].other_half;
@@ -250,7 +291,7 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
         }
         for source in sources {
             choice.sources[slot] = source;
-            if self.choose(choice, next + 1)? {
+            if self.choose(choice)? {
                 return Ok(true);
             }
         }
@@ -262,7 +303,7 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
     fn may_succeed(&self, choice: &Choice) -> bool {
         let mut values = Values::new(self.graph, choice);
         self.conditions_hold(&mut values) != Some(false)
-            && (self.goal.has_relations() || self.evaluate(&mut values, None, None) != Some(false))
+            && (self.goal.has_relations() || self.evaluate(&mut values, choice, None) != Some(false))
     }
 
     /// Whether the conditions of the paths hold; `None` where some value is unknown.
@@ -280,13 +321,8 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
         known.then_some(true)
     }
 
-    /// All is chosen: reports each final state that satisfies the goal.
-    fn finish(&mut self, choice: &Choice, derived: &Derived) -> Result<bool, Error> {
-        let mut assumed = Vec::new();
-        self.resolve(choice, derived, &mut assumed)
-    }
-
-    /// Values that depend on themselves, which the axiom No-Thin-Air forbids, are any constant of the test.
+    /// All is chosen: reports the execution if it satisfies the goal. Values that depend on themselves, which the axiom No-Thin-Air forbids,
+    /// are any constant of the test.
     fn resolve(
         &mut self,
         choice: &Choice,
@@ -318,57 +354,28 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
             return Ok(false);
         }
         let reads = (0..graph.events.len()).map(|event| values.read(event)).collect();
-        let mut last = Final { memory: Vec::new(), reads };
-        self.final_states(choice, derived, &mut values, &mut last)
-    }
-
-    /// Chooses for each atom that the goal asks for a write that no other follows.
-    fn final_states(
-        &mut self,
-        choice: &Choice,
-        derived: &Derived,
-        values: &mut Values<'_, '_>,
-        last: &mut Final,
-    ) -> Result<bool, Error> {
-        self.budget.spend()?;
-        let Some(atom) = self.asked.get(last.memory.len()).copied() else {
-            if self.evaluate(values, Some(last), Some((choice, derived))) == Some(true) {
-                return Ok((self.report)(self.graph, choice, derived, last));
-            }
+        if self.evaluate(&mut values, choice, Some(derived)) != Some(true) {
             return Ok(false);
-        };
-        let writers = self.graph.writers[atom];
-        let mut sources: Vec<Source> =
-            bits(writers).filter(|w| derived.co.row(*w) & writers == 0).map(Source::Write).collect();
-        if sources.is_empty() {
-            sources.push(Source::Initial);
         }
-        for source in sources {
-            last.memory.push((atom, source));
-            let stop = self.final_states(choice, derived, values, last)?;
-            last.memory.pop();
-            if stop {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let last = Final { memory: choice.last.clone(), reads };
+        Ok((self.report)(graph, choice, derived, &last))
     }
 
     /// The goal, as far as it is known.
     fn evaluate(
         &self,
         values: &mut Values<'_, '_>,
-        last: Option<&Final>,
-        all: Option<(&Choice, &Derived)>,
+        choice: &Choice,
+        derived: Option<&Derived>,
     ) -> Option<bool> {
         evaluate(self.goal, &mut |atom| match atom {
             Clause::Compare(comparison, a, b) => {
-                let a_value = self.term(values, last, a)?;
-                let b_value = self.term(values, last, b)?;
+                let a_value = self.term(values, choice, a)?;
+                let b_value = self.term(values, choice, b)?;
                 Some(compare_terms(self.graph, *comparison, (a, a_value), (b, b_value)))
             }
             Clause::Related(link, a, b) => {
-                let (choice, derived) = all?;
+                let derived = derived?;
                 let is = |e: usize, of: &(usize, usize)| {
                     (self.graph.events[e].thread, self.graph.events[e].instruction) == *of
                 };
@@ -379,7 +386,7 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
         })
     }
 
-    fn term(&self, values: &mut Values<'_, '_>, last: Option<&Final>, term: &Term) -> Option<u64> {
+    fn term(&self, values: &mut Values<'_, '_>, choice: &Choice, term: &Term) -> Option<u64> {
         match term {
             Term::Const(value) => Some(*value),
             Term::Address(location) => Some(crate::memory::address_of(*location)),
@@ -388,10 +395,9 @@ impl<'s, 'g, 'a> Search<'s, 'g, 'a> {
                 values.of_thread(*thread, expr)
             }
             Term::Memory(location, element) => {
-                let last = last?;
                 let mut value = 0;
                 for (place, atom) in atoms_of_element(self.graph, *location, *element).enumerate() {
-                    let (_, source) = last.memory.iter().find(|(of, _)| *of == atom)?;
+                    let (_, source) = choice.last.iter().find(|(of, _)| *of == atom)?;
                     let start = self.graph.atoms[atom - place].offset;
                     let bytes = values.atom(atom, *source)?;
                     value |= bytes << (8 * (self.graph.atoms[atom].offset - start));
@@ -472,38 +478,10 @@ pub(crate) fn atoms_of_element<'g>(
     graph.atoms.iter().enumerate().filter(move |(_, atom)| of(atom)).map(|(index, _)| index)
 }
 
-/// The reads that the goal or a condition depends on, through values written to what they read, as bits.
-fn relevant_reads(graph: &Graph<'_>, goal: &Clause, asked: &[usize]) -> u128 {
-    let mut relevant = 0_u128;
-    goal.terms(&mut |term| {
-        if let Term::Reg(thread, reg) = term {
-            relevant |= graph.paths[*thread].registers[reg.0].reads() << graph.first[*thread];
-        }
-    });
-    for (thread, path) in graph.paths.iter().enumerate() {
-        for condition in &path.conditions {
-            relevant |= condition.expr.reads() << graph.first[thread];
-        }
-    }
-    let value_reads = |write: usize| {
-        let base = graph.first[graph.events[write].thread];
-        graph.written(write).map_or(0, |expr| expr.reads() << base)
-    };
-    for atom in asked {
-        relevant |= bits(graph.writers[*atom]).fold(0, |all, write| all | value_reads(write));
-    }
-    loop {
-        let mut more = relevant;
-        for read in bits(relevant) {
-            for atom in graph.atoms_of[read].clone() {
-                more |= bits(graph.writers[atom]).fold(0, |all, write| all | value_reads(write));
-            }
-        }
-        if more == relevant {
-            return relevant;
-        }
-        relevant = more;
-    }
+/// The reads that decide what a write writes, as bits.
+fn value_reads(graph: &Graph<'_>, write: usize) -> u128 {
+    let base = graph.first[graph.events[write].thread];
+    graph.written(write).map_or(0, |expr| expr.reads() << base)
 }
 
 /// The constants of a test: what a value out of thin air may be.
