@@ -154,9 +154,7 @@ fn decide(file: &Path, options: &LitmusOptions) -> Outcome {
     let stop = |error: &ptx_model::Error| {
         let place = error.place().map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
         match error.kind() {
-            ErrorKind::Text => {
-                failed(Exit::Rejected, format!("{name}{place}: error: {}\n", error.message()))
-            }
+            ErrorKind::Text => failed(Exit::Rejected, format!("{name}{place}: error: {}\n", error.message())),
             ErrorKind::Limit => Outcome {
                 exit: Exit::Trapped,
                 out: format!("{name}: Unknown\n"),
@@ -224,6 +222,11 @@ fn notes(
         if options.show {
             outcome.out.push_str("  no allowed execution satisfies the condition\n");
         }
+        if let Some(file) = &options.svg {
+            let file = file.display();
+            let _infallible =
+                writeln!(outcome.err, "{name}: note: no execution to draw, `{file}` is not written");
+        }
         return;
     };
     if options.show {
@@ -288,7 +291,11 @@ fn expand(name: &str, files: &mut Vec<PathBuf>) -> Result<(), UsageError> {
 }
 
 /// Adds the files below a folder that are wanted, in order. Links to folders are not followed.
-fn walk(folder: &Path, wanted: &mut impl FnMut(&Path) -> bool, files: &mut Vec<PathBuf>) -> Result<(), UsageError> {
+fn walk(
+    folder: &Path,
+    wanted: &mut impl FnMut(&Path) -> bool,
+    files: &mut Vec<PathBuf>,
+) -> Result<(), UsageError> {
     let fail = |error| UsageError(format!("cannot read the folder `{}`: {error}", folder.display()));
     let mut entries = std::fs::read_dir(folder)
         .and_then(|entries| entries.collect::<std::io::Result<Vec<_>>>())
@@ -312,7 +319,9 @@ fn walk(folder: &Path, wanted: &mut impl FnMut(&Path) -> bool, files: &mut Vec<P
 fn matches(pattern: &[u8], path: &[u8]) -> bool {
     match pattern {
         [] => path.is_empty(),
-        [b'*', b'*', rest @ ..] => (0..=path.len()).any(|at| matches(rest.strip_prefix(b"/").unwrap_or(rest), &path[at..])),
+        [b'*', b'*', rest @ ..] => {
+            (0..=path.len()).any(|at| matches(rest.strip_prefix(b"/").unwrap_or(rest), &path[at..]))
+        }
         [b'*', rest @ ..] => {
             let name = path.iter().position(|c| *c == b'/').unwrap_or(path.len());
             (0..=name).any(|at| matches(rest, &path[at..]))
