@@ -38,11 +38,12 @@ const UNSAFE_ALLOWED: &[&str] = &[
 const LAYERS: &[(&str, &[&str])] = &[
     ("host-memory", &[]),
     ("ptx", &[]),
+    ("ptx-model", &[]),
     ("ptx-sem", &[]),
     ("ptx-exec", &["ptx", "ptx-sem"]),
     ("ptx-jit", &["ptx", "ptx-sem", "ptx-exec"]),
     ("ptxvm", &["ptx", "ptx-exec", "ptx-jit"]),
-    ("ptxvm-cli", &["ptxvm"]),
+    ("ptxvm-cli", &["ptx-model", "ptxvm"]),
     ("ptxvm-cuda", &["host-memory", "ptxvm"]),
     ("ptxvm-cudart", &["host-memory"]),
     ("ptxvm-cublas", &["host-memory"]),

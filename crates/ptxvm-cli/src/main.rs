@@ -15,6 +15,7 @@ mod explain;
 mod fmt;
 mod isa;
 mod launch_file;
+mod litmus;
 mod npy;
 mod object;
 mod options;
@@ -104,6 +105,7 @@ fn command(command: Command) -> Result<u8, UsageError> {
         Command::Explain(options) => explain::explain(&options),
         Command::Isa(options) => isa::isa(&options),
         Command::Demo(options) => demo::demo(&options),
+        Command::Litmus(options) => litmus::litmus(&options),
         // The program's own.
         Command::Exec(options) => return exec::exec(&options),
     };

@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Isa(IsaOptions),
     /// Run built-in kernels and check their results
     Demo(DemoOptions),
+    /// Decide litmus tests of the memory consistency model
+    Litmus(crate::litmus::LitmusOptions),
     /// Run any CUDA program on the CPU
     Exec(Box<ExecOptions>),
 }

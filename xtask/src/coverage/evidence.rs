@@ -32,6 +32,9 @@ pub(super) fn collect(root: &Path, inventory: &Inventory) -> Result<Evidence, St
             evidence.data(root, &file, inventory)?;
         }
     }
+    for file in files(&root.join("tests/litmus"), "litmus")? {
+        evidence.litmus(&name(root, &file), &read(&file)?, inventory);
+    }
     evidence.table(root, &read(&root.join("tests/coverage/executed.tsv"))?, inventory)?;
     for krate in files(&root.join("crates"), "")? {
         for file in sources(&krate)? {
@@ -146,6 +149,27 @@ impl Evidence {
             }
         }
         Ok(())
+    }
+
+    /// `// covers: ID...` in the header of a litmus test: axioms and definitions, one of which must decide its verdict, as a line
+    /// `// without RULE: VERDICT` says. That the verdicts are right is what the tests of `ptx-model` check.
+    fn litmus(&mut self, place: &str, text: &str, inventory: &Inventory) {
+        let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key));
+        let Some(ids) = value("// covers: ") else { return };
+        let expected = value("// expect: ");
+        let without = text.lines().filter_map(|line| line.strip_prefix("// without "));
+        let mut others = without.filter_map(|line| line.rsplit_once(": ")).map(|(_, verdict)| verdict);
+        if expected.is_none() || !others.any(|verdict| Some(verdict) != expected) {
+            self.faults.push(format!("{place}: no rule decides its verdict"));
+            return;
+        }
+        for id in ids.split_whitespace() {
+            match self.row(place, id, inventory) {
+                Some(row) if row.family == "F10" => drop(self.executed.insert(id.to_owned())),
+                Some(_) => self.faults.push(format!("{place}: `{id}` is not of the memory model")),
+                None => {}
+            }
+        }
     }
 
     /// `// covers: ID...` above a `#[test]` of a Rust file, which must contain the mnemonic.
