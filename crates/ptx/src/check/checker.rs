@@ -120,7 +120,7 @@ impl<'a> Checker<'a> {
                 Item::Version(_) | Item::AddressSize(_) => {}
                 Item::Error(span) => {
                     let word = self.first_word(*span);
-                    if super::scope::closest(word, [".address_size"].into_iter()).is_some() {
+                    if crate::spelling::closest(word, [".address_size"].into_iter()).is_some() {
                         self.header.broken_address_size();
                     }
                     self.broken_names_of(*span);

@@ -6,10 +6,12 @@
 use super::body::BodyChecker;
 use super::constant::Const;
 use super::constexpr::{self, SymbolSum, Value};
+use super::meant::Wanted;
 use super::module::{Guard, Inst, Operand, Statement};
 use super::recursion::CallEdge;
 use super::rule;
 use super::scope::{Entity, Found};
+use super::types::Width;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{self, Body, Match, OperandShape, Ty, Unmet};
@@ -397,7 +399,11 @@ impl<'a> BodyChecker<'_, 'a> {
         let text = self.checker.text;
         let name = guard.name.span.text(text);
         let special = self.special(&guard.name).is_some();
-        let error = match if special { None } else { Some(self.resolve(guard.name.name)?) } {
+        let error = match if special {
+            None
+        } else {
+            Some(self.resolve_as(guard.name.name, Wanted::Register(Ty::Pred, Width::Equal))?)
+        } {
             None => format!("`{name}` is a special register; a guard is a `.pred` register"),
             Some(Entity::Register(id)) => {
                 let register = self.register(id);

@@ -7,6 +7,7 @@ use super::body::BodyChecker;
 use super::constant::Const;
 use super::immediate;
 use super::inst::{Site, Written, WrittenKind};
+use super::meant::Wanted;
 use super::module::{AddressSize, Operand, RegisterId};
 use super::scope::Entity;
 use super::types::{Width, accepts};
@@ -253,7 +254,7 @@ impl BodyChecker<'_, '_> {
             return None;
         }
         let name = reference.name.text(text);
-        let id = match self.resolve(reference.name)? {
+        let id = match self.resolve_as(reference.name, Wanted::Register(ty, width))? {
             Entity::Register(id) => id,
             Entity::Var(_) | Entity::Local(_) => {
                 let message = format!("`{name}` is a variable in memory; a register must stand here");
@@ -411,7 +412,7 @@ impl BodyChecker<'_, '_> {
         match &written.kind {
             WrittenKind::Vector(list) => {
                 if list.len() != usize::from(lanes) {
-                    let message = format!("{} elements where {lanes} must stand", list.len());
+                    let message = format!("expected {lanes} elements, found {}", list.len());
                     self.checker
                         .report
                         .push(Diagnostic::new(Code::BadVector, written.span, message).with_section("6.4.3"));
