@@ -47,6 +47,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
         return Ok(Exit::Done);
     }
     let bound = Bound::new(&vm, &module, &kernel, &given)?;
+    bound.warnings.iter().for_each(|warning| crate::print_err(warning));
     let grid = options.grid.or(file.grid).unwrap_or([1; 3]);
     let block = options.block.or(file.block).unwrap_or([1; 3]);
     let mut launch = Launch::new(grid, block).seed(options.seed).engine(options.engine.into());
@@ -80,6 +81,11 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
         }
     }
     let signal = interrupt.end();
+    if let Some(why) = session.reports.iter().find_map(|report| report.ran.no_compiler.as_ref()) {
+        crate::print_err(&format!(
+            "ptxvm: note: the kernel ran in the interpreter, many times slower than native code: {why}; `ptxvm doctor` says more\n"
+        ));
+    }
     let printed = session.print();
     match (&session.trap, signal) {
         (Some(trap), Some(exit)) if matches!(trap.kind, FaultKind::Cancelled) => {

@@ -111,7 +111,7 @@ pub(crate) fn load_texts(
             }
             vm.load_module(module).map_err(|error| {
                 match error.kind() {
-                    ptxvm::ErrorKind::Rejected(diagnostics) => report(diagnostics),
+                    ptxvm::ErrorKind::Rejected(rejection) => report(&rejection.diagnostics),
                     _ => log::say(&format!("ptxvm: the module cannot be loaded: {error}")),
                 }
                 status_of(&error)

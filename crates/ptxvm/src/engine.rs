@@ -53,6 +53,8 @@ pub struct Ran {
     pub compiled: Duration,
     /// Why the kernel was not compiled, where it was asked for or would have paid.
     pub why_not: Option<String>,
+    /// Why this process can make no native code at all, where it tried: LLVM is missing, for instance.
+    pub no_compiler: Option<String>,
     /// Warp instructions in native code.
     pub native_instructions: u64,
     /// How many of these the interpreter's functions executed.

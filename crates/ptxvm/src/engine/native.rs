@@ -186,7 +186,10 @@ impl Slot {
                 ran.compiled = if first { *took } else { Duration::ZERO };
                 ran.fallbacks = code.fallbacks().iter().map(|(n, c)| (n.clone(), *c)).collect();
             }
-            Some(Made::Not(why)) => ran.why_not = Some(why.clone()),
+            Some(Made::Not(why)) => {
+                ran.why_not = Some(why.clone());
+                ran.no_compiler = compiler.session().err().map(|error| error.to_string());
+            }
             None => {}
         }
     }
@@ -422,6 +425,7 @@ impl Jit {
                 return Err(Error::caller(format!("no native code for `{name}`: {why}")));
             }
             ran.why_not = Some(why.clone());
+            ran.no_compiler = compiler.session().err().map(|error| error.to_string());
             return Ok(kernel.launch(&until.rest(config)));
         }
         let start = Instant::now();
@@ -448,6 +452,9 @@ impl Jit {
         }
         if !alone {
             waiting.consider();
+        }
+        if matches!(slot.made.get(), Some(Made::Not(_))) {
+            slot.tell(compiler, ran);
         }
         let spent = u64::try_from(waiting.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         slot.spent.fetch_add(spent, Ordering::Relaxed);
