@@ -171,6 +171,9 @@ impl BodyChecker<'_, '_> {
                     );
                     return None;
                 }
+                if integer && ty.bits() == 16 {
+                    return self.narrow_address(id, reference.span).map(AddressBase::Register);
+                }
                 if !integer || !matches!(ty.bits(), 32 | 64) {
                     let wanted = match self.checker.header.address_size() {
                         AddressSize::Bits32 => Ty::U32,

@@ -292,6 +292,19 @@ impl BodyChecker<'_, '_> {
                 let elements: Vec<Option<Operand>> = list.iter().map(|w| self.actual(dir, w)).collect();
                 elements.into_iter().collect::<Option<Vec<_>>>().map(Operand::Vector)
             }
+            WrittenKind::Sum(sum) if dir == Dir::In && sum.generic.is_none() && sum.mask.is_none() => {
+                match self.resolve(sum.name.name)? {
+                    Entity::Register(id) => {
+                        let element = self.element(id, &sum.name)?;
+                        let register = element.map_or(Operand::Register(id), |e| Operand::Element(id, e));
+                        self.register_sum(register, sum.addend, written.span)
+                    }
+                    _ => self.wrong_kind(
+                        written.span,
+                        "a register, a `.param` variable or a constant must stand here",
+                    ),
+                }
+            }
             WrittenKind::Sink
             | WrittenKind::Const(_)
             | WrittenKind::Not(_)

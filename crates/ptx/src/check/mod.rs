@@ -30,6 +30,7 @@ mod header;
 mod immediate;
 mod init;
 mod inst;
+mod lenient;
 mod link;
 mod meant;
 mod mismatch;

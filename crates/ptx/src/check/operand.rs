@@ -41,7 +41,7 @@ impl BodyChecker<'_, '_> {
     ) -> Option<Operand> {
         match form.kind {
             Kind::Value(value) => self.value(site, form, value, written),
-            Kind::Imm { min, max } => self.constant(form, min, max, written),
+            Kind::Imm { min, max } => self.constant(site, form, (min, max), written),
             Kind::Address(space) => self.address(site, form, space, written),
             Kind::Label => self.branch_label(written),
             Kind::TargetList => self.target_list(written),
@@ -153,10 +153,13 @@ impl BodyChecker<'_, '_> {
             WrittenKind::Sum(sum) => {
                 let name = sum.name.name;
                 match self.resolve(name)? {
-                    Entity::Register(_) => self.wrong_kind(
-                        written.span,
-                        "an operand is a register or a constant, not a sum of both",
-                    ),
+                    Entity::Register(_) if sum.generic.is_none() && sum.mask.is_none() => {
+                        let register = self.register_operand(&sum.name, ty, width, Dir::In)?;
+                        self.register_sum(register, sum.addend, written.span)
+                    }
+                    Entity::Register(_) => {
+                        self.wrong_kind(written.span, "`generic()` and masks are for initialisers")
+                    }
                     Entity::Local(_)
                     | Entity::Var(_)
                     | Entity::ModuleRegister(_)
@@ -576,7 +579,13 @@ impl BodyChecker<'_, '_> {
     }
 
     /// An integer constant in a range.
-    fn constant(&mut self, form: &OperandForm, min: i64, max: i64, written: &Written<'_>) -> Option<Operand> {
+    fn constant(
+        &mut self,
+        site: &Site<'_>,
+        form: &OperandForm,
+        (min, max): (i64, i64),
+        written: &Written<'_>,
+    ) -> Option<Operand> {
         let WrittenKind::Const(value) = &written.kind else {
             let message = format!("operand `{}` must be a constant", form.name);
             return self.wrong_kind(written.span, &message);
@@ -586,6 +595,22 @@ impl BodyChecker<'_, '_> {
             return self.wrong_kind(written.span, &message);
         };
         if !(i128::from(min)..=i128::from(max)).contains(&wide) {
+            // ptxas cuts the table of `lop3` to its eight bits.
+            if site.found.row.row().op == Op::Lop3
+                && let Some(bits) = value.bits()
+            {
+                let cut = bits & 0xFF;
+                self.checker.report.push(
+                    Diagnostic::new(
+                        Code::ImmediateTruncated,
+                        written.span,
+                        format!("a table of `lop3` has eight bits, and `{value}` more"),
+                    )
+                    .with_label(format!("cut to {cut:#x}"))
+                    .with_section("9.7.7.6"),
+                );
+                return Some(Operand::Imm(cut));
+            }
             self.checker.report.push(
                 Diagnostic::new(
                     Code::ImmediateOutOfRange,

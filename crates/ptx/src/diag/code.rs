@@ -93,6 +93,11 @@ codes! {
     UnusedResult = 906, "a result that is overwritten before anything reads it";
     Misaligned = 907, "an access that is misaligned wherever its variable lies";
     FloatRange = 908, "a floating-point constant out of the range of its type";
+    RegisterSum = 909, "a register plus a constant as an operand";
+    MissingArguments = 910, "a call with results and without a list of arguments";
+    NegatedSelector = 911, "a negated predicate in `selp`";
+    MissingFile = 912, "a `.loc` whose file is not defined";
+    UnsizedParameter = 913, "a parameter without a size whose elements are not bytes";
 }
 
 impl Code {

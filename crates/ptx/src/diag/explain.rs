@@ -75,6 +75,11 @@ impl Code {
             Code::UnusedResult => include_str!("explain/P0906.md"),
             Code::Misaligned => include_str!("explain/P0907.md"),
             Code::FloatRange => include_str!("explain/P0908.md"),
+            Code::RegisterSum => include_str!("explain/P0909.md"),
+            Code::MissingArguments => include_str!("explain/P0910.md"),
+            Code::NegatedSelector => include_str!("explain/P0911.md"),
+            Code::MissingFile => include_str!("explain/P0912.md"),
+            Code::UnsizedParameter => include_str!("explain/P0913.md"),
         }
     }
 }

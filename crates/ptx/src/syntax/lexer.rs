@@ -518,6 +518,15 @@ impl<'s> Lexer<'s> {
         }
         let span = self.span_from(start);
         let text = span.text(self.source);
+        if text == "\\" {
+            // ptxas reads it as a blank.
+            self.report(
+                Diagnostic::new(Code::NonStandard, span, "a `\\` that does not continue a line")
+                    .with_label("without effect")
+                    .with_section("4.1"),
+            );
+            return TokenKind::Whitespace;
+        }
         let shown = super::characters::shown(text);
         let mut diagnostic = Diagnostic::new(
             Code::UnexpectedCharacter,
