@@ -152,8 +152,10 @@ fn forms_that_are_not_implemented_are_listed() {
     assert!(!forms.is_empty());
     for form in forms {
         assert_eq!((&form["checked"], &form["interpreted"]), (&Value::from(false), &Value::from("missing")));
-        assert_eq!((&form["ptx"], &form["target"]), (&Value::from("8.0"), &Value::from("sm_90a")));
+        assert_eq!(form["target"], "sm_90a");
     }
+    // The products of two kinds of bytes, and of sparse matrices, are later than the others.
+    assert!(forms.iter().any(|form| form["ptx"] == "8.0"));
     assert_eq!(ptxvm(&["isa", "wgnma"]).status.code(), Some(2));
 }
 

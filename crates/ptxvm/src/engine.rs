@@ -72,6 +72,25 @@ mod jit;
 #[path = "engine/native.rs"]
 mod jit;
 
+/// What makes native code in this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiler {
+    /// The version of LLVM, such as `22.1.2`.
+    pub version: String,
+    /// The library that was loaded.
+    pub library: String,
+    /// The instructions that code is made for: `avx512`, `avx2` or `baseline`.
+    pub cpu: &'static str,
+}
+
+/// The compiler of this machine; loads LLVM.
+///
+/// # Errors
+/// Why there is none: LLVM is missing, or this build has no native code.
+pub fn compiler() -> Result<Compiler, String> {
+    jit::compiler()
+}
+
 pub use jit::guard_this_thread;
 pub(crate) use jit::{Jit, Natives};
 

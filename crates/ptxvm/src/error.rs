@@ -67,7 +67,7 @@ impl std::fmt::Debug for Error {
         match self.kind() {
             // The first line is what stands before it: `Error: `.
             ErrorKind::Rejected(rejection) => write!(f, "{self}\n{rejection:?}"),
-            ErrorKind::Trap(trap, _) => write!(f, "{}", trap.to_string().trim_end()),
+            ErrorKind::Trap(trap, _) => f.write_str(crate::trap_report(trap).trim_end()),
             ErrorKind::Caller(message) | ErrorKind::Machine(message) => f.write_str(message),
         }
     }
@@ -117,7 +117,7 @@ impl std::fmt::Display for ErrorKind {
                     more => write!(f, " (and {more} more)"),
                 }
             }
-            ErrorKind::Trap(trap, _) => write!(f, "{trap}"),
+            ErrorKind::Trap(trap, _) => f.write_str(&crate::trap_report(trap)),
             ErrorKind::Caller(message) | ErrorKind::Machine(message) => f.write_str(message),
         }
     }

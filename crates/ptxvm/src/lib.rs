@@ -50,17 +50,19 @@ mod launch;
 mod mapped;
 mod memory;
 mod module;
+mod names;
 mod stream;
 mod texture;
 mod vm;
 
 pub use buffer::{Buffer, Element};
 pub use cache::CodeCache;
-pub use engine::{Cpu, Engine, Listing, Ran, Source as CodeSource, guard_this_thread};
+pub use engine::{Compiler, Cpu, Engine, Listing, Ran, Source as CodeSource, compiler, guard_this_thread};
 pub use error::{Error, ErrorKind, Rejection};
 pub use forms::{Form, LaterForm, Support, isa, isa_later};
 pub use launch::{Arg, Launch, Report};
 pub use module::{Kernel, Module, ParamLayout, Resources};
+pub use names::{demangle, trap_report};
 pub use ptx::check::module::{AddressSize, Source};
 pub use ptx::check::{CheckOptions, Checked, check, link};
 use ptx::diag::render::Color;
@@ -70,6 +72,7 @@ pub use ptx::isa::Sm;
 pub use ptx::syntax::format::format;
 pub use ptx_exec::mem::{Access, DEVICES, DeviceId, EndingAllocator, Exported, Pages, attempt};
 pub use ptx_exec::texture::{Sampler, Shape};
+pub use ptx_exec::trace::{Trace, Traced};
 pub use ptx_exec::trap::{FaultKind, Trap};
 pub use stream::{Mark, Pending, Stream, StreamGroup, StreamKind};
 pub use texture::{

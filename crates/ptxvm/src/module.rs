@@ -5,7 +5,7 @@
 
 use crate::engine::Natives;
 use crate::vm::Device;
-use crate::{Descriptor, Error, ErrorKind, Launch, Listing, Ran, Rejection, Report, Source};
+use crate::{Descriptor, Engine, Error, ErrorKind, Launch, Listing, Ran, Rejection, Report, Source};
 use ptx::analysis::cfg;
 use ptx::analysis::liveness::Liveness;
 use ptx::check::Unresolved;
@@ -298,6 +298,17 @@ impl Kernel {
         // Before either engine makes anything that is as large as the launch says.
         self.bound.check(&config).map_err(|error| Error::caller(error.to_string()))?;
         let mut ran = Ran::default();
+        let interpreted;
+        let launch = match (&launch.trace, launch.engine) {
+            (None, _) | (Some(_), Engine::Interp) => launch,
+            (Some(_), Engine::Jit) => {
+                return Err(Error::caller("a thread can be followed only in the interpreter"));
+            }
+            (Some(_), Engine::Auto) => {
+                interpreted = Launch { engine: Engine::Interp, ..launch.clone() };
+                &interpreted
+            }
+        };
         match self.device.jit.launch(&self.bound, &self.natives, launch, &config, &mut ran)? {
             Ok(report) => Ok(Report::new(report, ran)),
             Err(LaunchError::Invalid(why)) => Err(Error::caller(why)),
@@ -322,6 +333,7 @@ fn config(launch: &Launch) -> LaunchConfig {
         timeout: launch.timeout,
         cancel: launch.cancel.clone(),
         progress: launch.progress.clone(),
+        trace: launch.trace.clone(),
         output_limit: launch.output_limit,
     }
 }

@@ -120,10 +120,10 @@ impl BodyChecker<'_, '_> {
                 .with_section("6.4.1"),
         );
         let shapes = [Body::Name.into(), Body::Name.into()];
-        match self.ahead("cvt", &["u32", "u16"], Ty::U32, &shapes, vec![Operand::Register(id)], span)? {
-            Operand::Register(extended) => Some(extended),
-            _ => None,
-        }
+        let extended =
+            self.ahead("cvt", &["u32", "u16"], Ty::U32, &shapes, vec![Operand::Register(id)], span)?;
+        let Operand::Register(extended) = extended else { return None };
+        Some(extended)
     }
 
     /// Puts an instruction before the one that is checked, which writes a new register of type `ty`.

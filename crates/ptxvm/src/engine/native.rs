@@ -99,6 +99,18 @@ enum Made {
     Not(String),
 }
 
+/// The compiler of this machine.
+pub(super) fn compiler() -> Result<super::Compiler, String> {
+    let cpu = ptx_jit::Cpu::detect();
+    let about = ptx_jit::about().map_err(|error| error.to_string())?;
+    let (major, minor, patch) = about.version;
+    Ok(super::Compiler {
+        version: format!("{major}.{minor}.{patch}"),
+        library: about.library,
+        cpu: cpu.name(),
+    })
+}
+
 fn target(cpu: Option<Cpu>) -> ptx_jit::Cpu {
     match cpu {
         None => ptx_jit::Cpu::detect(),
