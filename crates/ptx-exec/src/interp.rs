@@ -22,6 +22,7 @@ pub(crate) use native::{Left, run_left};
 use ptx::ir::{BlockId, Guard};
 pub(crate) use world::{End, World};
 
+mod followed;
 mod native;
 #[cfg(test)]
 mod tests;
@@ -207,6 +208,7 @@ impl<'a> Run<'a> {
                 {
                     return Some(stop);
                 }
+                self.trace_terminator(&current, index, block);
                 let next = self.terminator(&mut current, function, block);
                 let Next::Block(BlockId(next)) = next else { break (block, next) };
                 let back = next <= current.block;
@@ -287,16 +289,25 @@ impl<'a> Run<'a> {
             mem: &mut frame.view,
             frame: act.frame as u32,
         };
+        let traced = self.world.trace.and_then(|trace| Some((trace, trace.lane_in(exec.warp)?)));
+        let traced = traced.filter(|(_, lane)| current.mask >> lane & 1 != 0);
         for step in &block.steps[first.min(block.steps.len())..] {
             if let Some(guard) = step.guard {
                 exec.mask = current.mask & truths(guard, exec.regs);
                 if exec.mask == 0 {
+                    if let Some((trace, lane)) = traced {
+                        trace.step(function, step.span, exec.regs, lane, false);
+                    }
                     continue;
                 }
             } else {
                 exec.mask = current.mask;
             }
-            if let Err(fault) = (step.run)(&mut exec) {
+            let done = (step.run)(&mut exec);
+            if let Some((trace, lane)) = traced {
+                trace.step(function, step.span, exec.regs, lane, exec.mask >> lane & 1 != 0);
+            }
+            if let Err(fault) = done {
                 return Err(stopped(fault, function, step.span, step.loc));
             }
         }

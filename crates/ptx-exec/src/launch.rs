@@ -15,8 +15,10 @@ use crate::mem::{Class, Memory, MemoryError};
 use crate::native::{Native, Supply};
 use crate::sched::{GridRun, GridTrap, Outcome, RESIDENT_BYTES, Rooms, run_grid};
 use crate::texture::Descriptor;
+use crate::trace::{Trace, Tracing};
 use crate::trap::Trap;
 use crate::warp::{EventCounts, GridShape};
+use crate::whereabouts::lines_around;
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
 use ptx::ir::Program;
 use ptx::isa::{Space, TyKind};
@@ -332,6 +334,8 @@ pub struct LaunchConfig {
     pub cancel: Option<Arc<AtomicBool>>,
     /// Counts the CTAs that have finished, from 0, while the launch runs.
     pub progress: Option<Arc<AtomicU64>>,
+    /// A thread to follow; only the interpreter does.
+    pub trace: Option<Trace>,
     /// What it may print, in bytes; a CTA that prints counts 32 bytes more. What comes later is dropped and counted.
     pub output_limit: u64,
 }
@@ -351,6 +355,7 @@ impl LaunchConfig {
             timeout: None,
             cancel: None,
             progress: None,
+            trace: None,
             output_limit: OUTPUT_BYTES,
         }
     }
@@ -543,6 +548,10 @@ impl Kernel {
             deadline: config.timeout.and_then(|timeout| start.checked_add(timeout)),
             cancel: config.cancel.clone(),
             progress: config.progress.clone(),
+            trace: config
+                .trace
+                .clone()
+                .map(|trace| Tracing { trace, program: Arc::clone(&self.module.program) }),
             output_limit: config.output_limit,
             rooms: Arc::clone(&self.rooms),
         };
@@ -663,6 +672,12 @@ impl Kernel {
             Some(access) if access.space == Space::Shared => self.nearest_shared(access.address, config),
             _ => None,
         };
+        let instruction = stopped.span.text(&source.text);
+        let registers = match (trap.registers, program.functions.get(stopped.function as usize)) {
+            (Some(registers), Some(function)) if somewhere => registers.read_by(function, instruction),
+            _ => Vec::new(),
+        };
+        let ptx = if somewhere { lines_around(source, stopped.span) } else { Vec::new() };
         Trap {
             kind: stopped.fault.kind,
             access: stopped.fault.access,
@@ -670,13 +685,16 @@ impl Kernel {
             function: function.to_owned(),
             file: source.name_of(stopped.span).to_owned(),
             line: if somewhere { source.line(stopped.span) } else { 0 },
-            instruction: stopped.span.text(&source.text).to_owned(),
+            instruction: instruction.to_owned(),
             source: loc,
             ctaid: trap.ctaid,
             tid: trap.tid,
             warp: trap.warp,
             lane: stopped.fault.lane,
             nearest: nearest.or(trap.nearest),
+            registers,
+            ptx,
+            lanes: trap.lanes,
         }
     }
 

@@ -23,6 +23,8 @@ mod sched;
 #[cfg(test)]
 mod testkit;
 pub mod texture;
+pub mod trace;
 pub mod trap;
 pub mod warp;
+mod whereabouts;
 pub mod wide;

@@ -314,6 +314,7 @@ impl Machine {
             max_steps: self.max_steps,
             deadline: None,
             cancel: cancel.map(Arc::clone),
+            trace: None,
             progress: None,
             output_limit: 1 << 20,
             rooms: Arc::default(),

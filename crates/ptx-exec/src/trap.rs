@@ -135,6 +135,12 @@ pub struct Trap {
     pub lane: u8,
     /// Prose about the nearest allocation, for memory faults: which, its range, how far away.
     pub nearest: Option<String>,
+    /// Registers that the instruction reads, each with its value in the lane at fault, as hexadecimal bits.
+    pub registers: Vec<(String, String)>,
+    /// The line of the instruction in the PTX text and its neighbours, each with its number.
+    pub ptx: Vec<(u32, String)>,
+    /// Where the lanes of the CTA are, where a limit or the host stopped the launch.
+    pub lanes: Option<String>,
 }
 
 impl std::fmt::Display for Trap {
@@ -188,6 +194,18 @@ impl std::fmt::Display for Trap {
         }
         if let Some(nearest) = &self.nearest {
             writeln!(f, "  nearest:     {nearest}")?;
+        }
+        if !self.registers.is_empty() {
+            let registers: Vec<String> =
+                self.registers.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            writeln!(f, "  registers:   {}", registers.join(", "))?;
+        }
+        if let Some(lanes) = &self.lanes {
+            writeln!(f, "  lanes:       {lanes}")?;
+        }
+        for (number, text) in &self.ptx {
+            let mark = if *number == self.line { '>' } else { ' ' };
+            writeln!(f, "  {mark} {number:>5} | {text}")?;
         }
         Ok(())
     }

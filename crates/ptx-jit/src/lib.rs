@@ -20,6 +20,6 @@ mod team;
 
 pub use cache::{Compiler, Found, Source, compiler_thread};
 pub use engine::{Compiled, Listing, listing};
-pub use llvm::{Cpu, Error, Session, guard_this_thread, is_ending};
+pub use llvm::{About, Cpu, Error, Session, about, guard_this_thread, is_ending};
 pub use machine::native;
 pub use team::Teams;

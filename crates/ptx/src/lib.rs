@@ -14,6 +14,7 @@ pub mod diag;
 pub mod ir;
 pub mod isa;
 mod span;
+mod spelling;
 pub mod syntax;
 
 pub use span::{Line, LineIndex, Span};

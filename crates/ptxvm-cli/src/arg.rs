@@ -9,8 +9,13 @@ use std::path::PathBuf;
 /// A kernel parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Arg {
-    /// `TYPE:VALUE`: bits, little-endian, as wide as the type.
-    Scalar(Vec<u8>),
+    /// `TYPE:VALUE`
+    Scalar {
+        /// The type, such as `f32`.
+        ty: String,
+        /// Its bits, little-endian, as wide as the type.
+        bytes: Vec<u8>,
+    },
     /// `in:FILE.npy`
     In(PathBuf),
     /// `inout:FILE.npy[=OUT.npy]`: read from, written to.
@@ -53,7 +58,10 @@ impl Arg {
             "bytes" => {
                 hex(rest).map(Arg::Bytes).ok_or_else(|| fail("expected an even number of hexadecimal digits"))
             }
-            _ => scalar(kind, rest).map(Arg::Scalar).map_err(|e| fail(&e)),
+            _ => match scalar(kind, rest) {
+                Ok(bytes) => Ok(Arg::Scalar { ty: kind.to_owned(), bytes }),
+                Err(why) => Err(fail(&why)),
+            },
         }
     }
 }
@@ -170,7 +178,7 @@ mod tests {
 
     fn bits(text: &str) -> Option<u64> {
         match Arg::parse(text) {
-            Ok(Arg::Scalar(bytes)) => {
+            Ok(Arg::Scalar { bytes, .. }) => {
                 let mut all = [0; 8];
                 all[..bytes.len()].copy_from_slice(&bytes);
                 Some(u64::from_le_bytes(all))

@@ -51,6 +51,8 @@ impl Given {
 pub(crate) struct Bound {
     /// The parameter buffer.
     pub(crate) params: Vec<u8>,
+    /// What is odd about the arguments, though they fit.
+    pub(crate) warnings: Vec<String>,
     /// What to write back, and where to.
     outputs: Vec<(Buffer<u8>, Array, PathBuf)>,
     /// Texels with a name, and those of one object alone.
@@ -107,17 +109,24 @@ impl Bound {
         let slots = kernel.params();
         if slots.len() != args.len() {
             let (name, wants, has) = (kernel.name(), slots.len(), args.len());
-            return Err(
-                format!("kernel `{name}` has {wants} parameters, but {has} were given with --arg").into()
-            );
+            return Err(format!(
+                "kernel `{name}` has {}, but {has} {} given with --arg",
+                counted(wants, "parameter"),
+                if has == 1 { "was" } else { "were" }
+            )
+            .into());
         }
         self.params = vec![0; kernel.param_bytes()];
         for (index, (slot, arg)) in slots.iter().zip(args).enumerate() {
             let label = format!("argument {} (`{}`)", index + 1, slot.name);
             let bytes = self.argument(vm, &label, arg, slot.bytes)?;
             if bytes.len() != slot.bytes {
-                let (has, wants) = (bytes.len(), slot.bytes);
-                return Err(format!("{label} is {has} bytes wide, but the parameter has {wants}").into());
+                let ty = slot.ty.map_or(String::new(), |ty| format!(" (`.{ty}`)"));
+                let (has, wants) = (counted(bytes.len(), "byte"), counted(slot.bytes, "byte"));
+                return Err(format!("{label} has {has}, but the parameter has {wants}{ty}").into());
+            }
+            if let Some(warning) = kinds_differ(&label, arg, slot.ty) {
+                self.warnings.push(warning);
             }
             self.params[slot.offset..slot.offset + slot.bytes].copy_from_slice(&bytes);
         }
@@ -127,7 +136,7 @@ impl Bound {
     /// The bytes of an argument; `width` is the parameter's.
     fn argument(&mut self, vm: &Vm, label: &str, arg: &Arg, width: usize) -> Result<Vec<u8>, UsageError> {
         Ok(match arg {
-            Arg::Scalar(bytes) | Arg::Bytes(bytes) => bytes.clone(),
+            Arg::Scalar { bytes, .. } | Arg::Bytes(bytes) => bytes.clone(),
             Arg::In(file) => {
                 let array = Array::read(file)?;
                 self.input(filled(vm, label, &array)?, width)
@@ -174,6 +183,28 @@ impl Bound {
         }
         self.shared.into_values().chain(self.own).try_for_each(|texels| texels.write_back(vm))
     }
+}
+
+/// `1 parameter`, `2 parameters`
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The warning where an integer is given for a floating-point parameter of the same width, or the other way round: its bits
+/// are passed as they are. Types `b...` of either side fit everything of their width.
+fn kinds_differ(label: &str, arg: &Arg, ty: Option<&str>) -> Option<String> {
+    let (Arg::Scalar { ty: given, bytes }, Some(ty)) = (arg, ty) else { return None };
+    let untyped = |ty: &str| ty.starts_with('b') && !ty.starts_with("bf");
+    let is_float = |ty: &str| ty.starts_with('f') || ty.starts_with("bf");
+    if untyped(given) || untyped(ty) || is_float(given) == is_float(ty) {
+        return None;
+    }
+    let bits: String = bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect();
+    Some(format!(
+        "ptxvm: warning: {label} is given as `{given}`, but the parameter has type `.{ty}`: the bits 0x{bits} are passed as they are; \
+         `{ty}:VALUE` converts the value, `b{}:0x{bits}` means the bits\n",
+        bytes.len() * 8
+    ))
 }
 
 /// New device memory; `label` stands in errors and traps.

@@ -9,7 +9,7 @@ pub(crate) fn check(options: &CheckOptions) -> Result<Exit, UsageError> {
         ptxvm::CheckOptions { gpu_name: gpu_name(options.gpu_name.as_deref())?, strict: options.strict };
     let mut exit = Exit::Done;
     let mut sources = Vec::new();
-    for file in &options.files {
+    for file in &crate::files::expand(&options.files)? {
         let (name, text) = match crate::read_source(file) {
             Ok(source) => source,
             Err(UsageError(message)) => {
@@ -21,28 +21,34 @@ pub(crate) fn check(options: &CheckOptions) -> Result<Exit, UsageError> {
         if options.link {
             sources.push((name, text));
         } else {
-            report(&ptxvm::check(&name, &text, &check_options), options.format, &mut exit);
+            report(&ptxvm::check(&name, &text, &check_options), options, &mut exit);
         }
     }
     // Without one of the files, what it defines would seem to be missing.
     if options.link && exit == Exit::Done {
         let texts: Vec<(&str, &str)> =
             sources.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-        report(&ptxvm::link(&texts, &check_options), options.format, &mut exit);
+        report(&ptxvm::link(&texts, &check_options), options, &mut exit);
     }
     Ok(exit)
 }
 
-fn report(checked: &ptxvm::Checked, format: Format, exit: &mut Exit) {
-    print_diagnostics(checked, format);
+fn report(checked: &ptxvm::Checked, options: &CheckOptions, exit: &mut Exit) {
+    print_diagnostics(checked, options.format, options.max_errors);
     if checked.module.is_none() && *exit == Exit::Done {
         *exit = Exit::Rejected;
     }
 }
 
 /// Prints what checking found, on standard error: for people, or one JSON object a line.
-pub(crate) fn print_diagnostics(checked: &ptxvm::Checked, format: Format) {
+/// Behind `most` errors (0: no limit) nothing more is printed, but for how many there are.
+pub(crate) fn print_diagnostics(checked: &ptxvm::Checked, format: Format, most: usize) {
+    let mut printed = 0;
     for diagnostic in &checked.diagnostics {
+        if most > 0 && printed == most {
+            break;
+        }
+        printed += usize::from(diagnostic.severity == ptxvm::Severity::Error);
         crate::print_err(&match format {
             Format::Human => ptxvm::render(diagnostic, &checked.source, crate::colors()),
             Format::Json => format!("{}\n", ptxvm::render_json(diagnostic, &checked.source)),
@@ -51,6 +57,8 @@ pub(crate) fn print_diagnostics(checked: &ptxvm::Checked, format: Format) {
     if format == Format::Human && checked.module.is_none() {
         let errors = checked.diagnostics.iter().filter(|d| d.severity == ptxvm::Severity::Error).count();
         let plural = if errors == 1 { "" } else { "s" };
-        crate::print_err(&format!("{}: rejected, {errors} error{plural}\n", checked.source.name));
+        let shown =
+            if printed < errors { format!(", {printed} shown (--max-errors)") } else { String::new() };
+        crate::print_err(&format!("{}: rejected, {errors} error{plural}{shown}\n", checked.source.name));
     }
 }

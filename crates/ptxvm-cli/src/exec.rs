@@ -9,7 +9,7 @@
 //! What it does not do: a runtime inside a program whose symbols are stripped asks the driver to prove its vendor, which we do not answer.
 
 mod clients;
-mod folder;
+pub(crate) mod folder;
 mod shim;
 pub(crate) mod tools;
 
@@ -22,6 +22,9 @@ use std::process::{Command, ExitStatus};
 
 /// Runs the command and gives its exit status.
 pub(crate) fn exec(options: &ExecOptions) -> Result<u8, UsageError> {
+    if options.print_env {
+        return print_environment(options);
+    }
     let Some((program, arguments)) = options.command.split_first() else {
         return Err("name a command after `--`".into());
     };
@@ -37,15 +40,33 @@ pub(crate) fn exec(options: &ExecOptions) -> Result<u8, UsageError> {
     for (name, value) in variables(options, &folder) {
         command.env(name, value);
     }
-    if options.print_env {
-        for (name, value) in variables(options, &folder) {
-            crate::print_out(&format!("{name}={}\n", value.to_string_lossy()))?;
-        }
-        return Ok(Exit::Done as u8);
-    }
     let status =
         run(&mut command).map_err(|error| format!("cannot run `{}`: {error}", program.to_string_lossy()))?;
     Ok(code(status))
+}
+
+/// Prints the variables for a shell to evaluate. The folder stays; a later run removes it when it is a day old.
+fn print_environment(options: &ExecOptions) -> Result<u8, UsageError> {
+    let folder = Folder::make(options.library_path.as_deref())?;
+    let variables = variables(options, &folder);
+    let mut text = String::new();
+    for (name, value) in &variables {
+        text.push_str(&format!("{name}={}\n", quoted(&value.to_string_lossy())));
+    }
+    let names: Vec<&str> = variables.iter().map(|(name, _)| *name).collect();
+    text.push_str(&format!("export {}\n", names.join(" ")));
+    crate::print_out(&text)?;
+    folder.keep();
+    Ok(Exit::Done as u8)
+}
+
+/// A value as a POSIX shell reads it back: in single quotes where it holds more than letters, digits and a few signs.
+fn quoted(value: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=,+@%".contains(c);
+    if !value.is_empty() && value.chars().all(plain) {
+        return value.to_owned();
+    }
+    format!("'{}'", value.replace('\'', "'\\''"))
 }
 
 /// Every variable that differs from ours, with its value.

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Formats the files. The status is that of the worst.
 pub(crate) fn fmt(options: &FmtOptions) -> Result<Exit, UsageError> {
     let mut exit = Exit::Done;
-    for file in &options.files {
+    for file in &crate::files::expand(&options.files)? {
         let ended = fmt_file(file, options).unwrap_or_else(|UsageError(message)| {
             crate::print_err(&format!("ptxvm: {message}\n"));
             Exit::Usage

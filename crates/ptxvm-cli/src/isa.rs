@@ -9,13 +9,17 @@ use serde_json::json;
 /// Prints the table, or one mnemonic's rows.
 pub(crate) fn isa(options: &IsaOptions) -> Result<Exit, UsageError> {
     let forms: Vec<ptxvm::Form> = ptxvm::isa(options.name.as_deref());
-    if let Some(name) = options.name.as_deref().filter(|_| forms.is_empty()) {
+    let later = ptxvm::isa_later(options.name.as_deref());
+    if let Some(name) = options.name.as_deref().filter(|_| forms.is_empty() && later.is_empty()) {
         return Err(format!("`{name}` is not an instruction that ptxvm knows").into());
     }
     match options.format {
-        Format::Human => crate::print_out(&human(&forms, options.name.is_some()))?,
+        Format::Human => {
+            let text = human(&forms, options.name.is_some()) + &not_implemented(&later);
+            crate::print_out(&text)?;
+        }
         Format::Json => {
-            let objects: Vec<_> = forms.iter().map(object).collect();
+            let objects: Vec<_> = forms.iter().map(object).chain(later.iter().map(later_object)).collect();
             crate::print_out(&format!("{}\n", serde_json::Value::from(objects)))?;
         }
     }
@@ -38,6 +42,37 @@ fn object(form: &ptxvm::Form) -> serde_json::Value {
         "native": form.native.word(),
         "ids": form.ids,
     })
+}
+
+/// A form that is not implemented, with the same fields as far as they are known.
+fn later_object(form: &ptxvm::LaterForm) -> serde_json::Value {
+    json!({
+        "mnemonic": form.mnemonic,
+        "form": form.syntax,
+        "types": [],
+        "since": format!("{} {}", form.ptx, form.target),
+        "ptx": form.ptx,
+        "target": form.target,
+        "section": null,
+        "brief": form.brief,
+        "exactness": null,
+        "checked": false,
+        "interpreted": "missing",
+        "native": "missing",
+        "ids": [],
+    })
+}
+
+/// Forms of later manuals, which are refused by name.
+fn not_implemented(forms: &[ptxvm::LaterForm]) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    for form in forms {
+        let (ptx, target) = (&form.ptx, &form.target);
+        let _infallible =
+            writeln!(text, "{:<72} PTX {ptx:<4} {target:<7} not implemented: {}", form.syntax, form.brief);
+    }
+    text
 }
 
 fn human(forms: &[ptxvm::Form], full: bool) -> String {

@@ -30,7 +30,7 @@ pub fn reads(bytes: &[u8]) {
     }
     let mut given = bind::Given::default();
     for line in text.lines() {
-        if let Ok(arg::Arg::Scalar(bytes)) = arg::Arg::parse(line) {
+        if let Ok(arg::Arg::Scalar { bytes, .. }) = arg::Arg::parse(line) {
             assert!(matches!(bytes.len(), 1 | 2 | 4 | 8), "a scalar of {} bytes", bytes.len());
         }
         let (_bind, _texels) = (given.bind(line), given.texels(line));

@@ -9,11 +9,15 @@
 mod arg;
 mod bind;
 mod check;
+mod color;
 mod demo;
+mod doctor;
 mod exec;
 mod explain;
+mod files;
 mod fmt;
 mod isa;
+mod kernels;
 mod launch_file;
 mod litmus;
 mod npy;
@@ -22,9 +26,11 @@ mod options;
 mod output;
 mod progress;
 mod run;
+mod shell;
 mod usage;
 
 use clap::Parser;
+pub(crate) use color::colors;
 use options::{Cli, Command};
 pub(crate) use output::{print_err, print_out};
 use std::process::ExitCode;
@@ -85,8 +91,12 @@ fn dispatch() -> u8 {
             let lossy = |argument: &std::ffi::OsString| argument.to_string_lossy().into_owned();
             tool(&arguments[1..].iter().map(lossy).collect::<Vec<_>>()).map(|exit| exit as u8)
         }
+        None if asks_for_version(&arguments) => doctor::version().map(|exit| exit as u8),
         None => match Cli::try_parse() {
-            Ok(cli) => command(cli.command),
+            Ok(cli) => {
+                color::set_color(cli.color);
+                command(cli.command)
+            }
             Err(said) => usage(&said),
         },
     };
@@ -94,6 +104,12 @@ fn dispatch() -> u8 {
         print_err(&format!("ptxvm: {message}\n"));
         Exit::Usage as u8
     })
+}
+
+/// Whether all that is asked for is the version with details: clap prints the version alone before it sees another option.
+fn asks_for_version(arguments: &[std::ffi::OsString]) -> bool {
+    let is = |long: &str, short: &str| arguments.iter().skip(1).any(|a| a == long || a == short);
+    arguments.len() == 3 && is("--version", "-V") && is("--verbose", "-v")
 }
 
 /// Runs a subcommand; its exit status.
@@ -106,6 +122,9 @@ fn command(command: Command) -> Result<u8, UsageError> {
         Command::Isa(options) => isa::isa(&options),
         Command::Demo(options) => demo::demo(&options),
         Command::Litmus(options) => litmus::litmus(&options),
+        Command::Doctor => doctor::doctor(),
+        Command::Completions(options) => shell::completions(&options),
+        Command::Man(options) => shell::man(&options),
         // The program's own.
         Command::Exec(options) => return exec::exec(&options),
     };
@@ -119,12 +138,6 @@ fn usage(said: &clap::Error) -> Result<u8, UsageError> {
         output::ended(printed)?;
     }
     Ok(said.exit_code() as u8)
-}
-
-/// Whether diagnostics are printed in colors: on a terminal, unless `NO_COLOR` is set.
-pub(crate) fn colors() -> bool {
-    use std::io::IsTerminal as _;
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// Reads a PTX text; `-` is standard input. Text that is not UTF-8 is read with replacement characters, which the checker

@@ -417,7 +417,7 @@ impl Texels {
             Arg::InOut(from, to) => (npy::Array::read(from)?, Some(to)),
             Arg::Out { dtype, shape, file } => (npy::Array::zeros(dtype, shape.clone())?, Some(file)),
             Arg::Zeros(_) => (npy::Array::zeros("u1", vec![0])?, None),
-            Arg::Scalar(_) | Arg::Bytes(_) | Arg::Object(_) => {
+            Arg::Scalar { .. } | Arg::Bytes(_) | Arg::Object(_) => {
                 return Err(fail("these are no texels".to_owned()));
             }
         };

@@ -6,6 +6,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[derive(Debug, Parser)]
 #[command(name = "ptxvm", version, about, arg_required_else_help = true)]
 pub(crate) struct Cli {
+    /// When diagnostics are printed in colors
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -30,6 +33,41 @@ pub(crate) enum Command {
     Litmus(crate::litmus::LitmusOptions),
     /// Run any CUDA program on the CPU
     Exec(Box<ExecOptions>),
+    /// Say what this installation has and lacks, and what to do
+    Doctor,
+    /// Print the completions of a shell: `eval "$(ptxvm completions bash)"`
+    Completions(CompletionsOptions),
+    /// Print the manual page of ptxvm or of a command, in roff
+    Man(ManOptions),
+}
+
+/// When output is colored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Options of `completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsOptions {
+    /// Which shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Options of `man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManOptions {
+    /// A command, such as `run` [default: the page of ptxvm itself]
+    pub(crate) command: Option<String>,
+    /// Write the pages of all commands into this folder
+    #[arg(long, value_name = "FOLDER", conflicts_with = "command")]
+    pub(crate) out: Option<std::path::PathBuf>,
 }
 
 /// How results are printed.
@@ -104,7 +142,7 @@ impl From<Emit> for ptxvm::Listing {
 /// Options of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckOptions {
-    /// PTX files; `-` is standard input
+    /// PTX files, folders (all `.ptx` files in them) or patterns such as `'kernels/**/*.ptx'`; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<String>,
     /// Check as if to load on this architecture [default: the module's own .target]
@@ -113,6 +151,9 @@ pub(crate) struct CheckOptions {
     /// Turn warnings about what ptxas would reject into errors
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Stop printing after this many errors of a file; 0 for no limit
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) max_errors: usize,
     /// Check the files as one program, as `run --link` links them
     #[arg(long)]
     pub(crate) link: bool,
@@ -217,6 +258,18 @@ pub(crate) struct RunOptions {
     /// Check as if to load on this architecture [default: the module's own .target]
     #[arg(long, value_name = "sm_XX")]
     pub(crate) gpu_name: Option<String>,
+    /// Turn warnings about what ptxas would reject into errors
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Stop printing diagnostics after this many errors; 0 for no limit
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) max_errors: usize,
+    /// List the kernels of the module and their parameters, and run nothing
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Print each instruction of one thread, with its registers, as the interpreter executes it: `CTA:THREAD`, each `X[,Y[,Z]]` from 0
+    #[arg(long, value_name = "X[,Y[,Z]]:X[,Y[,Z]]", value_parser = thread)]
+    pub(crate) trace_thread: Option<([u32; 3], [u32; 3])>,
     /// Print what ran: engine, times, instructions
     #[arg(long)]
     pub(crate) stats: bool,
@@ -228,7 +281,7 @@ pub(crate) struct RunOptions {
 /// Options of `fmt`.
 #[derive(Debug, Args)]
 pub(crate) struct FmtOptions {
-    /// PTX files, formatted in place; `-` is standard input, formatted to standard output
+    /// PTX files, folders or patterns, formatted in place; `-` is standard input, formatted to standard output
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<String>,
     /// Write nothing; exit with 1 where a file is not in canonical layout
@@ -281,6 +334,26 @@ fn extent(text: &str) -> Result<[u32; 3], String> {
         }
     }
     Ok(extent)
+}
+
+/// `CTA:THREAD`, each `X[,Y[,Z]]` from 0; a thread alone is one of the first CTA.
+fn thread(text: &str) -> Result<([u32; 3], [u32; 3]), String> {
+    let place = |text: &str| {
+        let mut place = [0; 3];
+        let parts: Vec<&str> = text.split(',').collect();
+        if parts.len() > 3 {
+            return Err("a place has at most three numbers".to_owned());
+        }
+        for (slot, part) in place.iter_mut().zip(parts) {
+            *slot =
+                part.trim().parse().map_err(|_| format!("`{part}` is not the number of a CTA or thread"))?;
+        }
+        Ok(place)
+    };
+    match text.split_once(':') {
+        Some((cta, thread)) => Ok((place(cta)?, place(thread)?)),
+        None => Ok(([0; 3], place(text)?)),
+    }
 }
 
 /// A positive number of seconds.
@@ -344,6 +417,15 @@ mod tests {
     }
 
     #[test]
+    fn threads() {
+        assert_eq!(thread("1,2:3"), Ok(([1, 2, 0], [3, 0, 0])));
+        assert_eq!(thread("5"), Ok(([0; 3], [5, 0, 0])));
+        for wrong in ["", ":", "1:", "1,2,3,4:0", "-1", "a:b", "0:0:0"] {
+            assert!(thread(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn time_limits() {
         assert_eq!(seconds("0.5"), Ok(std::time::Duration::from_millis(500)));
         for wrong in ["0", "-1", "nan", "inf", "1e400", "soon"] {
@@ -357,12 +439,17 @@ mod tests {
 #[command(override_usage = "ptxvm exec [OPTIONS] -- COMMAND...")]
 pub(crate) struct ExecOptions {
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(
+        required_unless_present = "print_env",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
     pub(crate) command: Vec<std::ffi::OsString>,
     /// Where our libraries are [default: beside this program, or lib/ptxvm beside its folder]
     #[arg(long, value_name = "FOLDER", env = "PTXVM_LIBRARY_PATH")]
     pub(crate) library_path: Option<std::path::PathBuf>,
-    /// Print the variables that would be set, and run nothing
+    /// Run nothing, and print the variables for a shell: `eval "$(ptxvm exec --print-env)"`; the folder that they name stays
     #[arg(long)]
     pub(crate) print_env: bool,
     /// What the libraries read.
@@ -403,8 +490,8 @@ pub(crate) struct LibraryOptions {
     /// Name on standard error what is refused, what fails, or every call
     #[arg(long, value_name = "WHAT", value_parser = ["refused", "errors", "calls"])]
     log: Option<String>,
-    /// Keep each PTX text that the program loads as a file in this folder
-    #[arg(long, value_name = "FOLDER")]
+    /// Keep each PTX text that the program loads, from files or from memory, as a file in this folder
+    #[arg(long = "save-ptx", visible_alias = "keep-ptx", value_name = "FOLDER")]
     keep_ptx: Option<std::path::PathBuf>,
 }
 

@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// How often the line changes; also how long a launch is silent.
+/// How long a launch is silent.
+const SILENT: Duration = Duration::from_secs(1);
+/// How often the line changes.
 const EACH: Duration = Duration::from_millis(500);
 
 /// Signals that stop a launch.
@@ -60,7 +62,7 @@ pub(crate) fn watched(vm: &Vm, kernel: &Kernel, launch: &mut Launch) -> Result<R
     std::thread::scope(|scope| {
         scope.spawn(move || {
             let mut said = false;
-            while ended.recv_timeout(EACH) == Err(RecvTimeoutError::Timeout) {
+            while ended.recv_timeout(if said { EACH } else { SILENT }) == Err(RecvTimeoutError::Timeout) {
                 let done = done.load(Ordering::Relaxed);
                 let percent = done as f64 / all as f64 * 100.0;
                 let _gone = write!(std::io::stderr(), "\r{done} of {all} CTAs ({percent:.1} %) ");

@@ -20,8 +20,8 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
     let files = std::iter::once(&options.file).chain(&options.links);
     let texts = files.map(|file| crate::read_source(file)).collect::<Result<Vec<_>, _>>()?;
     let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let checked = ptxvm::link(&texts, &ptxvm::CheckOptions { gpu_name, strict: false });
-    crate::check::print_diagnostics(&checked, Format::Human);
+    let checked = ptxvm::link(&texts, &ptxvm::CheckOptions { gpu_name, strict: options.strict });
+    crate::check::print_diagnostics(&checked, Format::Human, options.max_errors);
     let Some(module) = checked.module else {
         return Ok(Exit::Rejected);
     };
@@ -40,6 +40,10 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
             ErrorKind::Trap(..) | ErrorKind::Caller(_) | ErrorKind::Machine(_) => return Err(error.into()),
         },
     };
+    if options.list {
+        crate::kernels::list(&module, options.format)?;
+        return Ok(Exit::Done);
+    }
     let kernel = module.kernel_or_only(options.kernel.as_deref().or(file.kernel.as_deref()))?;
     if let Some(what) = options.emit {
         let block = options.block.or(file.block).or_else(|| kernel.resources().required_block);
@@ -47,6 +51,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
         return Ok(Exit::Done);
     }
     let bound = Bound::new(&vm, &module, &kernel, &given)?;
+    bound.warnings.iter().for_each(|warning| crate::print_err(warning));
     let grid = options.grid.or(file.grid).unwrap_or([1; 3]);
     let block = options.block.or(file.block).unwrap_or([1; 3]);
     let mut launch = Launch::new(grid, block).seed(options.seed).engine(options.engine.into());
@@ -55,6 +60,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
     launch.max_steps = options.max_steps;
     launch.timeout = options.timeout;
     launch.params = bound.params.clone();
+    if let Some((cta, thread)) = options.trace_thread {
+        launch.trace = Some(trace(cta, thread, (grid, block))?);
+    }
 
     let interrupt = Interrupt::new()?;
     launch.cancel = Some(interrupt.flag());
@@ -80,6 +88,11 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
         }
     }
     let signal = interrupt.end();
+    if let Some(why) = session.reports.iter().find_map(|report| report.ran.no_compiler.as_ref()) {
+        crate::print_err(&format!(
+            "ptxvm: note: the kernel ran in the interpreter, many times slower than native code: {why}; `ptxvm doctor` says more\n"
+        ));
+    }
     let printed = session.print();
     match (&session.trap, signal) {
         (Some(trap), Some(exit)) if matches!(trap.kind, FaultKind::Cancelled) => {
@@ -93,6 +106,28 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
     bound.write_back(&vm)?;
     printed?;
     Ok(Exit::Done)
+}
+
+/// Prints each instruction of a thread on standard error.
+fn trace(
+    cta: [u32; 3],
+    thread: [u32; 3],
+    (grid, block): ([u32; 3], [u32; 3]),
+) -> Result<ptxvm::Trace, UsageError> {
+    let outside = |place: [u32; 3], extent: [u32; 3]| place.iter().zip(extent).any(|(at, end)| *at >= end);
+    if outside(cta, grid) || outside(thread, block) {
+        return Err(format!(
+            "the launch has no thread {thread:?} in a CTA {cta:?}: the grid is {grid:?}, a CTA {block:?}"
+        )
+        .into());
+    }
+    Ok(ptxvm::Trace::new(cta, thread, |step| {
+        let registers: Vec<String> =
+            step.registers.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let not = if step.executed { "" } else { " (not executed)" };
+        let place = format!("{}:{}", step.file, step.line);
+        crate::print_err(&format!("{place}: {}{not}  {}\n", step.instruction, registers.join(", ")));
+    }))
 }
 
 /// What the launch file and the command line give together: bindings and texels of both, arguments of one of them.
@@ -125,7 +160,7 @@ impl Session<'_> {
         let output: Vec<u8> = self.reports.iter().flat_map(|r| r.output.iter().copied()).collect();
         let output = String::from_utf8_lossy(&output);
         if let Some(trap) = &self.trap {
-            crate::print_err(&trap.to_string());
+            crate::print_err(&ptxvm::trap_report(trap));
         }
         let printed = match self.options.format {
             Format::Human => crate::print_out(&output),
@@ -250,6 +285,7 @@ fn trap_json(trap: &Trap) -> Value {
         "kind": trap.kind.word(),
         "message": trap.to_string().lines().next().unwrap_or_default(),
         "kernel": trap.kernel,
+        "demangled": ptxvm::demangle(&trap.kernel),
         "function": trap.function,
         "file": trap.file,
         "line": trap.line,
@@ -264,5 +300,8 @@ fn trap_json(trap: &Trap) -> Value {
         "space": trap.access.as_ref().map(|a| a.space.name()),
         "access": trap.access.as_ref().map(|a| if a.write { "write" } else { "read" }),
         "nearest": trap.nearest,
+        "registers": trap.registers.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect::<serde_json::Map<_, _>>(),
+        "ptx": trap.ptx.iter().map(|(line, text)| json!({ "line": line, "text": text })).collect::<Vec<_>>(),
+        "lanes": trap.lanes,
     })
 }

@@ -225,6 +225,9 @@ pub(crate) fn run(
         },
     };
     if let Some(report) = report {
+        if let Some(why) = &report.ran.no_compiler {
+            log::no_compiler(why);
+        }
         if !report.output.is_empty() {
             let mut out = std::io::stdout().lock();
             let _closed = out.write_all(&report.output).and_then(|()| out.flush());
@@ -239,12 +242,13 @@ pub(crate) fn run(
         }
         if driver.settings.stats {
             log::say(&format!(
-                "ptxvm: `{}`: {:?}, {} thread instructions, {} warp instructions, {} of them in native code{}",
+                "ptxvm: `{}`: {:?}, {} thread instructions, {} warp instructions, {} of them in native code{}{}",
                 function.kernel.name(),
                 report.elapsed,
                 report.thread_instructions,
                 report.warp_instructions,
                 report.ran.native_instructions,
+                not_compiled(report),
                 report
                     .ran
                     .refused_folder
@@ -267,6 +271,11 @@ pub(crate) fn run(
         context.health.strike(epoch, status);
         status
     })
+}
+
+/// Why there is no native code, for the statistics.
+fn not_compiled(report: &ptxvm::Report) -> String {
+    report.ran.why_not.as_ref().map_or(String::new(), |why| format!("; not compiled: {why}"))
 }
 
 /// A launch for programs of CUDA 1: the function holds the other settings.

@@ -35,6 +35,16 @@ pub(crate) fn say(text: &str) {
     let _closed = err.write_all(text.trim_end().as_bytes()).and_then(|()| err.write_all(b"\n"));
 }
 
+/// Says, once in the process, that kernels run in the interpreter alone.
+pub(crate) fn no_compiler(why: &str) {
+    static SAID: std::sync::Once = std::sync::Once::new();
+    SAID.call_once(|| {
+        say(&format!(
+            "ptxvm: note: kernels run in the interpreter, many times slower than native code: {why}; `ptxvm doctor` says more"
+        ));
+    });
+}
+
 /// Notes what a call answered.
 pub(crate) fn call(name: &'static str, status: Status) {
     let wanted = match status {

@@ -112,7 +112,7 @@ pub(crate) fn load_texts(
             }
             vm.load_module(module).map_err(|error| {
                 match error.kind() {
-                    ptxvm::ErrorKind::Rejected(diagnostics) => report(diagnostics),
+                    ptxvm::ErrorKind::Rejected(rejection) => report(&rejection.diagnostics),
                     _ => log::say(&format!("ptxvm: cannot load the module: {error}")),
                 }
                 status_of(&error)

@@ -53,6 +53,8 @@ pub struct Ran {
     pub compiled: Duration,
     /// Why the kernel was not compiled, where it was asked for or would have paid.
     pub why_not: Option<String>,
+    /// Why this process can make no native code at all, where it tried: LLVM is missing, for instance.
+    pub no_compiler: Option<String>,
     /// Warp instructions in native code.
     pub native_instructions: u64,
     /// How many of these the interpreter's functions executed.
@@ -69,6 +71,25 @@ mod jit;
 #[cfg(feature = "jit")]
 #[path = "engine/native.rs"]
 mod jit;
+
+/// What makes native code in this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiler {
+    /// The version of LLVM, such as `22.1.2`.
+    pub version: String,
+    /// The library that was loaded.
+    pub library: String,
+    /// The instructions that code is made for: `avx512`, `avx2` or `baseline`.
+    pub cpu: &'static str,
+}
+
+/// The compiler of this machine; loads LLVM.
+///
+/// # Errors
+/// Why there is none: LLVM is missing, or this build has no native code.
+pub fn compiler() -> Result<Compiler, String> {
+    jit::compiler()
+}
 
 pub use jit::guard_this_thread;
 pub(crate) use jit::{Jit, Natives};

@@ -64,6 +64,50 @@ pub fn isa(name: Option<&str>) -> Vec<Form> {
     RowId::all().filter(|row| name.is_none_or(|name| is_named(*row, name))).map(form).collect()
 }
 
+/// A form that exists in a later manual and is not implemented.
+#[derive(Clone, Debug)]
+pub struct LaterForm {
+    /// First word.
+    pub mnemonic: &'static str,
+    /// The words that the form has, in any order; `|` separates alternatives.
+    pub syntax: String,
+    /// First PTX version.
+    pub ptx: String,
+    /// First target; `all` where every target has it.
+    pub target: String,
+    /// What it is for.
+    pub brief: &'static str,
+}
+
+/// Forms that are known and not implemented: a module that uses one is refused by name. `name` is as for [`isa`].
+pub fn isa_later(name: Option<&str>) -> Vec<LaterForm> {
+    let mut forms = Vec::new();
+    for later in ptx::isa::later::LATER {
+        let words = later.syntax.split_once('.').map_or("", |(_, words)| words);
+        let has = |word: &str| {
+            let mut all = words.split(['.', '|']).chain(later.may.split(' '));
+            later.may == "*" || all.any(|w| w == word)
+        };
+        for mnemonic in later.mnemonics() {
+            let named = name.is_none_or(|name| {
+                let mut parts = name.split('.');
+                parts.next() == Some(mnemonic) && parts.all(has)
+            });
+            if named {
+                let dot = if words.is_empty() { "" } else { "." };
+                forms.push(LaterForm {
+                    mnemonic,
+                    syntax: format!("{mnemonic}{dot}{words}"),
+                    ptx: later.version().to_string(),
+                    target: later.targets().next().map_or("all".to_owned(), |sm| sm.to_string()),
+                    brief: later.brief,
+                });
+            }
+        }
+    }
+    forms
+}
+
 /// Whether `name` is the row's mnemonic, with words that its suffix has.
 fn is_named(row: RowId, name: &str) -> bool {
     let form = row.form();

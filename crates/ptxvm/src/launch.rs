@@ -31,6 +31,8 @@ pub struct Launch {
     pub cancel: Option<Arc<AtomicBool>>,
     /// Counts the CTAs that have finished while the launch runs: see [`Launch::ctas`].
     pub progress: Option<Arc<AtomicU64>>,
+    /// A thread to follow, instruction by instruction, in the interpreter.
+    pub trace: Option<ptx_exec::trace::Trace>,
     /// What the kernel may print, in bytes of text and 32 for each CTA that prints: see [`Launch::OUTPUT_LIMIT`]. What it prints later is
     /// dropped, and [`Report::dropped`] says how much.
     pub output_limit: u64,
@@ -61,6 +63,7 @@ impl Launch {
             timeout: None,
             cancel: None,
             progress: None,
+            trace: None,
             output_limit: Self::OUTPUT_LIMIT,
             engine: Engine::Auto,
         }

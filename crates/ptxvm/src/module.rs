@@ -5,7 +5,7 @@
 
 use crate::engine::Natives;
 use crate::vm::Device;
-use crate::{Descriptor, Error, ErrorKind, Launch, Listing, Ran, Report};
+use crate::{Descriptor, Engine, Error, ErrorKind, Launch, Listing, Ran, Rejection, Report, Source};
 use ptx::analysis::cfg;
 use ptx::analysis::liveness::Liveness;
 use ptx::check::Unresolved;
@@ -22,6 +22,7 @@ use std::sync::Arc;
 pub struct Module {
     device: Arc<Device>,
     loaded: Arc<LoadedModule>,
+    warnings: Arc<[Diagnostic]>,
 }
 
 impl std::fmt::Debug for Module {
@@ -39,6 +40,8 @@ pub struct ParamLayout {
     pub offset: usize,
     /// Size in bytes.
     pub bytes: usize,
+    /// Its type without the dot, such as `f32`, where it is one value; `None` for arrays and vectors.
+    pub ty: Option<&'static str>,
 }
 
 /// What a kernel needs of a device, for occupancy and function attributes.
@@ -64,18 +67,34 @@ pub struct Resources {
 }
 
 impl Module {
-    pub(crate) fn load(device: &Arc<Device>, module: ptx::check::module::Module) -> Result<Self, Error> {
+    pub(crate) fn load(
+        device: &Arc<Device>,
+        module: ptx::check::module::Module,
+        warnings: Vec<Diagnostic>,
+    ) -> Result<Self, Error> {
+        let source = Arc::clone(&module.source);
+        let rejected = |diagnostics| ErrorKind::Rejected(Rejection { diagnostics, source });
         let undefined: Vec<Diagnostic> = undefined(&module).collect();
         if !undefined.is_empty() {
-            return Err(ErrorKind::Rejected(undefined).into());
+            return Err(rejected(undefined).into());
         }
         let program = Arc::new(ptx::ir::lower(module));
         let missing = bind::check_supported(&program);
         if !missing.is_empty() {
-            return Err(ErrorKind::Rejected(missing.iter().map(unimplemented).collect()).into());
+            return Err(rejected(missing.iter().map(unimplemented).collect()).into());
         }
         let loaded = LoadedModule::load(&device.memory, program).map_err(load_error)?;
-        Ok(Self { device: device.clone(), loaded })
+        Ok(Self { device: device.clone(), loaded, warnings: warnings.into() })
+    }
+
+    /// What the checker warned of; empty for a module that was checked before ([`Vm::load_module`](crate::Vm::load_module)).
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// The text that it was made of, as diagnostics point into it.
+    pub fn source(&self) -> &Arc<Source> {
+        &self.loaded.program().source
     }
 
     /// The names of its kernels, in the order of the text.
@@ -145,7 +164,10 @@ impl Module {
 
     fn bind_kernel(&self, id: FuncId) -> Result<Kernel, Error> {
         let code = bind::bind(self.loaded.program(), id, &self.loaded.layout(id));
-        let code = code.map_err(|missing| Error::from(ErrorKind::Rejected(vec![unimplemented(&missing)])))?;
+        let code = code.map_err(|missing| {
+            let (diagnostics, source) = (vec![unimplemented(&missing)], Arc::clone(self.source()));
+            Error::from(ErrorKind::Rejected(Rejection { diagnostics, source }))
+        })?;
         let bound = ptx_exec::launch::Kernel::new(&self.loaded, id, code);
         let params = layout(bound.function());
         let natives = Arc::new(Natives::default());
@@ -160,6 +182,7 @@ fn layout(function: &ptx::ir::Function) -> Vec<ParamLayout> {
             name: function.param_names.get(index).cloned().unwrap_or_default(),
             offset: offset as usize,
             bytes: slot.bytes as usize,
+            ty: function.param_types.get(index).copied().flatten().map(Ty::name),
         }),
         // Only device functions have these.
         ParamPlace::Reg(_) | ParamPlace::Frame(_) => None,
@@ -275,6 +298,17 @@ impl Kernel {
         // Before either engine makes anything that is as large as the launch says.
         self.bound.check(&config).map_err(|error| Error::caller(error.to_string()))?;
         let mut ran = Ran::default();
+        let interpreted;
+        let launch = match (&launch.trace, launch.engine) {
+            (None, _) | (Some(_), Engine::Interp) => launch,
+            (Some(_), Engine::Jit) => {
+                return Err(Error::caller("a thread can be followed only in the interpreter"));
+            }
+            (Some(_), Engine::Auto) => {
+                interpreted = Launch { engine: Engine::Interp, ..launch.clone() };
+                &interpreted
+            }
+        };
         match self.device.jit.launch(&self.bound, &self.natives, launch, &config, &mut ran)? {
             Ok(report) => Ok(Report::new(report, ran)),
             Err(LaunchError::Invalid(why)) => Err(Error::caller(why)),
@@ -299,6 +333,7 @@ fn config(launch: &Launch) -> LaunchConfig {
         timeout: launch.timeout,
         cancel: launch.cancel.clone(),
         progress: launch.progress.clone(),
+        trace: launch.trace.clone(),
         output_limit: launch.output_limit,
     }
 }

@@ -14,6 +14,10 @@ use std::sync::Arc;
 /// Alignment of a buffer in bytes, as CUDA guarantees it.
 const BUFFER_ALIGN: u64 = 256;
 
+fn rejected(diagnostics: Vec<ptx::diag::Diagnostic>, source: Arc<crate::Source>) -> Error {
+    ErrorKind::Rejected(crate::Rejection { diagnostics, source }).into()
+}
+
 /// What buffers and modules share and keep alive.
 pub(crate) struct Device {
     pub(crate) memory: Arc<Memory>,
@@ -136,7 +140,8 @@ impl Vm {
     /// Checks a PTX text and loads it. `name` stands in diagnostics and traps.
     ///
     /// # Errors
-    /// [`ErrorKind::Rejected`] with every diagnostic, and what [`Vm::load_module`] reports.
+    /// [`ErrorKind::Rejected`] with every diagnostic and the text, and what [`Vm::load_module`] reports. Warnings about an accepted
+    /// text are [`Module::warnings`].
     pub fn load(&self, name: &str, text: &str) -> Result<Module, Error> {
         self.load_with(name, text, &CheckOptions::default())
     }
@@ -148,8 +153,8 @@ impl Vm {
     pub fn load_with(&self, name: &str, text: &str, options: &CheckOptions) -> Result<Module, Error> {
         let checked = ptx::check::check(name, text, options);
         match checked.module {
-            Some(module) => self.load_module(module),
-            None => Err(ErrorKind::Rejected(checked.diagnostics).into()),
+            Some(module) => Module::load(&self.device, module, checked.diagnostics),
+            None => Err(rejected(checked.diagnostics, checked.source)),
         }
     }
 
@@ -161,8 +166,8 @@ impl Vm {
     pub fn link(&self, texts: &[(&str, &str)]) -> Result<Module, Error> {
         let checked = ptx::check::link(texts, &CheckOptions::default());
         match checked.module {
-            Some(module) => self.load_module(module),
-            None => Err(ErrorKind::Rejected(checked.diagnostics).into()),
+            Some(module) => Module::load(&self.device, module, checked.diagnostics),
+            None => Err(rejected(checked.diagnostics, checked.source)),
         }
     }
 
@@ -172,7 +177,7 @@ impl Vm {
     /// [`ErrorKind::Rejected`] where it uses what ptxvm does not implement or an external symbol that nothing defines; of the
     /// caller, where its address size is not the device's; of the machine, where memory runs out.
     pub fn load_module(&self, module: ptx::check::module::Module) -> Result<Module, Error> {
-        Module::load(&self.device, module)
+        Module::load(&self.device, module, Vec::new())
     }
 
     /// A copy of `data` in device memory.

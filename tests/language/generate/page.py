@@ -38,6 +38,20 @@ LOCALS = {"lvar": "    .local .align 16 .b8 lvar[64];", "callpar": "    .param .
 """Variables of the body."""
 
 
+TAKEN = [
+    ("P0202", r"^vsh[lr]\.\w+\.\w+\.\w+\.(clamp|wrap)\.sat ", "P0905"),
+    ("P0204", r"^selp\.u32 .*, !%", "P0911"),
+    ("P0204", r"^setp\.[a-z.]+\.f16x2 %pred_0, %f16x2_0, %f16x2_1", "P0905"),
+    ("P0204", r"^mov\.\S+ \S+ %\w+\+\d+;", "P0909"),
+    ("P0205", r"\[%u16_1\]", "P0905"),
+    ("P0205", r"^mov\.u16 %u16_0, (gvar|svar|dfun|kernel);", "P0905"),
+    ("P0210", r"^lop3\.b32 .*, (256|-1|0x100|4294967295);", "P0902"),
+    ("P0501", r"^nanosleep\.u32 20;", "P0905"),
+]
+"""What the manual forbids and ptxas takes: the error it would be, the text of the line, and the code of the warning. From the project's
+table of what ptxas accepts; the meaning of each is plain."""
+
+
 def size(ty):
     """The number of bits of a type."""
     if ty == "pred":
@@ -96,9 +110,11 @@ class Page:
             self.lines.append(f"    {line} //+ {ids}")
 
     def bad(self, code, ids, *lines):
-        """Lines that each carry one mistake."""
+        """Lines that each carry one mistake, or one of the mistakes that ptxas takes."""
         for line in lines:
-            self.lines.append(f"    {line} //~ {code} {ids}".rstrip())
+            taken = next((warning for error, text, warning in TAKEN if error == code and re.search(text, line)), None)
+            mark = f"//! {taken}" if taken else f"//~ {code}"
+            self.lines.append(f"    {line} {mark} {ids}".rstrip())
 
     def warn(self, code, ids, *lines):
         """Lines that are accepted with a warning."""

@@ -4,6 +4,7 @@
 
 use crate::bound::{Block, Code, Function};
 use crate::native::{Native, Supply};
+use crate::trace::Tracing;
 use crate::trap::FaultKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -23,6 +24,8 @@ pub(crate) struct World<'a> {
     pub(crate) native: Option<&'a dyn Native>,
     /// Where native code may come from while the launch runs.
     pub(crate) supply: Option<&'a dyn Supply>,
+    /// The thread that is followed.
+    pub(crate) trace: Option<&'a Tracing>,
     /// When the launch is to stop.
     pub(crate) end: End<'a>,
 }

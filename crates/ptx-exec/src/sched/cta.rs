@@ -433,6 +433,21 @@ impl Cta {
         CtaStop::Trapped(blame(&self.warps[id as usize], world, kind), id)
     }
 
+    /// Where the lanes of its warps are, as far as they have begun.
+    pub(super) fn whereabouts(&self, world: &World<'_>) -> Option<String> {
+        let mut text = Vec::new();
+        let begun =
+            |id: usize, warp: &WarpFrame| self.status[id] != Status::Exited && !warp.groups.is_empty();
+        for (id, warp) in self.warps.iter().enumerate().filter(|(id, warp)| begun(*id, warp)) {
+            if text.len() == NAMED_WARPS {
+                text.push("and others".to_owned());
+                break;
+            }
+            text.push(format!("warp {id}: {}", self.waits(warp, world)));
+        }
+        (!text.is_empty()).then(|| text.join("; "))
+    }
+
     /// Who waits where in a warp.
     fn waits(&self, warp: &WarpFrame, world: &World<'_>) -> String {
         let mut parts: Vec<String> = Vec::new();

@@ -26,6 +26,7 @@ use crate::mem::{Memory, MemoryError, View, attempt};
 use crate::native::{Native, Reached, Supply};
 use crate::trap::FaultKind;
 use crate::warp::{EventCounts, GridShape, WarpState};
+use crate::whereabouts::LaneRegisters;
 use ptx::check::module::{AddressSize, Source};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -92,6 +93,8 @@ pub(crate) struct GridRun {
     pub(crate) cancel: Option<Arc<AtomicBool>>,
     /// Where CTAs that have finished are counted for the host.
     pub(crate) progress: Option<Arc<AtomicU64>>,
+    /// The thread that is followed.
+    pub(crate) trace: Option<crate::trace::Tracing>,
     /// What the launch may print, in bytes; what comes later is dropped.
     pub(crate) output_limit: u64,
     /// Rooms of earlier launches.
@@ -107,6 +110,7 @@ impl GridRun {
             source: &self.source,
             native: self.native.as_deref(),
             supply: self.supply.as_deref(),
+            trace: self.trace.as_ref(),
             end: End { deadline: self.deadline, cancel: self.cancel.as_deref() },
         }
     }
@@ -164,6 +168,10 @@ pub(crate) struct GridTrap {
     pub(crate) warp: u32,
     pub(crate) tid: [u32; 3],
     pub(crate) nearest: Option<String>,
+    /// Registers of the lane, where an instruction is at fault.
+    pub(crate) registers: Option<LaneRegisters>,
+    /// Where the lanes of the CTA are, where something else is.
+    pub(crate) lanes: Option<String>,
 }
 
 /// What a launch did.
@@ -608,7 +616,12 @@ impl Launching {
         let nearest = stopped.fault.access.as_ref().map(|a| frame.view.nearest(a.space, lane, a.address));
         let tid = frame.state.tid_of(lane);
         let place = if of_program { cta.place } else { 0 };
-        let trap = GridTrap { stopped, ctaid: cta.ctaid(), warp, tid, nearest };
+        // The lane runs in its innermost activation.
+        let running = frame.acts.iter().filter(|act| act.lanes >> lane & 1 != 0).max_by_key(|act| act.depth);
+        let running = running.filter(|act| of_program && act.function == stopped.function);
+        let registers = running.map(|act| LaneRegisters::of(&act.regs, lane));
+        let lanes = (!of_program).then(|| cta.whereabouts(&self.run.world())).flatten();
+        let trap = GridTrap { stopped, ctaid: cta.ctaid(), warp, tid, nearest, registers, lanes };
         found.trap = Some(FoundTrap { trap, place });
     }
 

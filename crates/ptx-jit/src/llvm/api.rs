@@ -289,6 +289,41 @@ pub(super) fn load() -> Result<&'static Api, Error> {
     .map_err(Clone::clone)
 }
 
+/// The LLVM of this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Major, minor and patch number.
+    pub version: (u32, u32, u32),
+    /// The file that it was loaded from, as far as the system says.
+    pub library: String,
+}
+
+/// Which LLVM this process uses; loads it.
+///
+/// # Errors
+/// As compiling would report: there is no library, or not the right one.
+pub fn about() -> Result<About, Error> {
+    let api = load()?;
+    let (mut major, mut minor, mut patch) = (0, 0, 0);
+    // SAFETY: three places to write to, which live until the call ends.
+    unsafe { (api.LLVMGetVersion)(&mut major, &mut minor, &mut patch) };
+    let place = places()?.into_iter().next().map_or_else(String::new, |place| place.display().to_string());
+    Ok(About { version: (major, minor, patch), library: loaded_file().unwrap_or(place) })
+}
+
+/// The file of the loaded library, from the process's own map of its memory.
+fn loaded_file() -> Option<String> {
+    let address = address_in_library()?;
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines().find_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let number = |text| usize::from_str_radix(text, 16).ok();
+        let inside = (number(start)?..number(end)?).contains(&address);
+        inside.then(|| rest.find('/').map(|at| rest[at..].to_owned()))?
+    })
+}
+
 /// An address in LLVM's code, if it is loaded.
 pub(super) fn address_in_library() -> Option<usize> {
     let api = API.get()?.as_ref().ok()?;

@@ -24,8 +24,8 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-pub use api::Error;
 pub(crate) use api::library;
+pub use api::{About, Error, about};
 pub(crate) use code::Code;
 pub use cpu::Cpu;
 pub(crate) use cpu::{Extensions, nearest_ways};

@@ -6,6 +6,7 @@
 use super::body::BodyChecker;
 use super::constexpr;
 use super::inst::{Site, Written, WrittenKind};
+use super::meant::Wanted;
 use super::module::{Address, AddressBase, AddressSize, LocalId, LocalRole, Operand, RegisterId, VarId};
 use super::scope::Entity;
 use crate::Span;
@@ -147,7 +148,7 @@ impl BodyChecker<'_, '_> {
                 .push(Diagnostic::new(Code::BadRegisterUse, reference.span, message).with_section("5.1.2"));
             return None;
         }
-        match self.resolve(reference.name)? {
+        match self.resolve_as(reference.name, Wanted::Address)? {
             Entity::Register(id) => {
                 if self.element(id, reference)?.is_some() {
                     self.bad_address(
@@ -169,6 +170,9 @@ impl BodyChecker<'_, '_> {
                         Diagnostic::new(Code::BadVector, reference.span, message).with_section("6.4.1"),
                     );
                     return None;
+                }
+                if integer && ty.bits() == 16 {
+                    return self.narrow_address(id, reference.span).map(AddressBase::Register);
                 }
                 if !integer || !matches!(ty.bits(), 32 | 64) {
                     let wanted = match self.checker.header.address_size() {

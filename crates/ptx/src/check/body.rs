@@ -7,13 +7,14 @@ use super::checker::Checker;
 use super::constexpr;
 use super::declare::{MOST_EXPANDED, Place, new_local, new_register};
 use super::inst::Written;
+use super::meant::Wanted;
 use super::module::{
     AddressBase, Body, FuncId, FunctionKind, LabelId, LocalId, LocalRole, LocalVar, Param, ProtoId, Register,
     RegisterId, Signature, Statement, Storage, VarId,
 };
 use super::names::NameMut;
 use super::parameter::{Names, difference};
-use super::scope::{Entity, Found, closest};
+use super::scope::{Entity, Found};
 use super::sequence::Sequence;
 use super::shape::Shape;
 use crate::Span;
@@ -231,6 +232,11 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
 
     /// What a name stands for; `None` where there is nothing more to say.
     pub(super) fn resolve(&mut self, name: Name) -> Option<Entity> {
+        self.resolve_as(name, Wanted::Value)
+    }
+
+    /// The same where only some things may stand: a name that is not declared is compared with the names of these.
+    pub(super) fn resolve_as(&mut self, name: Name, wanted: Wanted) -> Option<Entity> {
         let text = name.text(self.checker.text);
         match self.checker.scopes.find(text) {
             Some(Found::Entity(Entity::Broken, _)) => None,
@@ -248,7 +254,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
                 Some(Entity::Register(id))
             }
             None => {
-                self.checker.undeclared(name);
+                self.checker.undeclared(name, wanted, &self.body.registers);
                 None
             }
         }
@@ -532,79 +538,4 @@ fn moved<T>(list: &mut Vec<T>, last: impl Fn(u32) -> bool) -> Vec<u32> {
     numbered.sort_by_key(|(number, _)| *number);
     list.extend(numbered.into_iter().map(|(_, item)| item));
     numbers
-}
-
-/// How many names a suggestion is sought among, and how many suggestions a module gets; so that a module full of
-/// mistakes takes linear time.
-const SUGGESTION_NAMES: usize = 4096;
-const SUGGESTIONS: u32 = 64;
-
-impl<'a> Checker<'a> {
-    /// Says that a name is not declared, once per function.
-    pub(super) fn undeclared(&mut self, name: Name) {
-        if let Some(since) = crate::isa::sreg::later(name.text(self.text)) {
-            let text = name.text(self.text);
-            if !self.gate(&since, name.span, &format!("`{text}`"), "10") {
-                return;
-            }
-            let mut diagnostic = Diagnostic::new(
-                Code::NotImplemented,
-                name.span,
-                format!("ptxvm does not implement `{text}`"),
-            );
-            if let Some(version) = since.ptx {
-                diagnostic =
-                    diagnostic.with_label(crate::isa::later::introduced(version, since.sm.into_iter()));
-            }
-            self.report.push(diagnostic);
-            return;
-        }
-        let text = name.text(self.text);
-        if crate::isa::Sreg::from_name(text).is_some() {
-            let message = format!("`{text}` is a special register, which only `mov` and `cvt` read");
-            self.report.push(Diagnostic::new(Code::BadRegisterUse, name.span, message).with_section("5.1.2"));
-            return;
-        }
-        self.missing(Code::Undeclared, name.span, text, "is not declared", "5.4");
-    }
-
-    /// Says that a function is not declared, once per function.
-    pub(super) fn undeclared_function(&mut self, name: Name) {
-        self.missing(
-            Code::UndeclaredFunction,
-            name.span,
-            name.text(self.text),
-            "is not declared before it is used",
-            "7.1",
-        );
-    }
-
-    /// Says that a label does not exist, once per function.
-    pub(super) fn undefined_label(&mut self, text: &str, span: Span) {
-        self.missing(Code::UndefinedLabel, span, text, "is no label that can be seen from here", "4.3");
-    }
-
-    /// Whether there is time to look for what was meant.
-    pub(super) fn may_suggest(&mut self) -> bool {
-        self.suggestions = self.suggestions.saturating_add(1);
-        self.suggestions <= SUGGESTIONS
-    }
-
-    fn missing(&mut self, code: Code, span: Span, name: &str, says: &str, section: &'static str) {
-        if !self.undeclared.insert(name.to_owned()) {
-            return;
-        }
-        let mut diagnostic = Diagnostic::new(code, span, format!("`{name}` {says}")).with_section(section);
-        if let Some((prefix, family)) = self.scopes.family_of(name) {
-            let (count, last) = (family.count, family.count - 1);
-            diagnostic = diagnostic
-                .with_help(format!("`{prefix}<{count}>` declares `{prefix}0` to `{prefix}{last}`"))
-                .with_related(family.span, "declared here");
-        } else if self.may_suggest()
-            && let Some(near) = closest(name, self.scopes.visible(SUGGESTION_NAMES))
-        {
-            diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
-        }
-        self.report.push(diagnostic);
-    }
 }

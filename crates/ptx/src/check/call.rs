@@ -6,6 +6,7 @@
 use super::body::BodyChecker;
 use super::immediate;
 use super::inst::{Written, WrittenKind};
+use super::meant::Wanted;
 use super::module::{
     FuncId, FunctionKind, LocalRole, Operand, Param, ProtoId, Reloc, Signature, Symbol, VarId,
 };
@@ -203,7 +204,7 @@ impl BodyChecker<'_, '_> {
                 self.wrong_kind(reference.span, &message)
             }
             None => {
-                self.checker.undeclared(reference.name);
+                self.checker.undeclared(reference.name, Wanted::Value, &self.body.registers);
                 None
             }
         }
@@ -290,6 +291,19 @@ impl BodyChecker<'_, '_> {
             WrittenKind::Vector(list) => {
                 let elements: Vec<Option<Operand>> = list.iter().map(|w| self.actual(dir, w)).collect();
                 elements.into_iter().collect::<Option<Vec<_>>>().map(Operand::Vector)
+            }
+            WrittenKind::Sum(sum) if dir == Dir::In && sum.generic.is_none() && sum.mask.is_none() => {
+                match self.resolve(sum.name.name)? {
+                    Entity::Register(id) => {
+                        let element = self.element(id, &sum.name)?;
+                        let register = element.map_or(Operand::Register(id), |e| Operand::Element(id, e));
+                        self.register_sum(register, sum.addend, written.span)
+                    }
+                    _ => self.wrong_kind(
+                        written.span,
+                        "a register, a `.param` variable or a constant must stand here",
+                    ),
+                }
             }
             WrittenKind::Sink
             | WrittenKind::Const(_)
@@ -486,10 +500,10 @@ impl BodyChecker<'_, '_> {
     }
 }
 
-/// `1 argument where 2 must stand`
+/// `expected 2 arguments, found 1`
 fn counted(have: usize, wanted: usize, what: &str) -> String {
-    let plural = if have == 1 { "" } else { "s" };
-    format!("{have} {what}{plural} where {wanted} must stand")
+    let plural = if wanted == 1 { "" } else { "s" };
+    format!("expected {wanted} {what}{plural}, found {have}")
 }
 
 /// Whether a register of that type can be passed for a parameter: same size, and types that agree.

@@ -7,7 +7,6 @@
 //!
 //! Invariant: of what is left out, the cause stays; so something with errors never ends up without any. Warnings stay.
 
-use super::scope::closest;
 use crate::Span;
 use crate::diag::{Code, Diagnostic, Severity};
 use crate::syntax::lexer;
@@ -26,7 +25,8 @@ pub(super) fn without_consequences(text: &str, found: Vec<Diagnostic>) -> Vec<Di
     let cut = left.iter().any(|d| is_structural(d, text));
     let swallowed = left.iter().any(|d| d.code == Code::UnterminatedComment);
     let misspelt = |d: &Diagnostic| {
-        d.code == Code::UnknownDirective && closest(d.span.text(text), [".target"].into_iter()).is_some()
+        d.code == Code::UnknownDirective
+            && crate::spelling::closest(d.span.text(text), [".target"].into_iter()).is_some()
     };
     let target = left.iter().any(misspelt);
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed follows from nothing")]
@@ -195,8 +195,11 @@ impl<'a> Broken<'a> {
                 broken.used.extend(statements.names(number));
             }
             let declares = (first.kind == TokenKind::DotWord && statements.word(first) != ".alias")
-                || closest(statements.word(first), ["reg", "shared", "local", "param", "const"].into_iter())
-                    .is_some();
+                || crate::spelling::closest(
+                    statements.word(first),
+                    ["reg", "shared", "local", "param", "const"].into_iter(),
+                )
+                .is_some();
             if !declares {
                 continue;
             }

@@ -120,7 +120,7 @@ impl<'a> Checker<'a> {
                 Item::Version(_) | Item::AddressSize(_) => {}
                 Item::Error(span) => {
                     let word = self.first_word(*span);
-                    if super::scope::closest(word, [".address_size"].into_iter()).is_some() {
+                    if crate::spelling::closest(word, [".address_size"].into_iter()).is_some() {
                         self.header.broken_address_size();
                     }
                     self.broken_names_of(*span);
@@ -204,35 +204,32 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// Says that a name is reserved, if it is. PTX ISA §4.3.2, §4.4. Kernels, functions and variables of a module get a warning where
-    /// the name is an instruction's: compilers emit what C calls `add` under that name, and ptxas takes it.
+    /// Says that a name is reserved, if it is. PTX ISA §4.3.2, §4.4. Compilers and people name things as instructions and special registers
+    /// are named, and ptxas takes it: a name that is declared hides the special register.
     pub(super) fn reserved(&mut self, name: Name) {
         let text = name.text(self.text);
-        let opcode = super::gate::is_opcode(text, self.header.level().map(|l| l.ptx));
-        if opcode && self.scopes.depth() == 1 {
+        if super::gate::is_opcode(text, self.header.level().map(|l| l.ptx)) {
             let message = format!("`{text}` is the name of an instruction, and so reserved");
             self.report.push(Diagnostic::new(Code::NonStandard, name.span, message).with_section("4.3.2"));
-            return;
-        }
-        let what = if text == "WARP_SZ" {
-            "a predefined constant"
+        } else if text == "WARP_SZ" {
+            self.report.push(
+                Diagnostic::new(
+                    Code::ReservedName,
+                    name.span,
+                    format!("`{text}` cannot be declared: it is a predefined constant"),
+                )
+                .with_label("reserved")
+                .with_help(format!("another name, such as `{text}_`"))
+                .with_section("4.4"),
+            );
         } else if text.starts_with('%') && crate::isa::Sreg::from_name(text).is_some() {
-            "a special register"
-        } else if opcode {
-            "the name of an instruction"
-        } else {
-            return;
-        };
-        self.report.push(
-            Diagnostic::new(
-                Code::ReservedName,
-                name.span,
-                format!("`{text}` cannot be declared: it is {what}"),
-            )
-            .with_label("reserved")
-            .with_help(format!("another name, such as `{text}_` or `%{}_`", text.trim_start_matches('%')))
-            .with_section("4.4"),
-        );
+            let message = format!("`{text}` is the name of a special register, and so reserved");
+            self.report.push(
+                Diagnostic::new(Code::NonStandard, name.span, message)
+                    .with_label("hides the special register")
+                    .with_section("4.4"),
+            );
+        }
     }
 
     fn end_of_module(&mut self) {

@@ -65,6 +65,37 @@ pub(super) fn as_integer(value: Const, expr: &Expr, what: &str, report: &mut Rep
     None
 }
 
+/// Says where a decimal literal is not zero and becomes zero, or is finite and becomes infinity.
+fn decimal_range(span: Span, value: f64, text: &str, report: &mut Report) {
+    let written = span.text(text);
+    let exact = written.get(..2).is_some_and(|prefix| prefix.eq_ignore_ascii_case("0d"));
+    let mantissa = written.split(['e', 'E']).next().unwrap_or_default();
+    let lost = if value.is_infinite() {
+        "infinity"
+    } else if value == 0.0 && mantissa.bytes().any(|digit| matches!(digit, b'1'..=b'9')) {
+        "zero"
+    } else {
+        return;
+    };
+    if !exact {
+        report.push(out_of_range(span, written, "f64", lost));
+    }
+}
+
+/// The warning about a constant that its type cannot hold.
+pub(super) fn out_of_range(span: Span, written: &str, ty: &str, becomes: &str) -> Diagnostic {
+    let bits = match (ty, becomes) {
+        ("f32", "infinity") => "; `0f7F800000` is infinity",
+        (_, "infinity") => "; `0d7FF0000000000000` is infinity",
+        _ => "",
+    };
+    let range = if ty == "f32" { "1.4e-45 to 3.4e38" } else { "4.9e-324 to 1.8e308" };
+    Diagnostic::new(Code::FloatRange, span, format!("`{written}` is out of the range of `.{ty}`"))
+        .with_label(format!("becomes {becomes}"))
+        .with_help(format!("the magnitudes of `.{ty}` are about {range}{bits}"))
+        .with_section("4.5.2")
+}
+
 /// Evaluates an expression.
 pub(super) fn evaluate(expr: &Expr, text: &str, report: &mut Report) -> Option<Value> {
     match &expr.kind {
@@ -74,7 +105,11 @@ pub(super) fn evaluate(expr: &Expr, text: &str, report: &mut Report) -> Option<V
             }
             Some(Value::Const(literal(*value, *unsigned)))
         }
-        ExprKind::Double(bits) => Some(Value::Const(Const::Double(f64::from_bits(*bits)))),
+        ExprKind::Double(bits) => {
+            let value = f64::from_bits(*bits);
+            decimal_range(expr.span, value, text, report);
+            Some(Value::Const(Const::Double(value)))
+        }
         ExprKind::Single(bits) => Some(Value::Const(Const::Single(*bits))),
         ExprKind::WarpSz => Some(Value::Const(Const::Signed(32))),
         ExprKind::Name(name) => {

@@ -1,6 +1,6 @@
 //! Debugging directives and pragmas: `.file`, `.loc`, `.section`, `.pragma`. PTX ISA §11.4.7, §11.5.
 //!
-//! Invariant: a checked `.loc` names a file that exists. The data of sections is checked and kept, and not read: line tables come
+//! Invariant: a checked `.loc` names a file that exists, or has a warning (P0912). The data of sections is checked and kept, and not read: line tables come
 //! from `.loc`.
 
 use super::checker::Checker;
@@ -40,7 +40,12 @@ impl Checker<'_> {
     pub(super) fn missing_files(&mut self) {
         for (index, span) in std::mem::take(&mut self.located) {
             if !self.files.contains_key(&index) {
-                self.missing_file(u64::from(index), span);
+                self.report.push(
+                    Diagnostic::new(Code::MissingFile, span, format!("there is no `.file {index}`"))
+                        .with_label("reports name no source file for these places")
+                        .with_help(format!("`.file {index} \"name\"` at module scope"))
+                        .with_section("11.5.4"),
+                );
             }
         }
     }

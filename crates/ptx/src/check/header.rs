@@ -5,7 +5,6 @@
 
 use super::checker::Checker;
 use super::module::{AddressSize, Target};
-use super::scope::closest;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::{Level, Sm, Version};
@@ -335,7 +334,7 @@ impl Checker<'_> {
         let mut diagnostic =
             Diagnostic::new(Code::UnknownTarget, span, format!("there is no target `{text}`"))
                 .with_section("11.1.2");
-        if let Some(near) = closest(text, words) {
+        if let Some(near) = crate::spelling::closest(text, words) {
             diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
         }
         self.report.push(diagnostic);

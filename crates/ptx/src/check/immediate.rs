@@ -132,6 +132,11 @@ fn float(checker: &mut Checker<'_>, ty: Ty, value: Const, span: Span) -> Option<
         reason = "rounding to single precision, to nearest even, is meant"
     )]
     let single = double as f32;
+    if ty == Ty::F32 && double.is_finite() && (single.is_infinite() || (single == 0.0 && double != 0.0)) {
+        let becomes = if single.is_infinite() { "infinity" } else { "zero" };
+        let written = span.text(checker.text);
+        checker.report.push(super::constexpr::out_of_range(span, written, "f32", becomes));
+    }
     Some(if ty == Ty::F32 { u64::from(single.to_bits()) } else { double.to_bits() })
 }
 

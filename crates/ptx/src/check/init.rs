@@ -7,8 +7,9 @@ use super::checker::Checker;
 use super::constant::Const;
 use super::constexpr::{self, SymbolSum, Value};
 use super::immediate;
+use super::meant::Wanted;
 use super::module::{AddressSize, FunctionKind, Init, Reloc, Symbol};
-use super::scope::{Entity, Found, closest};
+use super::scope::{Entity, Found};
 use super::shape::Shape;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
@@ -247,7 +248,7 @@ impl Filler<'_, '_> {
         let span = sum.name.name.span;
         let error = match self.checker.scopes.find(name) {
             None => {
-                self.checker.undeclared(sum.name.name);
+                self.checker.undeclared(sum.name.name, Wanted::Address, &[]);
                 return None;
             }
             Some(Found::Entity(Entity::Broken, _)) => return None,
@@ -456,7 +457,7 @@ fn field_value(checker: &mut Checker<'_>, ty: Ty, name: Name, value: &Expr) -> O
         )
         .with_section("5.3");
         let names = FIELDS.iter().filter(|f| fits(f)).map(|f| f.name);
-        if let Some(near) = closest(text, names.clone()) {
+        if let Some(near) = crate::spelling::closest(text, names.clone()) {
             diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
         } else {
             diagnostic =

@@ -6,13 +6,15 @@
 use super::body::BodyChecker;
 use super::constant::Const;
 use super::constexpr::{self, SymbolSum, Value};
+use super::meant::Wanted;
 use super::module::{Guard, Inst, Operand, Statement};
 use super::recursion::CallEdge;
 use super::rule;
 use super::scope::{Entity, Found};
+use super::types::Width;
 use crate::Span;
 use crate::diag::{Code, Diagnostic};
-use crate::isa::{self, Body, Match, OperandShape, Ty, Unmet};
+use crate::isa::{self, Body, Match, OperandShape, Ty, Unmet, Version};
 use crate::syntax::tree::{self, OperandKind, Reference};
 
 /// A written operand, its expressions evaluated.
@@ -135,6 +137,7 @@ impl<'a> BodyChecker<'_, 'a> {
             self.words_alone(instruction);
             return;
         }
+        self.lenient(instruction, written);
         shapes.extend(written.iter().map(|w| w.shape(text)));
         self.vector_registers(instruction, written, shapes);
         let Some(found) = self.find(instruction, written, shapes) else { return };
@@ -323,6 +326,18 @@ impl<'a> BodyChecker<'_, 'a> {
     ) -> bool {
         let section = Some(found.row.row().section);
         if let Some(((requirement, unmet), level)) = self.checker.unmet(|level| found.unmet(shapes, level)) {
+            // ptxas takes `nanosleep` one version before the manual's.
+            if found.row.row().op == isa::Op::Nanosleep
+                && unmet == Unmet::Ptx(Version::new(6, 3))
+                && level.ptx == Version::new(6, 2)
+            {
+                let opcode = instruction.opcode_span();
+                self.checker.report.push(
+                    Diagnostic::new(Code::NonStandard, opcode, "`nanosleep` is of PTX 6.3")
+                        .with_section("9.7.12.10"),
+                );
+                return true;
+            }
             let span = self.requirement_span(instruction, found, &requirement.what);
             let what = match unmet {
                 Unmet::Ptx(_) | Unmet::Sm(_) | Unmet::PtxAndSm(..) | Unmet::Below(_) | Unmet::Removed(..) => {
@@ -397,7 +412,11 @@ impl<'a> BodyChecker<'_, 'a> {
         let text = self.checker.text;
         let name = guard.name.span.text(text);
         let special = self.special(&guard.name).is_some();
-        let error = match if special { None } else { Some(self.resolve(guard.name.name)?) } {
+        let error = match if special {
+            None
+        } else {
+            Some(self.resolve_as(guard.name.name, Wanted::Register(Ty::Pred, Width::Equal))?)
+        } {
             None => format!("`{name}` is a special register; a guard is a `.pred` register"),
             Some(Entity::Register(id)) => {
                 let register = self.register(id);

@@ -8,6 +8,7 @@ use super::inst::Written;
 use crate::diag::{Code, Diagnostic};
 use crate::isa::later::Later;
 use crate::isa::{self, At, Level, Mismatch, Mods, Rnd, Word};
+use crate::spelling;
 use crate::syntax::tree;
 
 impl BodyChecker<'_, '_> {
@@ -25,12 +26,15 @@ impl BodyChecker<'_, '_> {
             return;
         }
         if mismatch.code == Code::NoSuchForm
-            && let Some((word, label, section)) = self.culprit(instruction)
+            && let Some(culprit) = self.culprit(instruction)
         {
-            let mut diagnostic =
-                Diagnostic::new(mismatch.code, word.span, mismatch.message.clone()).with_label(label);
-            diagnostic.help = mismatch.help.clone();
-            diagnostic.section = section.or(mismatch.section);
+            let mut diagnostic = Diagnostic::new(mismatch.code, culprit.word.span, mismatch.message.clone())
+                .with_label(culprit.label);
+            diagnostic.help = match (culprit.question, &mismatch.help) {
+                (Some(question), Some(help)) => Some(format!("{question} {help}")),
+                (question, help) => question.or(help.clone()),
+            };
+            diagnostic.section = culprit.section.or(mismatch.section);
             self.checker.report.push(diagnostic);
             return;
         }
@@ -86,10 +90,7 @@ impl BodyChecker<'_, '_> {
 
     /// The modifier that is wrong where all others are right, with what to say of it: the last one without which the form
     /// exists, else a rounding in whose place another must stand.
-    fn culprit(
-        &mut self,
-        instruction: &tree::Instruction,
-    ) -> Option<(tree::Word, String, Option<&'static str>)> {
+    fn culprit(&mut self, instruction: &tree::Instruction) -> Option<Culprit> {
         let text = self.checker.text;
         let words: Vec<&str> = instruction.modifiers.iter().map(|word| word.text(text)).collect();
         if words.len() > Mods::CAPACITY || !self.checker.may_suggest() {
@@ -98,22 +99,42 @@ impl BodyChecker<'_, '_> {
         let forms = Forms { mnemonic: instruction.mnemonic.text(text), level: self.checker.header.level() };
         if let Some(order) = isa::right_order(forms.mnemonic, &words) {
             let label = format!("the order is `{}{order}`", forms.mnemonic);
-            return Some((*instruction.modifiers.first()?, label, None));
+            return Some(Culprit::new(*instruction.modifiers.first()?, label));
+        }
+        if let Some(index) = words.iter().position(|word| !forms.knows(word)) {
+            let (label, question) = forms.stranger(&words, index);
+            return Some(Culprit { question, ..Culprit::new(*instruction.modifiers.get(index)?, label) });
         }
         if let Some(index) = (0..words.len()).rev().find(|skip| forms.exist(&without(&words, *skip))) {
             let rest = without(&words, index);
             let section = isa::match_mods(forms.mnemonic, &rest).first().map(|(row, _)| row.row().section);
-            return Some((*instruction.modifiers.get(index)?, forms.superfluous(&words, index), section));
+            let label = forms.superfluous(&words, index);
+            return Some(Culprit { section, ..Culprit::new(*instruction.modifiers.get(index)?, label) });
         }
         for (index, word) in words.iter().enumerate() {
             let rounds = Word::from_text(word).and_then(Rnd::from_word).is_some();
             let others = if rounds { forms.instead(&words, index) } else { Vec::new() };
             if !others.is_empty() {
                 let label = format!("in its place {}", others.join(" "));
-                return Some((instruction.modifiers[index], label, None));
+                return Some(Culprit::new(instruction.modifiers[index], label));
             }
         }
         None
+    }
+}
+
+/// The modifier that is wrong, and what to say of it.
+struct Culprit {
+    word: tree::Word,
+    label: String,
+    /// What was probably meant.
+    question: Option<String>,
+    section: Option<&'static str>,
+}
+
+impl Culprit {
+    fn new(word: tree::Word, label: String) -> Self {
+        Self { word, label, question: None, section: None }
     }
 }
 
@@ -155,24 +176,92 @@ impl Forms<'_> {
         self.vocabulary().into_iter().filter(fits).map(|w| format!("`.{}`", w.text())).collect()
     }
 
+    /// The types that could stand in the place of type `index`.
+    fn types_instead(&self, words: &[&str], index: usize) -> Vec<String> {
+        let mut all = self.instead(words, index);
+        let is_type = |text: &String| {
+            Word::from_text(text.trim_matches(['`', '.'])).is_some_and(|word| word.ty().is_some())
+        };
+        all.retain(is_type);
+        all
+    }
+
+    /// The most types that a form has.
+    fn most_types(&self) -> usize {
+        let types = |form: &isa::Form| {
+            let sets = form.sets.iter().filter(|set| set.values.iter().any(|(word, _)| word.ty().is_some()));
+            let fixed = form.row.syntax.split_whitespace().next().unwrap_or_default().split('.');
+            sets.count() + fixed.filter(|w| Word::from_text(w).is_some_and(|w| w.ty().is_some())).count()
+        };
+        isa::rows_of(self.mnemonic).iter().map(|row| types(row.form())).max().unwrap_or(0)
+    }
+
+    /// Whether some form has a place for the word.
+    fn knows(&self, word: &str) -> bool {
+        Word::from_text(word).is_some_and(|word| self.vocabulary().contains(&word))
+    }
+
+    /// What to say of word `index`, which no form has: the words that can stand there, where they are few or types, and what was
+    /// probably meant.
+    fn stranger(&self, words: &[&str], index: usize) -> (String, Option<String>) {
+        /// More words than this are not listed, save types.
+        const FEW: usize = 8;
+        let exists = |words: &[&str]| self.exist(words);
+        let found = isa::nearest::stranger(self.mnemonic, words, index, &exists);
+        let types = !found.possible.is_empty() && found.possible.iter().all(|word| word.ty().is_some());
+        let list = isa::nearest::quoted_words(&found.possible);
+        let label = match found.possible.len() {
+            0 => format!("`.{}` is no modifier of `{}`", words[index], self.mnemonic),
+            _ if types => {
+                format!("`.{}` is no type of `{}`; types here: {list}", words[index], self.mnemonic)
+            }
+            n if n <= FEW => {
+                format!("`.{}` is no modifier of `{}`; modifiers here: {list}", words[index], self.mnemonic)
+            }
+            _ => format!("`.{}` is no modifier of `{}`", words[index], self.mnemonic),
+        };
+        let meant: Vec<String> = found.meant.iter().map(|word| format!(".{}", word.text())).collect();
+        let question = (!meant.is_empty()).then(|| spelling::question(meant.iter().map(String::as_str)));
+        (label, question)
+    }
+
     /// Why word `index`, without which the form exists, cannot stand there.
     fn superfluous(&self, words: &[&str], index: usize) -> String {
         let word = words[index];
-        let known = Word::from_text(word).is_some_and(|word| self.vocabulary().contains(&word));
-        if !known {
-            return format!("`.{word}` is no modifier of `{}`", self.mnemonic);
-        }
         if words.iter().filter(|other| **other == word).count() > 1
             && isa::match_mods(self.mnemonic, words).is_empty()
             && self.exist(&without(words, index))
         {
             return format!("`.{word}` stands here twice");
         }
-        let typed = |i: &usize| *i != index && Word::from_text(words[*i]).is_some_and(|w| w.ty().is_some());
-        for other in (0..words.len()).filter(typed) {
-            let with = self.instead(words, other);
+        let is_type = |i: &usize| Word::from_text(words[*i]).is_some_and(|w| w.ty().is_some());
+        let types: Vec<usize> = (0..words.len()).filter(is_type).collect();
+        let others = || types.iter().copied().filter(|other| *other != index);
+        if types.contains(&index)
+            && others().count() == 1
+            && let Some(other) = others().next()
+            && self.most_types() == 1
+        {
+            return format!("`{}` has one type, and `.{}` is it", self.mnemonic, words[other]);
+        }
+        for other in others() {
+            let with = self.types_instead(words, other);
             if (1..=8).contains(&with.len()) {
-                return format!("`.{word}` goes with {}, not with `.{}`", with.join(" "), words[other]);
+                let (with, not) = (with.join(" "), words[other]);
+                // With several types, what is said holds only beside the other ones.
+                return match types.len() {
+                    1 => format!("`.{word}` goes with {with}, not with `.{not}`"),
+                    _ => {
+                        let rest = without(words, other);
+                        let at = types.iter().position(|i| *i == other).map_or("", |n| ordinal(n));
+                        let beside = rest.iter().map(|w| format!("`.{w}`")).collect::<Vec<_>>().join(" ");
+                        let name = without(words, index).join(".");
+                        format!(
+                            "`{}.{name}` exists without it; beside {beside}, the {at} type is one of {with}",
+                            self.mnemonic
+                        )
+                    }
+                };
             }
         }
         if let Some(other) = words.iter().find(|other| self.exclude(word, other)) {
@@ -180,6 +269,15 @@ impl Forms<'_> {
         }
         let name = without(words, index).iter().fold(self.mnemonic.to_owned(), |name, w| name + "." + w);
         format!("without this, `{name}` exists")
+    }
+}
+
+fn ordinal(index: usize) -> &'static str {
+    match index {
+        0 => "first",
+        1 => "second",
+        2 => "third",
+        _ => "last",
     }
 }
 

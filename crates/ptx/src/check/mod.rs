@@ -30,7 +30,9 @@ mod header;
 mod immediate;
 mod init;
 mod inst;
+mod lenient;
 mod link;
+mod meant;
 mod mismatch;
 mod mov;
 mod names;
@@ -87,6 +89,13 @@ const LONGEST: usize = u32::MAX as usize;
 pub fn check(name: &str, text: &str, options: &CheckOptions) -> Checked {
     if text.len() > LONGEST {
         return too_long(name);
+    }
+    if let Some(foreign) = syntax::foreign::recognise(text) {
+        return Checked {
+            module: None,
+            source: Arc::new(Source::new(name, text)),
+            diagnostics: vec![foreign],
+        };
     }
     let preprocessed = syntax::preprocess::preprocess(text);
     let text: &str = &preprocessed.text;

@@ -56,6 +56,7 @@ impl BodyChecker<'_, '_> {
                         let base = self.addressable(&sum.name)?;
                         self.address_value(ty, base, sum.addend, written.span)
                     }
+                    Entity::Register(_) => self.source(written, ty, Width::Equal),
                     _ => self.wrong_kind(
                         written.span,
                         "`mov` reads a value, or the address of a variable plus a constant",
@@ -162,7 +163,16 @@ impl BodyChecker<'_, '_> {
             TyKind::Bits | TyKind::Unsigned | TyKind::Signed => matches!(ty.bits(), 32 | 64),
             TyKind::Float | TyKind::Pred | TyKind::Opaque => false,
         };
-        if !fits {
+        let cut =
+            !fits && ty.bits() == 16 && matches!(ty.kind(), TyKind::Bits | TyKind::Unsigned | TyKind::Signed);
+        if cut && self.opaque_type(base).is_none() {
+            self.checker.report.push(
+                Diagnostic::new(Code::NonStandard, span, "an address does not fit 16 bits")
+                    .with_label(format!("cut to `.{}`", ty.name()))
+                    .with_help(format!("`mov.u{wanted}`"))
+                    .with_section("9.7.8.2"),
+            );
+        } else if !fits {
             self.checker.report.push(
                 Diagnostic::new(
                     Code::WrongOperandType,
@@ -195,7 +205,7 @@ impl BodyChecker<'_, '_> {
             AddressBase::Local(_) => true,
             AddressBase::Func(_) | AddressBase::Absolute | AddressBase::Register(_) => false,
         };
-        if ty.bits() < wanted && !windowed && !self.checker.header.address_size_is_open() {
+        if !cut && ty.bits() < wanted && !windowed && !self.checker.header.address_size_is_open() {
             self.checker.report.push(
                 Diagnostic::new(
                     Code::Suspicious,

@@ -7,6 +7,7 @@ use super::body::BodyChecker;
 use super::constant::Const;
 use super::immediate;
 use super::inst::{Site, Written, WrittenKind};
+use super::meant::Wanted;
 use super::module::{AddressSize, Operand, RegisterId};
 use super::scope::Entity;
 use super::types::{Width, accepts};
@@ -40,7 +41,7 @@ impl BodyChecker<'_, '_> {
     ) -> Option<Operand> {
         match form.kind {
             Kind::Value(value) => self.value(site, form, value, written),
-            Kind::Imm { min, max } => self.constant(form, min, max, written),
+            Kind::Imm { min, max } => self.constant(site, form, (min, max), written),
             Kind::Address(space) => self.address(site, form, space, written),
             Kind::Label => self.branch_label(written),
             Kind::TargetList => self.target_list(written),
@@ -152,10 +153,13 @@ impl BodyChecker<'_, '_> {
             WrittenKind::Sum(sum) => {
                 let name = sum.name.name;
                 match self.resolve(name)? {
-                    Entity::Register(_) => self.wrong_kind(
-                        written.span,
-                        "an operand is a register or a constant, not a sum of both",
-                    ),
+                    Entity::Register(_) if sum.generic.is_none() && sum.mask.is_none() => {
+                        let register = self.register_operand(&sum.name, ty, width, Dir::In)?;
+                        self.register_sum(register, sum.addend, written.span)
+                    }
+                    Entity::Register(_) => {
+                        self.wrong_kind(written.span, "`generic()` and masks are for initialisers")
+                    }
                     Entity::Local(_)
                     | Entity::Var(_)
                     | Entity::ModuleRegister(_)
@@ -253,7 +257,7 @@ impl BodyChecker<'_, '_> {
             return None;
         }
         let name = reference.name.text(text);
-        let id = match self.resolve(reference.name)? {
+        let id = match self.resolve_as(reference.name, Wanted::Register(ty, width))? {
             Entity::Register(id) => id,
             Entity::Var(_) | Entity::Local(_) => {
                 let message = format!("`{name}` is a variable in memory; a register must stand here");
@@ -411,7 +415,7 @@ impl BodyChecker<'_, '_> {
         match &written.kind {
             WrittenKind::Vector(list) => {
                 if list.len() != usize::from(lanes) {
-                    let message = format!("{} elements where {lanes} must stand", list.len());
+                    let message = format!("expected {lanes} elements, found {}", list.len());
                     self.checker
                         .report
                         .push(Diagnostic::new(Code::BadVector, written.span, message).with_section("6.4.3"));
@@ -575,7 +579,13 @@ impl BodyChecker<'_, '_> {
     }
 
     /// An integer constant in a range.
-    fn constant(&mut self, form: &OperandForm, min: i64, max: i64, written: &Written<'_>) -> Option<Operand> {
+    fn constant(
+        &mut self,
+        site: &Site<'_>,
+        form: &OperandForm,
+        (min, max): (i64, i64),
+        written: &Written<'_>,
+    ) -> Option<Operand> {
         let WrittenKind::Const(value) = &written.kind else {
             let message = format!("operand `{}` must be a constant", form.name);
             return self.wrong_kind(written.span, &message);
@@ -585,6 +595,22 @@ impl BodyChecker<'_, '_> {
             return self.wrong_kind(written.span, &message);
         };
         if !(i128::from(min)..=i128::from(max)).contains(&wide) {
+            // ptxas cuts the table of `lop3` to its eight bits.
+            if site.found.row.row().op == Op::Lop3
+                && let Some(bits) = value.bits()
+            {
+                let cut = bits & 0xFF;
+                self.checker.report.push(
+                    Diagnostic::new(
+                        Code::ImmediateTruncated,
+                        written.span,
+                        format!("a table of `lop3` has eight bits, and `{value}` more"),
+                    )
+                    .with_label(format!("cut to {cut:#x}"))
+                    .with_section("9.7.7.6"),
+                );
+                return Some(Operand::Imm(cut));
+            }
             self.checker.report.push(
                 Diagnostic::new(
                     Code::ImmediateOutOfRange,

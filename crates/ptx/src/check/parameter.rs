@@ -206,7 +206,18 @@ impl<'a> Checker<'a> {
         let one_dimension = parameter.declarator.dimensions.len() == 1;
         let bytes = parameter.specifiers.ty.is_some_and(|ty| ty.value == Ty::B8);
         let in_param = parameter.specifiers.space.value == Space::Param;
-        if kind == FunctionKind::Entry || !last || !bytes || !in_param || !one_dimension {
+        if kind == FunctionKind::Func && last && !bytes && in_param && one_dimension {
+            self.report.push(
+                Diagnostic::new(
+                    Code::UnsizedParameter,
+                    span,
+                    "a parameter without a size has elements of type `.b8`",
+                )
+                .with_label("taken as bytes with the alignment of the type")
+                .with_help("`.param .align N .b8 name[]`")
+                .with_section("11.2.2"),
+            );
+        } else if kind == FunctionKind::Entry || !last || !bytes || !in_param || !one_dimension {
             self.report.push(
                 Diagnostic::new(
                     Code::BadArray,

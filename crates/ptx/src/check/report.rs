@@ -19,7 +19,8 @@ pub(super) struct Report {
 
 impl Report {
     /// A collector that holds what was found before parsing.
-    pub(super) fn new(strict: bool, parsed: Vec<Diagnostic>) -> Self {
+    pub(super) fn new(strict: bool, mut parsed: Vec<Diagnostic>) -> Self {
+        parsed.iter_mut().for_each(|diagnostic| make_strict(diagnostic, strict));
         let errors = parsed.iter().filter(|d| d.severity == Severity::Error).count();
         Self { warnings: parsed.len() - errors, diagnostics: parsed, strict, errors }
     }
@@ -29,7 +30,8 @@ impl Report {
         if !parser.has_diagnostics() {
             return;
         }
-        for diagnostic in parser.take_diagnostics() {
+        for mut diagnostic in parser.take_diagnostics() {
+            make_strict(&mut diagnostic, self.strict);
             match diagnostic.severity {
                 Severity::Error => self.errors += 1,
                 Severity::Warning => self.warnings += 1,
@@ -40,9 +42,7 @@ impl Report {
 
     /// Adds a diagnostic.
     pub(super) fn push(&mut self, mut diagnostic: Diagnostic) {
-        if self.strict && refused_when_strict(diagnostic.code) {
-            diagnostic.severity = Severity::Error;
-        }
+        make_strict(&mut diagnostic, self.strict);
         let count = match diagnostic.severity {
             Severity::Error => &mut self.errors,
             Severity::Warning => &mut self.warnings,
@@ -87,7 +87,23 @@ impl Report {
     }
 }
 
+fn make_strict(diagnostic: &mut Diagnostic, strict: bool) {
+    if strict && refused_when_strict(diagnostic.code) {
+        diagnostic.severity = Severity::Error;
+    }
+}
+
 /// What passes `strict` is accepted by the manual and by ptxas.
 fn refused_when_strict(code: Code) -> bool {
-    matches!(code, Code::ImmediateTruncated | Code::NotPortable | Code::NonStandard)
+    matches!(
+        code,
+        Code::ImmediateTruncated
+            | Code::NotPortable
+            | Code::NonStandard
+            | Code::RegisterSum
+            | Code::MissingArguments
+            | Code::NegatedSelector
+            | Code::MissingFile
+            | Code::UnsizedParameter
+    )
 }

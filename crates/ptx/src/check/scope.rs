@@ -265,6 +265,22 @@ impl<'a> Scopes<'a> {
         })
     }
 
+    /// The family of that prefix.
+    pub(super) fn family(&self, prefix: &str) -> Option<Family> {
+        self.levels.iter().rev().find_map(|level| level.families.get(prefix)).copied()
+    }
+
+    /// Families in sight, with their prefixes, innermost first and sorted, at most `limit` of a scope.
+    pub(super) fn families(&self, limit: usize) -> impl Iterator<Item = (&'a str, Family)> + '_ {
+        self.levels.iter().rev().flat_map(move |level| {
+            let few = level.families.len() <= limit;
+            let all = level.families.iter().filter(move |_| few);
+            let mut sorted: Vec<_> = all.map(|(prefix, family)| (*prefix, *family)).collect();
+            sorted.sort_unstable_by_key(|(prefix, _)| *prefix);
+            sorted
+        })
+    }
+
     /// The declaration of a name at module scope.
     pub(super) fn find_global(&self, name: &str) -> Option<(Entity, Span)> {
         self.meaning_at(name, 0).map(|meaning| (meaning.entity, meaning.span))
@@ -326,40 +342,6 @@ fn numbered_prefixes(name: &str) -> impl Iterator<Item = (&str, u64)> {
     })
 }
 
-/// The candidate that a misspelled word most probably means.
-pub(super) fn closest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
-    let limit = (word.len() / 3).clamp(1, 3);
-    if word.len() > 64 {
-        return None;
-    }
-    let mut best: Option<(usize, &str)> = None;
-    for candidate in candidates.filter(|c| c.len() <= 64 && c.len().abs_diff(word.len()) <= limit) {
-        let distance = edit_distance(word.as_bytes(), candidate.as_bytes());
-        if distance <= limit && best.is_none_or(|(d, _)| distance < d) {
-            best = Some((distance, candidate));
-        }
-    }
-    best.map(|(_, candidate)| candidate)
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours that make one word of the other.
-fn edit_distance(a: &[u8], b: &[u8]) -> usize {
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = replaced.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before_last[j - 2] + 1);
-            }
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -406,12 +388,5 @@ mod tests {
         assert!(matches!(scopes.find("x"), Some(Found::Entity(Entity::Local(_), _))));
         scopes.close();
         assert!(matches!(scopes.find("x"), Some(Found::Entity(Entity::Var(_), _))));
-    }
-
-    #[test]
-    fn suggestions_are_near() {
-        assert_eq!(closest("%r1o", ["%r10", "%f1"].into_iter()), Some("%r10"));
-        assert_eq!(closest("smeme", ["smem", "x"].into_iter()), Some("smem"));
-        assert_eq!(closest("abc", ["xyz"].into_iter()), None);
     }
 }

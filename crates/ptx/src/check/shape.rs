@@ -142,12 +142,15 @@ impl Checker<'_> {
         if space == Space::Reg {
             self.report.push(
                 Diagnostic::new(
-                    Code::BadAlignment,
+                    Code::NonStandard,
                     expr.span,
                     "a register has no address, so it cannot be aligned",
                 )
+                .with_label("without effect")
                 .with_section("5.4.5"),
             );
+            // A value that is no alignment is a mistake here as well.
+            let _without_effect = self.alignment(expr);
             return None;
         }
         if specifiers.ty.is_some_and(|ty| ty.span.start < expr.span.start) {
@@ -241,14 +244,15 @@ impl Checker<'_> {
                     .with_section("5.1.6.3"),
             );
         } else if let Some(ty) = specifiers.ty
-            && !matches!(ty.value, Ty::U32 | Ty::U64 | Ty::S32 | Ty::S64 | Ty::B32 | Ty::B64)
+            && !is_pointer(ty.value)
         {
             self.report.push(
                 Diagnostic::new(
-                    Code::BadDeclaration,
+                    Code::NonStandard,
                     ptr.span,
                     format!("a parameter of type `.{}` is no pointer", ty.value.name()),
                 )
+                .with_label("without effect")
                 .with_help("`.ptr` needs `.u32` or `.u64`")
                 .with_section("5.1.6.3"),
             );
@@ -269,7 +273,7 @@ impl Checker<'_> {
 
     /// The pointee of a parameter with `.ptr`.
     pub(super) fn pointee(&mut self, specifiers: &Specifiers) -> Option<(Space, u32)> {
-        let ptr = specifiers.ptr.as_ref()?;
+        let ptr = specifiers.ptr.as_ref().filter(|_| specifiers.ty.is_none_or(|ty| is_pointer(ty.value)))?;
         let align = match &ptr.align {
             None => Some(4),
             Some(expr) => self.alignment(expr),
@@ -326,4 +330,9 @@ pub(super) fn describe(space: Space, shape: &Shape) -> String {
     let dims: String =
         shape.dims.iter().map(|d| if *d == 0 { "[]".to_owned() } else { format!("[{d}]") }).collect();
     format!(".{} {vector}.{}{dims}", space.name(), shape.ty.name())
+}
+
+/// Whether a parameter of that type can hold a pointer.
+fn is_pointer(ty: Ty) -> bool {
+    matches!(ty, Ty::U32 | Ty::U64 | Ty::S32 | Ty::S64 | Ty::B32 | Ty::B64)
 }

@@ -41,6 +41,7 @@ codes! {
     UnbalancedBrace = 7, "braces that do not match";
     BadPreprocessorLine = 8, "a preprocessor line that is not understood";
     MacroLimit = 9, "macros over their limits";
+    NotPtx = 10, "a file that is not PTX text";
     MissingVersion = 101, "a module that does not begin with `.version`";
     MissingTarget = 102, "a module without `.target` after `.version`";
     UnknownVersion = 103, "a PTX version that does not exist";
@@ -91,6 +92,12 @@ codes! {
     NonStandard = 905, "forbidden by the manual, but common and accepted by ptxas";
     UnusedResult = 906, "a result that is overwritten before anything reads it";
     Misaligned = 907, "an access that is misaligned wherever its variable lies";
+    FloatRange = 908, "a floating-point constant out of the range of its type";
+    RegisterSum = 909, "a register plus a constant as an operand";
+    MissingArguments = 910, "a call with results and without a list of arguments";
+    NegatedSelector = 911, "a negated predicate in `selp`";
+    MissingFile = 912, "a `.loc` whose file is not defined";
+    UnsizedParameter = 913, "a parameter without a size whose elements are not bytes";
 }
 
 impl Code {

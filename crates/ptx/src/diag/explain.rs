@@ -23,6 +23,7 @@ impl Code {
             Code::UnbalancedBrace => include_str!("explain/P0007.md"),
             Code::BadPreprocessorLine => include_str!("explain/P0008.md"),
             Code::MacroLimit => include_str!("explain/P0009.md"),
+            Code::NotPtx => include_str!("explain/P0010.md"),
             Code::MissingVersion => include_str!("explain/P0101.md"),
             Code::MissingTarget => include_str!("explain/P0102.md"),
             Code::UnknownVersion => include_str!("explain/P0103.md"),
@@ -73,6 +74,12 @@ impl Code {
             Code::NonStandard => include_str!("explain/P0905.md"),
             Code::UnusedResult => include_str!("explain/P0906.md"),
             Code::Misaligned => include_str!("explain/P0907.md"),
+            Code::FloatRange => include_str!("explain/P0908.md"),
+            Code::RegisterSum => include_str!("explain/P0909.md"),
+            Code::MissingArguments => include_str!("explain/P0910.md"),
+            Code::NegatedSelector => include_str!("explain/P0911.md"),
+            Code::MissingFile => include_str!("explain/P0912.md"),
+            Code::UnsizedParameter => include_str!("explain/P0913.md"),
         }
     }
 }

@@ -187,37 +187,50 @@ impl<'s> Source<'s> {
     }
 
     /// The diagnostic as one line of JSON, without a line end: an object with `file`, `severity`, `code`, `message`, `line`,
-    /// `column`, `end_line`, `end_column`, `help` and `section`; the last two are `null` where there is none.
+    /// `column`, `end_line`, `end_column`, `help`, `section`, `label` (the text beside the place; these three are `null` where there is
+    /// none) and `related`: other places, each with `file`, the four numbers and `label`, at most eight.
     pub fn json(&self, diagnostic: &Diagnostic) -> String {
-        let range = self.range(diagnostic.span);
-        let part = self.part(range.start);
-        let mut start = self.lines.locate(self.text, range.start as u32);
-        let mut end = self.lines.locate(self.text, range.end as u32);
-        start.line = start.line.saturating_sub(part.lines_before);
-        end.line = end.line.saturating_sub(part.lines_before);
         let severity = match diagnostic.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
         let mut line = String::from("{");
-        field(&mut line, "file", Some(part.name));
+        field(&mut line, "file", Some(self.part(self.range(diagnostic.span).start).name));
         field(&mut line, "severity", Some(severity));
         field(&mut line, "code", Some(&diagnostic.code.name()));
         field(&mut line, "message", Some(&diagnostic.message));
+        self.json_place(&mut line, diagnostic.span);
+        field(&mut line, "help", diagnostic.help.as_deref());
+        field(&mut line, "section", diagnostic.section);
+        field(&mut line, "label", Some(diagnostic.label.as_str()).filter(|label| !label.is_empty()));
+        line.push_str("\"related\":[");
+        for (index, related) in diagnostic.related.iter().take(MOST_PLACES).enumerate() {
+            line.push_str(if index == 0 { "{" } else { ",{" });
+            field(&mut line, "file", Some(self.part(self.range(related.span).start).name));
+            self.json_place(&mut line, related.span);
+            field(&mut line, "label", Some(&related.text));
+            line.pop();
+            line.push('}');
+        }
+        line.push_str("]}");
+        line
+    }
+
+    /// `"line":1,"column":2,"end_line":1,"end_column":5,`
+    fn json_place(&self, line: &mut String, span: Span) {
+        let range = self.range(span);
+        let before = self.part(range.start).lines_before;
+        let start = self.lines.locate(self.text, range.start as u32);
+        let end = self.lines.locate(self.text, range.end as u32);
         let places = [
-            ("line", start.line),
+            ("line", start.line.saturating_sub(before)),
             ("column", start.column),
-            ("end_line", end.line),
+            ("end_line", end.line.saturating_sub(before)),
             ("end_column", end.column),
         ];
         for (name, number) in places {
             let _ = write!(line, "\"{name}\":{number},");
         }
-        field(&mut line, "help", diagnostic.help.as_deref());
-        field(&mut line, "section", diagnostic.section);
-        line.pop();
-        line.push('}');
-        line
     }
 }
 
@@ -365,7 +378,16 @@ error[P0107]: defined in two modules
             Source::new("a\\b.ptx", "é\nx").json(&diagnostic),
             "{\"file\":\"a\\\\b.ptx\",\"severity\":\"warning\",\"code\":\"P0901\",\
              \"message\":\"a \\\"b\\\" \\\\ \\u0001\\n\",\"line\":1,\"column\":2,\"end_line\":2,\"end_column\":1,\
-             \"help\":null,\"section\":\"4.2\"}"
+             \"help\":null,\"section\":\"4.2\",\"label\":null,\"related\":[]}"
+        );
+        let related = Diagnostic::new(Code::Redeclared, Span::new(3, 4), "twice")
+            .with_label("again")
+            .with_related(Span::new(0, 2), "first");
+        assert_eq!(
+            Source::new("x", "é\nx").json(&related),
+            "{\"file\":\"x\",\"severity\":\"error\",\"code\":\"P0107\",\"message\":\"twice\",\"line\":2,\"column\":1,\
+             \"end_line\":2,\"end_column\":2,\"help\":null,\"section\":null,\"label\":\"again\",\"related\":[{\"file\":\"x\",\
+             \"line\":1,\"column\":1,\"end_line\":1,\"end_column\":2,\"label\":\"first\"}]}"
         );
     }
 

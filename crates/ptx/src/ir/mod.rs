@@ -26,7 +26,7 @@ use crate::Span;
 use crate::check::module::{
     AddressSize, FuncId, FunctionKind, Loc, Performance, Source, Target, VarId, Variable,
 };
-use crate::isa::{Mods, Op, RowId, Sreg, Version};
+use crate::isa::{Mods, Op, RowId, Sreg, Ty, Version};
 use std::sync::Arc;
 
 /// A lowered module.
@@ -100,6 +100,8 @@ pub struct Function {
     pub params: Vec<ParamSlot>,
     /// Names of the input parameters in the text.
     pub param_names: Vec<String>,
+    /// The type of each parameter that is one value; `None` for arrays and vectors.
+    pub param_types: Vec<Option<Ty>>,
     /// Return parameters of a device function.
     pub returns: Vec<ParamSlot>,
     /// Bytes of the kernel's parameter buffer (0 for a device function).

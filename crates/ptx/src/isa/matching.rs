@@ -175,11 +175,17 @@ pub fn match_mods(mnemonic: &str, words: &[&str]) -> Vec<(RowId, Mods)> {
 }
 
 /// The rows of `mnemonic` that the suffix words fit in another order: ptxas takes modifiers in any, and compilers rely on it.
-/// Words that could change places (types, layouts) keep theirs. The order of video instructions is fixed (V20).
+/// Words that could change places (types, layouts) keep theirs. The order of video instructions is fixed (V20), save that ptxas takes
+/// the mode of a shift before `.sat`.
 pub fn match_any_order(mnemonic: &str, words: &[&str]) -> Vec<(RowId, Mods)> {
     let fixed = |row: &RowId| ["9.7.15", "9.7.16"].iter().any(|s| row.row().section.starts_with(s));
+    let mode_first = words.windows(2).any(|pair| matches!(pair, ["clamp" | "wrap", "sat"]));
     let mut rows = reorderings(mnemonic, words);
-    rows.retain(|(row, _)| !fixed(row));
+    rows.retain(|(row, mods)| {
+        let differ =
+            mods.given().iter().zip(words).filter(|((_, given), word)| given.text() != **word).count();
+        !fixed(row) || (mode_first && differ == 2)
+    });
     rows
 }
 

@@ -6,10 +6,12 @@
 use super::form::{Kind, LanesOf};
 use super::later::{self, Later};
 use super::matching::{
-    Body, OperandShape, RowId, bind, match_suffix, mnemonics, part_words, reach, rows_of, words_of,
+    Body, OperandShape, RowId, bind, match_mods, match_suffix, mnemonics, part_words, reach, rows_of,
+    words_of,
 };
 use super::{Mods, Op, Word};
 use crate::diag::Code;
+use crate::spelling;
 
 /// Why no row fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +55,7 @@ pub(super) fn explain(
     candidates: &[(RowId, Mods)],
 ) -> Mismatch {
     if rows_of(mnemonic).is_empty() {
-        return unknown_mnemonic(mnemonic, words);
+        return unknown_mnemonic(mnemonic, words, shapes);
     }
     let why =
         if candidates.is_empty() { no_such_form(mnemonic, words) } else { operands(shapes, candidates) };
@@ -80,12 +82,22 @@ pub fn not_implemented(mnemonic: &str, words: &[&str], later: &'static Later) ->
     }
 }
 
-fn unknown_mnemonic(mnemonic: &str, words: &[&str]) -> Mismatch {
+fn unknown_mnemonic(mnemonic: &str, words: &[&str], shapes: &[OperandShape]) -> Mismatch {
     if let Some(later) = later::find_words(mnemonic, words).or(later::of_mnemonic(mnemonic)) {
         return not_implemented(mnemonic, words, later);
     }
-    let near = similar(mnemonic, mnemonics());
-    let help = (!near.is_empty()).then(|| format!("did you mean {}?", quoted(&near)));
+    // Rather an instruction that has these modifiers, and such operands.
+    let with_words = |name: &&str| !match_mods(name, words).is_empty();
+    let with_operands = |name: &&str| {
+        match_mods(name, words).iter().any(|(row, mods)| bind(row.form(), mods, shapes).is_ok())
+    };
+    let near = [
+        spelling::nearest(mnemonic, mnemonics().filter(with_operands)),
+        spelling::nearest(mnemonic, mnemonics().filter(with_words)),
+        spelling::nearest(mnemonic, mnemonics()),
+    ];
+    let near = near.iter().find(|near| !near.is_empty());
+    let help = near.map(|near| spelling::question(near.iter().copied()));
     Mismatch {
         code: Code::UnknownInstruction,
         message: format!("there is no instruction `{mnemonic}`"),
@@ -162,6 +174,91 @@ fn fits_at(mnemonic: &str, words: &[Option<Word>], i: usize, word: Word) -> bool
         None => changed.push(Some(word)),
     }
     fits(mnemonic, &changed)
+}
+
+/// Words of C, of LLVM and of other assemblers, and the words of PTX that mean the same.
+const FOREIGN: &[(&str, &[&str])] = &[
+    ("i8", &["s8", "u8", "b8"]),
+    ("i16", &["s16", "u16", "b16"]),
+    ("i32", &["s32", "u32", "b32"]),
+    ("i64", &["s64", "u64", "b64"]),
+    ("i128", &["b128"]),
+    ("s8", &["b8"]),
+    ("u8", &["b8"]),
+    ("s16", &["b16"]),
+    ("u16", &["b16"]),
+    ("s32", &["b32"]),
+    ("u32", &["b32"]),
+    ("s64", &["b64"]),
+    ("u64", &["b64"]),
+    ("b8", &["u8", "s8"]),
+    ("b16", &["u16", "s16"]),
+    ("b32", &["u32", "s32"]),
+    ("b64", &["u64", "s64"]),
+    ("p", &["pred"]),
+    ("i1", &["pred"]),
+    ("bool", &["pred"]),
+    ("int", &["s32"]),
+    ("uint", &["u32"]),
+    ("long", &["s64"]),
+    ("half", &["f16"]),
+    ("float", &["f32"]),
+    ("double", &["f64"]),
+    ("lte", &["le"]),
+    ("gte", &["ge"]),
+    ("neq", &["ne"]),
+];
+
+/// The word `word` of a suffix that the mnemonic does not know, in place `index`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    /// The words that can stand in its place.
+    pub possible: Vec<Word>,
+    /// Those among them that were probably meant; the most probable first.
+    pub meant: Vec<Word>,
+}
+
+/// What can stand in place of word `index`, which the mnemonic does not know. `exists` says whether words make a form that the
+/// module can use.
+pub fn stranger(mnemonic: &str, words: &[&str], index: usize, exists: &dyn Fn(&[&str]) -> bool) -> Stranger {
+    let known = words_of(mnemonic);
+    let replaced = |word: &Word| {
+        let mut changed = words.to_vec();
+        if let Some(place) = changed.get_mut(index) {
+            *place = word.text();
+        }
+        exists(&changed)
+    };
+    let mut possible: Vec<Word> = known.iter().copied().filter(replaced).collect();
+    // The words that forms of any version expect behind those before this one.
+    let parsed: Vec<Option<Word>> = words.iter().map(|w| Word::from_text(w)).collect();
+    let mut expected: Vec<Word> = Vec::new();
+    for row in rows_of(mnemonic) {
+        let reach = reach(row.form(), &parsed);
+        if reach.words == index {
+            expected.extend(reach.expected.iter().flat_map(|part| part_words(row.form(), *part)));
+        }
+    }
+    expected.sort_unstable();
+    expected.dedup();
+    if possible.is_empty() {
+        // Something else is wrong as well.
+        possible.clone_from(&expected);
+    }
+    let word = words.get(index).copied().unwrap_or_default();
+    let foreign = FOREIGN.iter().find(|(name, _)| *name == word).map_or(&[][..], |(_, same)| same);
+    let find = |text: &str| possible.iter().copied().find(|w| w.text() == text);
+    let mut meant: Vec<Word> = foreign.iter().filter_map(|text| find(text)).collect();
+    for words in [&possible, &expected] {
+        if meant.is_empty() {
+            let near = spelling::nearest(word, words.iter().map(|w| w.text()));
+            meant = near
+                .into_iter()
+                .filter_map(|text| words.iter().copied().find(|w| w.text() == text))
+                .collect();
+        }
+    }
+    Stranger { possible, meant }
 }
 
 /// Where one more word would make a form, and the words that would.
@@ -295,48 +392,12 @@ fn full_name(mnemonic: &str, words: &[&str]) -> String {
     words.iter().fold(mnemonic.to_owned(), |name, word| name + "." + word)
 }
 
-fn quoted(names: &[&str]) -> String {
-    names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(" or ")
-}
-
-fn quoted_words(words: &[Word]) -> String {
+/// Words as a list: `` `.u16` `.u32` ``.
+pub fn quoted_words(words: &[Word]) -> String {
     const SHOWN: usize = 16;
     let mut text: Vec<String> = words.iter().take(SHOWN).map(|w| format!("`.{}`", w.text())).collect();
     if words.len() > SHOWN {
         text.push("…".into());
     }
     text.join(" ")
-}
-
-/// Up to three of `names` that differ from `name` by a slip of the pen.
-pub fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let limit = 1 + name.len() / 4;
-    let mut near: Vec<(usize, &str)> = names
-        .filter(|n| n.len().abs_diff(name.len()) <= limit)
-        .map(|n| (distance(name, n), n))
-        .filter(|(d, _)| *d <= limit)
-        .collect();
-    near.sort_unstable();
-    near.into_iter().take(3).map(|(_, n)| n).collect()
-}
-
-/// Edit distance where a swap of neighbours counts once.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (j, cell) in rows[0].iter_mut().enumerate() {
-        *cell = j;
-    }
-    for i in 1..=a.len() {
-        rows[i][0] = i;
-        for j in 1..=b.len() {
-            let cost = usize::from(a[i - 1] != b[j - 1]);
-            let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + cost);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = best;
-        }
-    }
-    rows[a.len()][b.len()]
 }

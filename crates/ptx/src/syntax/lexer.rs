@@ -518,16 +518,25 @@ impl<'s> Lexer<'s> {
         }
         let span = self.span_from(start);
         let text = span.text(self.source);
-        let shown = match text.chars().next() {
-            Some(_) if text.is_ascii() => format!("`{}`", text.escape_default()),
-            _ => format!("`{text}`, which is not ASCII"),
-        };
+        if text == "\\" {
+            // ptxas reads it as a blank.
+            self.report(
+                Diagnostic::new(Code::NonStandard, span, "a `\\` that does not continue a line")
+                    .with_label("without effect")
+                    .with_section("4.1"),
+            );
+            return TokenKind::Whitespace;
+        }
+        let shown = super::characters::shown(text);
         let mut diagnostic = Diagnostic::new(
             Code::UnexpectedCharacter,
             span,
             format!("PTX does not use the character {shown}"),
         )
         .with_section("4.1");
+        if let Some(ascii) = super::characters::instead(text) {
+            diagnostic = diagnostic.with_help(format!("in its place: {ascii}"));
+        }
         if text == "." {
             diagnostic.message = "a `.` without a word behind it".into();
         } else if text == "#" {

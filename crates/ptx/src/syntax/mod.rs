@@ -6,6 +6,8 @@
 //!
 //! PTX ISA §4.
 
+mod characters;
+pub(crate) mod foreign;
 pub mod format;
 pub mod lexer;
 pub mod number;

@@ -1,6 +1,6 @@
 //! The folder of one run: our libraries under the names that programs ask for, stand-ins for tools, and empty caches.
 //!
-//! Invariants: it is removed when its value is dropped; it is this user's alone. A run that is killed leaves its folder behind, and a later
+//! Invariants: it is removed when its value is dropped, unless it is to stay ([`Folder::keep`]); it is this user's alone. A run that is killed leaves its folder behind, and a later
 //! run removes it: the folder is locked as long as its run lives.
 
 use super::shim;
@@ -57,6 +57,8 @@ pub(crate) struct Folder {
     path: PathBuf,
     /// Where our libraries are.
     libraries: PathBuf,
+    /// Whether it is left behind.
+    stays: bool,
     /// Held as long as the run lives.
     _lock: File,
 }
@@ -112,7 +114,7 @@ impl Folder {
         let lock = File::open(&path).map_err(fail)?;
         // A file system without locks lets nobody else have it either.
         let _cannot_be_taken = lock.try_lock();
-        Ok(Self { path, libraries: PathBuf::new(), _lock: lock })
+        Ok(Self { path, libraries: PathBuf::new(), stays: false, _lock: lock })
     }
 
     /// A library under a name whose users want symbols of the version of that name.
@@ -123,6 +125,11 @@ impl Folder {
             // It works as well, and the loader says that it finds no versions.
             None => symlink(library, place),
         }
+    }
+
+    /// Leaves the folder behind when the program ends.
+    pub(crate) fn keep(mut self) {
+        self.stays = true;
     }
 
     /// Where the libraries are.
@@ -151,7 +158,9 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _leftovers_are_harmless = std::fs::remove_dir_all(&self.path);
+        if !self.stays {
+            let _leftovers_are_harmless = std::fs::remove_dir_all(&self.path);
+        }
     }
 }
 
@@ -160,7 +169,7 @@ const DRIVER: &str = "libptxvm_cuda.so";
 
 /// The folder with our libraries: the chosen one, that of the program (as cargo builds them), or `lib/ptxvm` or `lib` beside its folder (as they are
 /// installed).
-fn libraries(chosen: Option<&Path>) -> Result<PathBuf, UsageError> {
+pub(crate) fn libraries(chosen: Option<&Path>) -> Result<PathBuf, UsageError> {
     let program = std::env::current_exe()?.canonicalize()?;
     let beside = program.parent().unwrap_or(Path::new("/"));
     let places = match chosen {
@@ -178,6 +187,13 @@ fn libraries(chosen: Option<&Path>) -> Result<PathBuf, UsageError> {
             .into())
         }
     }
+}
+
+/// The files of our libraries, as cargo builds them.
+pub(crate) fn library_files() -> Vec<&'static str> {
+    let plain = LIBRARIES.iter().map(|(file, _)| *file);
+    let versioned = VERSIONED.iter().map(|(file, ..)| *file);
+    [DRIVER, PRELOAD].into_iter().chain(plain).chain(versioned).collect()
 }
 
 /// Removes this user's folders of runs that ended long ago without doing so.

@@ -10,6 +10,11 @@ const ABSENT: &str = "this build has no JIT (cargo feature `jit`)";
 /// With native code: to be called by the first thread of a program whose other threads launch kernels. Here nothing is to be done.
 pub fn guard_this_thread() {}
 
+/// There is no compiler.
+pub(super) fn compiler() -> Result<super::Compiler, String> {
+    Err(ABSENT.to_owned())
+}
+
 /// In place of the compiler of a device.
 #[derive(Default)]
 pub(crate) struct Jit;

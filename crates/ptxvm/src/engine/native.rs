@@ -99,6 +99,18 @@ enum Made {
     Not(String),
 }
 
+/// The compiler of this machine.
+pub(super) fn compiler() -> Result<super::Compiler, String> {
+    let cpu = ptx_jit::Cpu::detect();
+    let about = ptx_jit::about().map_err(|error| error.to_string())?;
+    let (major, minor, patch) = about.version;
+    Ok(super::Compiler {
+        version: format!("{major}.{minor}.{patch}"),
+        library: about.library,
+        cpu: cpu.name(),
+    })
+}
+
 fn target(cpu: Option<Cpu>) -> ptx_jit::Cpu {
     match cpu {
         None => ptx_jit::Cpu::detect(),
@@ -186,7 +198,10 @@ impl Slot {
                 ran.compiled = if first { *took } else { Duration::ZERO };
                 ran.fallbacks = code.fallbacks().iter().map(|(n, c)| (n.clone(), *c)).collect();
             }
-            Some(Made::Not(why)) => ran.why_not = Some(why.clone()),
+            Some(Made::Not(why)) => {
+                ran.why_not = Some(why.clone());
+                ran.no_compiler = compiler.session().err().map(|error| error.to_string());
+            }
             None => {}
         }
     }
@@ -422,6 +437,7 @@ impl Jit {
                 return Err(Error::caller(format!("no native code for `{name}`: {why}")));
             }
             ran.why_not = Some(why.clone());
+            ran.no_compiler = compiler.session().err().map(|error| error.to_string());
             return Ok(kernel.launch(&until.rest(config)));
         }
         let start = Instant::now();
@@ -448,6 +464,9 @@ impl Jit {
         }
         if !alone {
             waiting.consider();
+        }
+        if matches!(slot.made.get(), Some(Made::Not(_))) {
+            slot.tell(compiler, ran);
         }
         let spent = u64::try_from(waiting.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         slot.spent.fetch_add(spent, Ordering::Relaxed);

@@ -94,6 +94,7 @@ fn function(graph: &Graph, rng: &mut Rng) -> Function {
         regs: RegCounts { pred: PREDS as u32, r16: 0, r32: REGS as u32, r64: 0 },
         reg_names: Default::default(),
         param_names: Vec::new(),
+        param_types: Vec::new(),
         params: vec![],
         returns: vec![],
         param_bytes: 0,

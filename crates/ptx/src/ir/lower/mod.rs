@@ -27,7 +27,8 @@ mod layout;
 mod operand;
 
 use super::{Builtin, Function, Program, RegCounts};
-use crate::check::module::{self, FuncId, Module, Operand, ProtoId, Signature, Statement, Symbol};
+use crate::check::module::{self, FuncId, Module, Operand, Param, ProtoId, Signature, Statement, Symbol};
+use crate::isa::Ty;
 
 /// Lowers a module.
 pub fn lower(mut module: Module) -> Program {
@@ -97,6 +98,11 @@ impl Context<'_> {
     }
 }
 
+/// The type of a parameter that is one value.
+fn scalar_type(param: &Param) -> Option<Ty> {
+    (param.dims.is_empty() && param.vector <= 1).then_some(param.ty)
+}
+
 /// Something that has a signature.
 #[derive(Clone, Copy)]
 enum Target {
@@ -113,6 +119,7 @@ fn lower_function(context: &Context<'_>, function: &module::Function) -> Functio
         reg_names: Default::default(),
         params: layout.params.clone(),
         param_names: function.signature.params.iter().map(|p| p.name.clone()).collect(),
+        param_types: function.signature.params.iter().map(scalar_type).collect(),
         returns: layout.returns.clone(),
         param_bytes: layout::clamp(layout.param_bytes),
         frame_bytes: layout::clamp(layout.frame_bytes),

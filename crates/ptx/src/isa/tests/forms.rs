@@ -350,7 +350,7 @@ fn video_forms() {
     no("vadd.u16.u32.u32 d, a, b; vadd.u32.u32 d, a, b; vadd.s32.u32.s32 d, a, b, c; \
          vadd.s32.u32.s32.add d, a, b; vadd.s32.s32.s32.add d.h0, a, b, c; vadd.s32.s32.s32 d.h0, a, b; \
          vadd.s32.s32.s32.mul d, a, b, c; vadd.s32.s32.s32 d, -a, b; vadd.s32.s32.s32.add d, a, b, c.b0; \
-         vshl.u32.u32.s32.wrap d, a, b; vshl.u32.u32.u32 d, a, b; vshr.u32.u32.u32.clamp.sat d, a, b; \
+         vshl.u32.u32.s32.wrap d, a, b; vshl.u32.u32.u32 d, a, b; vadd.sat.u32.u32.u32 d, a, b; \
          vset.sat.u32.u32.lt d, a, b; vset.u32.u32.u32.lt d, a, b; vset.u32.u32.lo d, a, b; \
          vmad.s32.s32.s32 d, -a, b, -c; vmad.s32.s32.s32.po d, -a, b, c; vmad.s32.s32.s32.sat.po d, a, b, c; \
          vmad.s32.s32.s32.shr7.sat d, a, b, c; vmad.s32.s32.s32 d.h0, a, b, c; \
@@ -559,7 +559,13 @@ fn modifiers_in_another_order() {
     order("add.ftz.rn.f32 d, a, b", &["ftz", "rn", "f32"], ".rn.ftz.f32");
     order("prmt.rc8.b32 d, a, b, c", &["rc8", "b32"], ".b32.rc8");
     order("cvt.f32.s32.rn d, a", &["f32", "s32", "rn"], ".rn.f32.s32");
-    assert!(find("vshr.u32.u32.u32.clamp.sat d, a, b").0.is_err());
+    // Of video instructions, ptxas takes only the mode of a shift before `.sat`.
+    order(
+        "vshr.u32.u32.u32.clamp.sat d, a, b",
+        &["u32", "u32", "u32", "clamp", "sat"],
+        ".u32.u32.u32.sat.clamp",
+    );
+    assert!(find("vadd.sat.u32.u32.u32 d, a, b").0.is_err());
     assert!(find("add.u32.f32 d, a, b").0.is_err());
     assert_eq!(find("add.rn.ftz.f32 d, a, b").0.expect("exists").reordered(&["rn", "ftz", "f32"]), None);
 }

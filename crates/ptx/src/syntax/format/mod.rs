@@ -31,6 +31,9 @@ const TAB: usize = 8;
 /// # Errors
 /// What the parser found, where it refuses the text.
 pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
+    if let Some(foreign) = super::foreign::recognise(source) {
+        return Err(vec![foreign]);
+    }
     let Parsed { tree, diagnostics } = parse(source);
     if !diagnostics.is_empty() {
         return Err(diagnostics);

@@ -1,0 +1,150 @@
+//! Instructions that the manual forbids and ptxas takes, where their meaning is plain: they are rewritten to what they mean, with a
+//! warning whose code says what it is. Programs have them since ptxas is what they were tried on.
+//!
+//! Invariant: after rewriting, an instruction is one of the manual's forms; no later stage knows of these. Under
+//! [`strict`](super::CheckOptions::strict) each warning is an error. What has no plain meaning stays an error.
+
+use super::body::BodyChecker;
+use super::inst::{Written, WrittenKind};
+use super::module::{Inst, Operand, Register, RegisterId, Statement};
+use crate::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::isa::{self, Body, OperandShape, Ty, TyKind};
+use crate::syntax::tree;
+
+impl BodyChecker<'_, '_> {
+    /// Rewrites the operands of an instruction in a way that only ptxas knows.
+    pub(super) fn lenient<'t>(&mut self, instruction: &'t tree::Instruction, written: &mut Vec<Written<'t>>) {
+        let text = self.checker.text;
+        match instruction.mnemonic.text(text) {
+            "call" => self.missing_arguments(instruction, written),
+            "selp" => self.negated_selector(written),
+            "setp" => self.single_predicate(instruction, written),
+            _ => {}
+        }
+    }
+
+    /// `call (r), f;` is `call (r), f, ();`.
+    fn missing_arguments<'t>(&mut self, instruction: &'t tree::Instruction, written: &mut Vec<Written<'t>>) {
+        let is_list = |w: &Written<'_>| matches!(w.kind, WrittenKind::List(_));
+        let is_name = |w: &Written<'_>| matches!(w.kind, WrittenKind::Name(_));
+        let [results, callee, rest @ ..] = written.as_slice() else { return };
+        if !is_list(results) || !is_name(callee) || rest.len() > 1 || !rest.iter().all(is_name) {
+            return;
+        }
+        let end = Span::new(callee.span.end, callee.span.end);
+        self.checker.report.push(
+            Diagnostic::new(
+                Code::MissingArguments,
+                instruction.opcode_span(),
+                "a call with results has a list of arguments, which may be empty",
+            )
+            .with_help("`()` behind the function")
+            .with_section("9.7.11.5"),
+        );
+        written.insert(2, Written { span: end, kind: WrittenKind::List(Vec::new()) });
+    }
+
+    /// `selp.t d, a, b, !p;` is `selp.t d, b, a, p;`.
+    fn negated_selector(&mut self, written: &mut [Written<'_>]) {
+        let [_, a, b, selector] = written else { return };
+        let WrittenKind::Not(predicate) = selector.kind else { return };
+        self.checker.report.push(
+            Diagnostic::new(
+                Code::NegatedSelector,
+                selector.span,
+                "the predicate of `selp` cannot be negated",
+            )
+            .with_label("taken as the predicate, with the two values exchanged")
+            .with_help("exchange the two values")
+            .with_section("9.7.5.3"),
+        );
+        selector.kind = WrittenKind::Name(predicate);
+        std::mem::swap(a, b);
+    }
+
+    /// `setp.lt.f16x2 p, a, b;` is `setp.lt.f16x2 p|_, a, b;`: the comparison of the low halves.
+    fn single_predicate<'t>(&mut self, instruction: &'t tree::Instruction, written: &mut [Written<'t>]) {
+        let text = self.checker.text;
+        let packed = |word: &tree::Word| word.text(text) == "f16x2";
+        let Some(first) = written.first_mut() else { return };
+        if !instruction.modifiers.iter().any(packed) || !matches!(first.kind, WrittenKind::Name(_)) {
+            return;
+        }
+        self.checker.report.push(
+            Diagnostic::new(Code::NonStandard, first.span, "a comparison of pairs has two predicates, `p|q`")
+                .with_label("gets the comparison of the low halves")
+                .with_section("9.7.5.2"),
+        );
+        let span = first.span;
+        let single = std::mem::replace(first, Written { span, kind: WrittenKind::Sink });
+        let sink = Written { span, kind: WrittenKind::Sink };
+        first.kind = WrittenKind::Pair(Box::new(single), Box::new(sink));
+    }
+
+    /// A register plus a constant as an operand that is read: the sum goes into a register of its own before the instruction.
+    /// Sums wrap around.
+    pub(super) fn register_sum(&mut self, register: Operand, addend: i64, span: Span) -> Option<Operand> {
+        let (Operand::Register(id) | Operand::Element(id, _)) = register else { return None };
+        let ty = self.register(id).ty;
+        let sum = match (ty.kind(), ty.bits()) {
+            (TyKind::Bits | TyKind::Unsigned | TyKind::Signed, 16) => Ty::U16,
+            (TyKind::Bits | TyKind::Unsigned | TyKind::Signed, 32) => Ty::U32,
+            (TyKind::Bits | TyKind::Unsigned | TyKind::Signed, 64) => Ty::U64,
+            _ => {
+                let name = ty.name();
+                let message = format!("nothing can be added to a register of type `.{name}` in an operand");
+                return self.wrong_kind(span, &message);
+            }
+        };
+        self.checker.report.push(
+            Diagnostic::new(
+                Code::RegisterSum,
+                span,
+                "an operand is a register or a constant, not a sum of both",
+            )
+            .with_label("added before the instruction")
+            .with_help(format!("`add.{}` in an instruction of its own", sum.name()))
+            .with_section("6.3"),
+        );
+        let bits = addend.cast_unsigned() & (u64::MAX >> (64 - sum.bits()));
+        let shapes = [Body::Name.into(), Body::Name.into(), Body::Imm.into()];
+        self.ahead("add", &[sum.name()], ty, &shapes, vec![register, Operand::Imm(bits)], span)
+    }
+
+    /// A 16-bit register as an address: its zero extension.
+    pub(super) fn narrow_address(&mut self, id: RegisterId, span: Span) -> Option<RegisterId> {
+        self.checker.report.push(
+            Diagnostic::new(Code::NonStandard, span, "an address register has 32 or 64 bits")
+                .with_label("its 16 bits are extended by zeros")
+                .with_section("6.4.1"),
+        );
+        let shapes = [Body::Name.into(), Body::Name.into()];
+        let extended =
+            self.ahead("cvt", &["u32", "u16"], Ty::U32, &shapes, vec![Operand::Register(id)], span)?;
+        let Operand::Register(extended) = extended else { return None };
+        Some(extended)
+    }
+
+    /// Puts an instruction before the one that is checked, which writes a new register of type `ty`.
+    fn ahead(
+        &mut self,
+        mnemonic: &str,
+        words: &[&str],
+        ty: Ty,
+        shapes: &[OperandShape],
+        sources: Vec<Operand>,
+        span: Span,
+    ) -> Option<Operand> {
+        let found = isa::select(mnemonic, words, shapes).ok()?;
+        let id = RegisterId(self.body.registers.len() as u32);
+        // `%` and `$` in one name: no text of a compiler has it, and if one has, printing gives it another.
+        self.body.registers.push(Register { name: format!("%$sum{}", id.0), ty, vector: 1 });
+        let mut operands = vec![Operand::Register(id)];
+        operands.extend(sources);
+        operands.resize(found.row.form().operands.len(), Operand::Absent);
+        let inst = Inst { row: found.row, mods: found.mods, guard: None, operands, span };
+        self.body.statements.push(Statement::Inst(inst));
+        Some(Operand::Register(id))
+    }
+}

@@ -1,0 +1,179 @@
+//! `ptxvm doctor` and `ptxvm --version --verbose`: what this installation has, what it lacks, and what to do.
+//!
+//! Invariant: nothing is changed; a file that is made to see whether a folder can be written is removed again. What is missing is
+//! named together with what mends it.
+
+use crate::exec::folder;
+use crate::{Exit, UsageError};
+use ptxvm::CodeCache;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// How a check ended.
+enum Found {
+    Fine(String),
+    /// It works without, not as well.
+    Lacks(String, String),
+    /// What is wrong, and what to do.
+    Wrong(String, String),
+}
+
+/// Checks everything, prints a line for each, and says with its status whether something is wrong.
+pub(crate) fn doctor() -> Result<Exit, UsageError> {
+    let checks = [
+        ("LLVM", llvm()),
+        ("processor", Found::Fine(processor())),
+        ("code cache", cache()),
+        ("libraries", libraries()),
+        ("temporary files", temporary()),
+        ("clang", clang()),
+    ];
+    let (mut text, mut wrong) = (String::new(), 0);
+    for (what, found) in checks {
+        let (mark, says, help) = match found {
+            Found::Fine(says) => ("ok     ", says, None),
+            Found::Lacks(says, help) => ("note   ", says, Some(help)),
+            Found::Wrong(says, help) => {
+                wrong += 1;
+                ("missing", says, Some(help))
+            }
+        };
+        let _infallible = writeln!(text, "{mark}  {what}: {says}");
+        if let Some(help) = help {
+            let _infallible = writeln!(text, "         {help}");
+        }
+    }
+    let _infallible = match wrong {
+        0 => writeln!(text, "everything that ptxvm needs is here"),
+        1 => writeln!(text, "1 thing is missing"),
+        n => writeln!(text, "{n} things are missing"),
+    };
+    crate::print_out(&text)?;
+    Ok(if wrong == 0 { Exit::Done } else { Exit::Usage })
+}
+
+/// The version with all that a report of a mistake should name.
+pub(crate) fn version() -> Result<Exit, UsageError> {
+    let mut text = format!("ptxvm {}\n", env!("CARGO_PKG_VERSION"));
+    let llvm = match ptxvm::compiler() {
+        Ok(compiler) => format!("{} ({})", compiler.version, compiler.library),
+        Err(why) => format!("none: {why}"),
+    };
+    let features = if cfg!(feature = "jit") { "jit" } else { "none" };
+    for (what, value) in [
+        ("llvm", llvm),
+        ("processor", processor()),
+        ("features", features.to_owned()),
+        ("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)),
+    ] {
+        let _infallible = writeln!(text, "{what}: {value}");
+    }
+    crate::print_out(&text)?;
+    Ok(Exit::Done)
+}
+
+fn llvm() -> Found {
+    match ptxvm::compiler() {
+        Ok(compiler) => Found::Fine(format!("{} in {}", compiler.version, compiler.library)),
+        Err(why) => Found::Wrong(
+            format!("{why}; kernels run in the interpreter, many times slower"),
+            "put libLLVM.so.22.1 into `lib` beside the program's folder, or set PTXVM_LLVM to it or to the prefix of an LLVM 22".to_owned(),
+        ),
+    }
+}
+
+/// The processor's name and what code is made for.
+fn processor() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let name = name.map_or("unknown", |(_, name)| name.trim());
+    let code = ptxvm::compiler().map_or("none", |compiler| compiler.cpu);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{name}, {cores} threads, native code for {code}")
+}
+
+fn cache() -> Found {
+    match CodeCache::from_environment() {
+        CodeCache::Off => Found::Lacks(
+            "native code is not kept on disk".to_owned(),
+            "PTXVM_CACHE_DIR names a folder for it; it is empty, or HOME is not set".to_owned(),
+        ),
+        CodeCache::Folder { path, .. } => {
+            // It is made when it is first needed, in the nearest folder that exists.
+            let existing = path.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
+            match writable(existing) {
+                Ok(()) => Found::Fine(path.display().to_string()),
+                Err(error) => Found::Lacks(
+                    format!("`{}` cannot be written: {error}; native code is not kept", existing.display()),
+                    "PTXVM_CACHE_DIR names another folder".to_owned(),
+                ),
+            }
+        }
+    }
+}
+
+fn libraries() -> Found {
+    match folder::libraries(std::env::var_os("PTXVM_LIBRARY_PATH").as_deref().map(Path::new)) {
+        Err(UsageError(why)) => Found::Wrong(
+            format!("{why}; `ptxvm exec` cannot run"),
+            "install the whole package, or build all libraries: `cargo build --release`".to_owned(),
+        ),
+        Ok(place) => {
+            let all = folder::library_files();
+            let missing: Vec<&str> = all.into_iter().filter(|file| !place.join(file).exists()).collect();
+            if missing.is_empty() {
+                Found::Fine(place.display().to_string())
+            } else {
+                Found::Wrong(
+                    format!("{} is not in `{}`", missing.join(", "), place.display()),
+                    "`cargo build --release` builds all libraries".to_owned(),
+                )
+            }
+        }
+    }
+}
+
+fn temporary() -> Found {
+    let folder = std::env::temp_dir();
+    match writable(&folder) {
+        Ok(()) => Found::Fine(folder.display().to_string()),
+        Err(error) => Found::Wrong(
+            format!("`{}` cannot be written: {error}; `ptxvm exec` cannot run", folder.display()),
+            "TMPDIR names another folder".to_owned(),
+        ),
+    }
+}
+
+/// What our NVRTC compiles with.
+fn clang() -> Found {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).find_map(|folder| {
+        let names = [
+            "clang++",
+            "clang",
+            "clang++-19",
+            "clang++-18",
+            "clang++-17",
+            "clang++-16",
+            "clang++-15",
+            "clang++-14",
+        ];
+        names.iter().map(|name| folder.join(name)).find(|file| file.is_file())
+    });
+    match found {
+        Some(file) => Found::Fine(file.display().to_string()),
+        None => Found::Lacks(
+            "there is none on PATH: programs that compile CUDA C++ with NVRTC cannot".to_owned(),
+            "install clang 14 or later; other programs do not need it".to_owned(),
+        ),
+    }
+}
+
+/// Whether a file can be made in a folder.
+fn writable(folder: &Path) -> std::io::Result<()> {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    let number = std::hash::RandomState::new().build_hasher().finish();
+    let file = folder.join(format!(".ptxvm-doctor-{number:016x}"));
+    std::fs::OpenOptions::new().write(true).create_new(true).open(&file)?;
+    std::fs::remove_file(&file)
+}
