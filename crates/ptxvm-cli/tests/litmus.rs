@@ -22,11 +22,11 @@ fn texts(output: &Output) -> (i32, String, String) {
 
 #[test]
 fn one_line_for_each_file() {
-    let (sb, races) = (test("manual-SB.litmus"), test("alias-no-fence.litmus"));
-    let (status, out, err) = texts(&litmus(&[&sb, &races]));
-    assert_eq!((status, out), (0, format!("{sb}: Ok\n{races}: No\n")), "{err}");
-    let (_, out, _) = texts(&litmus(&["--model", "ptx-7.5", &races]));
-    assert_eq!(out, format!("{races}: Ok\n"));
+    let (sb, alias) = (test("manual-SB.litmus"), test("alias-no-fence.litmus"));
+    let (status, out, err) = texts(&litmus(&[&sb, &alias]));
+    assert_eq!((status, out), (0, format!("{sb}: Ok\n{alias}: No\n")), "{err}");
+    let (_, out, _) = texts(&litmus(&["--model", "ptx-7.5", &alias]));
+    assert_eq!(out, format!("{alias}: Ok\n"));
     let (_, out, _) = texts(&litmus(&["--without", "fence-sc-order", &sb]));
     assert_eq!(out, format!("{sb}: No\n"));
     let (_, out, err) = texts(&litmus(&["--check", "races", &test("races-weak.litmus")]));
