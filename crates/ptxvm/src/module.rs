@@ -9,12 +9,13 @@ use crate::{Descriptor, Error, ErrorKind, Launch, Listing, Ran, Report};
 use ptx::analysis::cfg;
 use ptx::analysis::liveness::Liveness;
 use ptx::check::Unresolved;
-use ptx::check::module::{FuncId, Performance};
+use ptx::check::module::{FuncId, FunctionKind, Performance};
 use ptx::diag::{Code, Diagnostic};
 use ptx::ir::{ParamPlace, RegClass};
 use ptx::isa::{Space, Ty};
 use ptx_exec::bind;
 use ptx_exec::launch::{LaunchConfig, LaunchError, LoadError, LoadedModule};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A module in the memory of a [`crate::Vm`].
@@ -22,6 +23,8 @@ use std::sync::Arc;
 pub struct Module {
     device: Arc<Device>,
     loaded: Arc<LoadedModule>,
+    /// Types of the parameters of each kernel, which the loaded program no longer has.
+    types: Arc<HashMap<String, Vec<(&'static str, usize)>>>,
 }
 
 impl std::fmt::Debug for Module {
@@ -39,6 +42,10 @@ pub struct ParamLayout {
     pub offset: usize,
     /// Size in bytes.
     pub bytes: usize,
+    /// The type of its elements as in the text, without the dot: `u64`, `f32`, `b8`, `texref`.
+    pub ty: &'static str,
+    /// How many elements it has: 1, or the extent of an array such as `.param .b8 x[24]`.
+    pub elements: usize,
 }
 
 /// What a kernel needs of a device, for occupancy and function attributes.
@@ -69,13 +76,14 @@ impl Module {
         if !undefined.is_empty() {
             return Err(ErrorKind::Rejected(undefined).into());
         }
+        let types = Arc::new(parameter_types(&module));
         let program = Arc::new(ptx::ir::lower(module));
         let missing = bind::check_supported(&program);
         if !missing.is_empty() {
             return Err(ErrorKind::Rejected(missing.iter().map(unimplemented).collect()).into());
         }
         let loaded = LoadedModule::load(&device.memory, program).map_err(load_error)?;
-        Ok(Self { device: device.clone(), loaded })
+        Ok(Self { device: device.clone(), loaded, types })
     }
 
     /// The names of its kernels, in the order of the text.
@@ -147,20 +155,36 @@ impl Module {
         let code = bind::bind(self.loaded.program(), id, &self.loaded.layout(id));
         let code = code.map_err(|missing| Error::from(ErrorKind::Rejected(vec![unimplemented(&missing)])))?;
         let bound = ptx_exec::launch::Kernel::new(&self.loaded, id, code);
-        let params = layout(bound.function());
+        let types = self.types.get(&bound.function().name).map(Vec::as_slice).unwrap_or_default();
+        let params = layout(bound.function(), types);
         let natives = Arc::new(Natives::default());
         Ok(Kernel { device: self.device.clone(), params, bound: Arc::new(bound), natives })
     }
 }
 
-/// The parameters of a kernel, in order.
-fn layout(function: &ptx::ir::Function) -> Vec<ParamLayout> {
+/// The types of the parameters of each kernel, each with its number of elements.
+fn parameter_types(module: &ptx::check::module::Module) -> HashMap<String, Vec<(&'static str, usize)>> {
+    let of = |param: &ptx::check::module::Param| {
+        let width = u64::from(param.ty.bits() / 8).max(1);
+        (param.ty.name(), usize::try_from(param.bytes / width).unwrap_or(0).max(1))
+    };
+    let kernels = module.functions.iter().filter(|function| function.kind == FunctionKind::Entry);
+    kernels.map(|kernel| (kernel.name.clone(), kernel.signature.params.iter().map(of).collect())).collect()
+}
+
+/// The parameters of a kernel, in order; `types` are those of its declaration.
+fn layout(function: &ptx::ir::Function, types: &[(&'static str, usize)]) -> Vec<ParamLayout> {
     let place = |(index, slot): (usize, &ptx::ir::ParamSlot)| match slot.place {
-        ParamPlace::Kernel(offset) => Some(ParamLayout {
-            name: function.param_names.get(index).cloned().unwrap_or_default(),
-            offset: offset as usize,
-            bytes: slot.bytes as usize,
-        }),
+        ParamPlace::Kernel(offset) => {
+            let (ty, elements) = types.get(index).copied().unwrap_or(("b8", slot.bytes as usize));
+            Some(ParamLayout {
+                name: function.param_names.get(index).cloned().unwrap_or_default(),
+                offset: offset as usize,
+                bytes: slot.bytes as usize,
+                ty,
+                elements,
+            })
+        }
         // Only device functions have these.
         ParamPlace::Reg(_) | ParamPlace::Frame(_) => None,
     };
