@@ -26,7 +26,7 @@
 >>> data
 array([2.5, 5. , 7.5], dtype=float32)
 >>> report.ctas, report.thread_instructions
-(1, 30)
+(1, 27)
 
 What is wrong with a text is a :class:`RejectedError`, what goes wrong in a kernel a :class:`TrapError`; both hold the report that people read, and its
 fields. ``python -m ptxvm`` is the command line, and ``pytest --ptxvm`` runs any suite of CUDA tests on the CPU.

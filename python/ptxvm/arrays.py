@@ -128,7 +128,8 @@ class DeviceArray:
         array([1, 2], dtype=int32)
         """
         if out is None:
-            return self.numpy().copy()
+            copy: npt.NDArray[Any] = self.numpy().copy()
+            return copy
         if out.shape != self.shape:
             raise UsageError(f"`out` has the shape {out.shape}; expected {self.shape}")
         if out.dtype != self.dtype:

@@ -238,7 +238,13 @@ class Launcher:
     progress: Progress = None
 
     def with_options(self, **options: Any) -> "Launcher":
-        """The same with other options, by the names of the fields."""
+        """The same with other options, by the names of the fields.
+
+        >>> import ptxvm
+        >>> text = ".version 6.4\\n.target sm_70\\n.address_size 64\\n.visible .entry k() { ret; }"
+        >>> ptxvm.Vm().load(text)["k"][1, 1].with_options(timeout=10, seed=3).seed
+        3
+        """
         known = set(self.__dataclass_fields__) - {"kernel"}
         for name in options:
             if name not in known:
@@ -381,7 +387,7 @@ class Packed:
         return address
 
 
-_FLOATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+_FLOATS: Dict[str, Any] = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 
 
 def scalar(where: str, parameter: Parameter, value: Any) -> bytes:
@@ -395,12 +401,14 @@ def scalar(where: str, parameter: Parameter, value: Any) -> bytes:
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
             raise ArgumentError(f"{where}: expected a number for {expected}; found {_kind(value)}")
         with np.errstate(over="ignore"):
-            return _FLOATS[parameter.type](value).tobytes()
+            number_bytes: bytes = _FLOATS[parameter.type](value).tobytes()
+            return number_bytes
     bits = 8 * parameter.bytes
     untyped = parameter.type[0] == "b" or parameter.type in ("f16x2", "bf16", "bf16x2", "f32x2", "tf32")
     if isinstance(value, np.floating):
         if untyped and value.nbytes == parameter.bytes:
-            return value.tobytes()
+            bits_of: bytes = value.tobytes()
+            return bits_of
         raise ArgumentError(f"{where}: expected an integer for {expected}; found {_kind(value)}")
     if isinstance(value, float):
         hint = f" (numpy.float{bits}({value!r}) passes its bits)" if untyped and bits in (16, 32, 64) else ""
@@ -416,7 +424,8 @@ def scalar(where: str, parameter: Parameter, value: Any) -> bytes:
     high = 2 ** (bits - 1) - 1 if parameter.type[0] == "s" and number < 0 else 2**bits - 1
     if not low <= number <= high:
         raise ArgumentError(f"{where}: {number} does not fit {expected}, which has {bits} bits")
-    return (number % 2**bits).to_bytes(parameter.bytes, "little")
+    modulus: int = 2**bits
+    return (number % modulus).to_bytes(parameter.bytes, "little")
 
 
 def _structure(where: str, parameter: Parameter, value: Any) -> bytes:

@@ -87,7 +87,13 @@ class Module:
         return self[name]
 
     def variable(self, name: str, dtype: npt.DTypeLike = "uint8", shape: Optional[Shape] = None) -> DeviceArray:
-        """A ``.global`` or ``.const`` variable as an array, without a copy; the shape is by default that of its size."""
+        """A ``.global`` or ``.const`` variable as an array, without a copy; the shape is by default that of its size.
+
+        >>> import ptxvm
+        >>> module = ptxvm.Vm().load(".version 6.4\\n.target sm_70\\n.address_size 64\\n.global .f32 x = 0f3F800000;")
+        >>> module.variable("x", "float32")[0].item()
+        1.0
+        """
         found = self._native.variable(name)
         if found is None:
             raise UsageError(f"the module has no variable `{name}`")
@@ -105,7 +111,13 @@ class Module:
         return array
 
     def bind(self, name: str, what: "Texture | Surface | Sampler") -> None:
-        """Binds a texture, surface or sampler to the module's variable of that name, for the launches that follow."""
+        """Binds a texture, surface or sampler to the module's variable of that name, for the launches that follow.
+
+        >>> import numpy as np, ptxvm
+        >>> vm = ptxvm.Vm()
+        >>> module = vm.load(".version 6.4\\n.target sm_70\\n.address_size 64\\n.global .texref image;")
+        >>> module.bind("image", ptxvm.Texture(ptxvm.Texels(vm, np.zeros(4, np.float32))))
+        """
         self._native.bind(name, what._descriptor(self._vm))
 
     def __repr__(self) -> str:

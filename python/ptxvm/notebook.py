@@ -99,7 +99,7 @@ class _Bar:
     def __call__(self, finished: int, total: int) -> None:
         if self._bar is None:
             try:
-                from tqdm.auto import tqdm
+                from tqdm.auto import tqdm  # type: ignore[import-untyped,unused-ignore]
             except ImportError:
                 return
             self._bar = tqdm(total=total, desc=self._name, unit="CTA", leave=False)

@@ -32,7 +32,11 @@ class Event:
         return self._native.is_done()
 
     def wait(self) -> None:
-        """Waits for that."""
+        """Waits for that.
+
+        >>> import ptxvm
+        >>> ptxvm.Vm().stream().record().wait()
+        """
         self._native.wait()
 
     def seconds_until(self, later: "Event") -> float:
@@ -77,11 +81,30 @@ class Pending:
         return self._native.progress() or (1, 1)
 
     def cancel(self) -> None:
-        """Stops it soon, also if it has not begun; :meth:`wait` then raises a :class:`ptxvm.TrapError`."""
+        """Stops it soon, also if it has not begun; :meth:`wait` then raises a :class:`ptxvm.TrapError`.
+
+        >>> import ptxvm
+        >>> vm = ptxvm.Vm()
+        >>> text = ".version 6.4\\n.target sm_70\\n.address_size 64\\n.visible .entry k() { again: bra again; }"
+        >>> pending = vm.load(text)["k"][1, 1, vm.stream()]()
+        >>> pending.cancel()
+        >>> try:
+        ...     pending.wait()
+        ... except ptxvm.TrapError as error:
+        ...     print(error.kind)
+        cancelled
+        """
         self._native.cancel()
 
     def wait(self) -> Report:
-        """Waits for its end, and copies the arrays of numpy that it was given back. Gives the report, also a second time."""
+        """Waits for its end, and copies the arrays of numpy that it was given back. Gives the report, also a second time.
+
+        >>> import ptxvm
+        >>> vm = ptxvm.Vm()
+        >>> text = ".version 6.4\\n.target sm_70\\n.address_size 64\\n.visible .entry k() { ret; }"
+        >>> vm.load(text)["k"][1, 32, vm.stream()]().wait().thread_instructions
+        32
+        """
         if self._outcome is None:
             try:
                 self._outcome = Report._of(self._native.wait())
@@ -116,7 +139,14 @@ class Stream:
         return self._native.is_idle()
 
     def record(self) -> Event:
-        """The place after all that was submitted."""
+        """The place after all that was submitted.
+
+        >>> import ptxvm
+        >>> stream = ptxvm.Vm().stream()
+        >>> event = stream.record()
+        >>> stream.synchronize(); event.is_done
+        True
+        """
         return Event(self._native.record())
 
     def wait(self, event: Event) -> None:
@@ -130,7 +160,16 @@ class Stream:
         self._native.wait(event._native)
 
     def synchronize(self) -> None:
-        """Waits for everything that was submitted; raises the first error of a launch that was not waited for."""
+        """Waits for everything that was submitted; raises the first error of a launch that was not waited for.
+
+        >>> import ptxvm
+        >>> vm = ptxvm.Vm()
+        >>> text = ".version 6.4\\n.target sm_70\\n.address_size 64\\n.visible .entry k() { ret; }"
+        >>> stream = vm.stream()
+        >>> pending = vm.load(text)["k"][1, 32, stream]()
+        >>> stream.synchronize(); pending.is_done
+        True
+        """
         launches, self._launches = self._launches, []
         first: Optional[Error] = None
         for pending in launches:

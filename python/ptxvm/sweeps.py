@@ -108,7 +108,13 @@ class Sweep(Sequence[Result]):
         return dict(Counter(result.status for result in self._results))
 
     def failures_first(self) -> List[Result]:
-        """All results, those that did not go well before the others."""
+        """All results, those that did not go well before the others.
+
+        >>> import ptxvm
+        >>> done = ptxvm.Sweep([ptxvm.Result(0, "a", "ok"), ptxvm.Result(1, "b", "wrong")])
+        >>> [result.index for result in done.failures_first()]
+        [1, 0]
+        """
         return sorted(self._results, key=lambda result: result.ok)
 
     def __repr__(self) -> str:
@@ -257,9 +263,9 @@ def _run(job: _Job, todo: Sequence[Tuple[int, Case]], executor: Any) -> Iterator
     running: Dict[int, Any] = {}
 
     def submit(index: int) -> None:
-        future = pool.submit(_launch, job, cases[index])
+        future: Any = pool.submit(_launch, job, cases[index])
         running[index] = future
-        future.add_done_callback(lambda future, index=index: outcomes.put((index, future)))
+        future.add_done_callback(lambda done, index=index: outcomes.put((index, done)))
 
     def again(index: int) -> None:
         (waiting if not own or tries[index] < 2 else suspects).append(index)
@@ -286,7 +292,7 @@ def _run(job: _Job, todo: Sequence[Tuple[int, Case]], executor: Any) -> Iterator
                     yield index, {"status": "lost", "error": "the executor is broken and takes no more cases"}
                 return
             index, future = outcomes.get()
-            if running.get(index) is not future:
+            if index not in running or running[index] is not future:
                 continue
             del running[index]
             try:
@@ -421,7 +427,7 @@ def _teller(progress: Any, total: int) -> Callable[[Optional[int]], None]:
     if not progress:
         return lambda count: None
     try:
-        from tqdm.auto import tqdm
+        from tqdm.auto import tqdm  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
         return lambda count: None
     bar = tqdm(total=total, unit="case")

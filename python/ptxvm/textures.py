@@ -100,7 +100,13 @@ class Texels:
         self.write(found)
 
     def write(self, values: npt.ArrayLike) -> None:
-        """Sets all texels from an array of the same shape and type."""
+        """Sets all texels from an array of the same shape and type.
+
+        >>> import numpy as np, ptxvm
+        >>> image = ptxvm.Texels(ptxvm.Vm(), np.zeros(2, np.uint8))
+        >>> image.write(np.array([3, 4], np.uint8)); image.read().tolist()
+        [3, 4]
+        """
         found = np.ascontiguousarray(values)
         if found.shape != self.shape or found.dtype != self.dtype:
             raise UsageError(f"expected the shape {self.shape} of {self.dtype}; found {found.shape} of {found.dtype}")
@@ -113,7 +119,9 @@ class Texels:
         >>> ptxvm.Texels(ptxvm.Vm(), np.arange(3, dtype=np.int32)).read()
         array([0, 1, 2], dtype=int32)
         """
-        return np.frombuffer(bytes(self._native.read(0)), self.dtype).reshape(self.shape).copy()
+        found: npt.NDArray[Any] = np.frombuffer(bytes(self._native.read(0)), self.dtype).reshape(self.shape)
+        copy: npt.NDArray[Any] = found.copy()
+        return copy
 
 
 def _shape(geom: str, axes: Sequence[int]) -> Tuple[str, Tuple[int, int, int], int, int, int]:

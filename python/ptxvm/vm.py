@@ -52,6 +52,10 @@ class Vm:
         :param gpu_name: load as on that architecture, such as ``"sm_80"``; by default the text's own ``.target``.
         :param strict: refuse what the manual and ptxas do not both accept.
         :raises RejectedError: with every diagnostic.
+
+        >>> import ptxvm
+        >>> ptxvm.Vm().load(".version 6.4\\n.target sm_70\\n.address_size 64\\n.visible .entry k() { ret; }").kernels
+        ('k',)
         """
         return self._load([read(source, name)], gpu_name=gpu_name, strict=strict)
 
@@ -74,7 +78,7 @@ class Vm:
         options: Dict[str, Any] = {"gpu_name": gpu_name, "strict": strict}
         return Module(self, native, texts, options, tuple(Diagnostic._of(fields) for fields in found))
 
-    def array(self, values: npt.ArrayLike, dtype: npt.DTypeLike = None, *, name: str = "array") -> DeviceArray:
+    def array(self, values: npt.ArrayLike, dtype: Optional[npt.DTypeLike] = None, *, name: str = "array") -> DeviceArray:
         """A copy of values in device memory, as ``numpy.asarray`` reads them; ``name`` stands in reports of traps.
 
         >>> import ptxvm
