@@ -8,8 +8,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import ptxvm  # noqa: E402
 
-pytest_plugins = ["pytester"]
-
 
 @pytest.fixture
 def vm():

@@ -57,7 +57,7 @@ fn share(program: &Path, share: &Path) -> Result<(), String> {
     // Writes a page for each command into a folder.
     let pages = share.join("man/man1");
     make(&pages)?;
-    if printed(program, &["man", &pages.to_string_lossy()]).is_none() {
+    if printed(program, &["man", "--out", &pages.to_string_lossy()]).is_none() {
         std::fs::remove_dir_all(share.join("man")).map_err(|error| failed(&pages, &error))?;
     }
     Ok(())

@@ -11,7 +11,7 @@ use std::process::Command;
 const WHEEL_MAX: u64 = 90_000_000;
 
 /// What the tests need besides the package.
-const FOR_TESTS: [&str; 6] = ["pytest", "pytest-xdist", "tqdm", "distributed", "mypy", "setuptools"];
+const FOR_TESTS: [&str; 5] = ["pytest", "pytest-xdist", "tqdm", "distributed", "mypy"];
 
 /// The Python to build and test with: `PTXVM_PYTHON`, or `python3`.
 fn interpreter() -> String {
