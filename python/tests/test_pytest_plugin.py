@@ -164,5 +164,5 @@ def test_a_function_cannot_start_again(tmp_path):
 
 
 def test_the_exit_status_and_arguments_go_through(tmp_path):
-    status, said = run(tmp_path, "--ptxvm", "-k", "not there", text="def test_one():\n    pass\n")
+    status, said = run(tmp_path, "--ptxvm", "-k", "absent", text="def test_one():\n    pass\n")
     assert status == 5 and "1 deselected" in said

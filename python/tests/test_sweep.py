@@ -14,6 +14,7 @@ import pytest
 
 import ptxvm
 import kernels as k
+from sweep_checks import dies, raises, right, slow, wrong
 
 GUARD = k.entry(
     "below",
@@ -74,18 +75,6 @@ def test_other_executors(kernel):
         assert ptxvm.sweep(kernel, cases(3), pool).counts == {"ok": 3}
     with pytest.raises(ptxvm.UsageError, match="expected an executor of concurrent.futures"):
         ptxvm.sweep(kernel, cases(3), "here")
-
-
-def right(case, arrays):
-    return arrays[0][0] == case.arguments[0] ** 2
-
-
-def wrong(case, arrays):
-    assert arrays[0][0] < 9, f"{arrays[0][0]} is too large"
-
-
-def raises(case, arrays):
-    raise KeyError("nothing")
 
 
 def test_checks(kernel):
@@ -151,29 +140,11 @@ def test_a_kernel_travels_with_its_declaration(kernel):
         again[1, 1](4, np.zeros(2, np.uint32))
 
 
-def dies(case, arrays):
-    """Ends its process, as a machine that is switched off does: the first time at case 2, always at case 4."""
-    place = Path(os.environ["SWEEP_FOLDER"])
-    n = case.arguments[0]
-    if n == 4 or (n == 2 and not (place / "died").exists()):
-        (place / "died").touch()
-        os._exit(9)
-    return right(case, arrays)
-
-
 def test_processes_that_die(kernel, tmp_path, monkeypatch):
     monkeypatch.setenv("SWEEP_FOLDER", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     done = ptxvm.sweep(kernel, cases(6), check=dies)
     assert [r.status for r in done] == ["ok", "ok", "ok", "ok", "lost", "ok"]
-
-
-def slow(case, arrays):
-    """Takes a moment, and says which process it was."""
-    folder = Path(os.environ["SWEEP_FOLDER"])
-    (folder / f"{case.label.split()[1]}-{os.getpid()}-{time.time_ns()}").touch()
-    time.sleep(0.1)
-    return right(case, arrays)
 
 
 def test_a_cluster_of_dask_that_loses_a_worker(kernel, tmp_path):
