@@ -3,7 +3,8 @@
 //! `PTXVM_LLVM` (a library, or a prefix or folder that holds one) comes first; then the library that rustc itself uses.
 //! Where neither is there the crate still builds: it then looks for LLVM only at run time, and says so.
 //!
-//! It also tells the crate a hash of the sources that decide which code is made, for the keys of the cache.
+//! It also tells the crate a hash of the sources that decide which code is made, for the keys of the cache. From a package of crates.io
+//! the sources of the other crates are not beside this one; their version, which all crates share, stands for them.
 
 use std::env;
 use std::fs;
@@ -38,14 +39,22 @@ fn main() {
 /// A hash (FNV-1a) of the sources of this crate and of those that it is built on.
 fn sources() -> u64 {
     let mut files = Vec::new();
-    for name in ["ptx", "ptx-exec", "ptx-jit", "ptx-sem"] {
+    collect(Path::new("src"), &mut files);
+    for name in ["ptx", "ptx-exec", "ptx-sem"] {
         let folder = Path::new("..").join(name);
-        collect(&folder.join("src"), &mut files);
-        files.push(folder.join("Cargo.toml"));
+        if folder.is_dir() {
+            collect(&folder.join("src"), &mut files);
+            files.push(folder.join("Cargo.toml"));
+        }
     }
-    files.push(PathBuf::from("../../Cargo.lock"));
+    files.push(PathBuf::from("Cargo.toml"));
+    files.extend(Some(PathBuf::from("../../Cargo.lock")).filter(|file| file.exists()));
     files.sort();
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    for byte in version.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    }
     for file in &files {
         println!("cargo:rerun-if-changed={}", file.display());
         let bytes = fs::read(file).unwrap_or_default();

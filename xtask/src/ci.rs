@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: the steps of the continuous integration, in order of how fast they fail. With names of steps as arguments,
 //! only these. `--full` adds what a change need not wait for: all combinations of fixtures, engines and processors, every operand of the
-//! small instructions, and random programs.
+//! small instructions, random programs, and the Python package.
 //!
 //! Invariant: the step `test` is the README's test command. It covers every crate, engine and fixture; `--full` covers more combinations of them.
 
@@ -21,6 +21,8 @@ const MORE: &[(&str, &[&str])] = &[
         "agree",
         &["run", "--release", "--quiet", "--package", "xtask", "--", "agree", "--count", "5000", "--every"],
     ),
+    // Needs Python and its registry, which the tests of a change do not.
+    ("python", &["run", "--quiet", "--package", "xtask", "--", "python"]),
 ];
 
 /// Runs the steps; `tidy` and `coverage` come first because they need no build.

@@ -121,11 +121,11 @@ impl Bound {
             let label = format!("argument {} (`{}`)", index + 1, slot.name);
             let bytes = self.argument(vm, &label, arg, slot.bytes)?;
             if bytes.len() != slot.bytes {
-                let ty = slot.ty.map_or(String::new(), |ty| format!(" (`.{ty}`)"));
+                let ty = slot.scalar_type().map_or(String::new(), |ty| format!(" (`.{ty}`)"));
                 let (has, wants) = (counted(bytes.len(), "byte"), counted(slot.bytes, "byte"));
                 return Err(format!("{label} has {has}, but the parameter has {wants}{ty}").into());
             }
-            if let Some(warning) = kinds_differ(&label, arg, slot.ty) {
+            if let Some(warning) = kinds_differ(&label, arg, slot.scalar_type()) {
                 self.warnings.push(warning);
             }
             self.params[slot.offset..slot.offset + slot.bytes].copy_from_slice(&bytes);

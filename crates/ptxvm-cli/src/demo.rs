@@ -1,6 +1,6 @@
 //! `ptxvm demo`: built-in kernels on built-in data, each checked against the host, and a picture.
 //!
-//! The PTX is what clang made of natural CUDA source (`tests/fixtures`). Every expected value is computed here by plain Rust
+//! The PTX is what clang made of natural CUDA source: `demo/` holds links to files of `tests/fixtures`, which a package of the crate contains. Every expected value is computed here by plain Rust
 //! that shares nothing with the virtual machine but the data; results are compared bit for bit.
 
 use crate::options::DemoOptions;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 macro_rules! fixture {
     ($name:literal) => {
-        ($name, include_str!(concat!("../../../tests/fixtures/kernels/", $name, ".ptx")))
+        ($name, include_str!(concat!("demo/", $name, ".ptx")))
     };
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn list(module: &Module, format: Format) -> Result<(), UsageError> {
 }
 
 fn human(kernel: &Kernel) -> String {
-    let params = kernel.params().iter().map(|param| match param.ty {
+    let params = kernel.params().iter().map(|param| match param.scalar_type() {
         Some(ty) => format!(".{ty} {}", param.name),
         None => format!(".b8 {}[{}]", param.name, param.bytes),
     });
@@ -44,7 +44,7 @@ fn human(kernel: &Kernel) -> String {
 
 fn object(kernel: &Kernel) -> Value {
     let needs = kernel.resources();
-    let param = |param: &ptxvm::ParamLayout| json!({ "name": param.name, "type": param.ty, "offset": param.offset, "bytes": param.bytes });
+    let param = |param: &ptxvm::ParamLayout| json!({ "name": param.name, "type": param.scalar_type(), "offset": param.offset, "bytes": param.bytes });
     json!({
         "kernel": kernel.name(),
         "demangled": ptxvm::demangle(kernel.name()),

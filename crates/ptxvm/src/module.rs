@@ -40,8 +40,18 @@ pub struct ParamLayout {
     pub offset: usize,
     /// Size in bytes.
     pub bytes: usize,
-    /// Its type without the dot, such as `f32`, where it is one value; `None` for arrays and vectors.
-    pub ty: Option<&'static str>,
+    /// The type of its elements as in the text, without the dot: `u64`, `f32`, `b8`, `texref`.
+    pub ty: &'static str,
+    /// How many elements it has: 1, or the extent of an array such as `.param .b8 x[24]`.
+    pub elements: usize,
+}
+
+impl ParamLayout {
+    /// Its type without the dot, such as `f32`, if it is one value; `None` for arrays and vectors.
+    #[must_use]
+    pub fn scalar_type(&self) -> Option<&'static str> {
+        (self.elements == 1).then_some(self.ty)
+    }
 }
 
 /// What a kernel needs of a device, for occupancy and function attributes.
@@ -178,12 +188,16 @@ impl Module {
 /// The parameters of a kernel, in order.
 fn layout(function: &ptx::ir::Function) -> Vec<ParamLayout> {
     let place = |(index, slot): (usize, &ptx::ir::ParamSlot)| match slot.place {
-        ParamPlace::Kernel(offset) => Some(ParamLayout {
-            name: function.param_names.get(index).cloned().unwrap_or_default(),
-            offset: offset as usize,
-            bytes: slot.bytes as usize,
-            ty: function.param_types.get(index).copied().flatten().map(Ty::name),
-        }),
+        ParamPlace::Kernel(offset) => {
+            let (ty, elements) = *function.param_types.get(index)?;
+            Some(ParamLayout {
+                name: function.param_names.get(index).cloned().unwrap_or_default(),
+                offset: offset as usize,
+                bytes: slot.bytes as usize,
+                ty: ty.name(),
+                elements: usize::try_from(elements).unwrap_or(slot.bytes as usize),
+            })
+        }
         // Only device functions have these.
         ParamPlace::Reg(_) | ParamPlace::Frame(_) => None,
     };

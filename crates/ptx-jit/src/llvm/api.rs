@@ -335,25 +335,24 @@ pub(super) fn api() -> &'static Api {
     load().expect("LLVM is loaded before anything is made with it")
 }
 
-/// Where the library may be: `PTXVM_LLVM`, or else beside the program, where the build found it, or on the system's search path.
+/// What packages call the library.
+const FILE: &str = "libLLVM.so.22.1";
+
+/// Where the library may be: `PTXVM_LLVM`, or else around this program or library, where the build found it, or on the system's search path.
 fn places() -> Result<Vec<PathBuf>, Error> {
     if let Some(chosen) = std::env::var_os("PTXVM_LLVM") {
         let chosen = PathBuf::from(chosen);
-        let places = [chosen.clone(), chosen.join("libLLVM.so.22.1"), chosen.join("lib/libLLVM.so.22.1")];
+        let places = [chosen.clone(), chosen.join(FILE), chosen.join("lib").join(FILE)];
         let place = places.into_iter().find(|place| place.is_file());
         let none = || Error::new(format!("PTXVM_LLVM is {}, where no LLVM 22 is", chosen.display()));
         return Ok(vec![place.ok_or_else(none)?]);
     }
-    let mut places = Vec::new();
-    if let Some(folder) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
-        places.push(folder.join("../lib/libLLVM.so.22.1"));
-        places.push(folder.join("libLLVM.so.22.1"));
-    }
+    let mut places = super::beside::places(FILE);
     places.push(PathBuf::from(env!("PTXVM_LLVM_DEFAULT")));
-    places.push(PathBuf::from("libLLVM.so.22.1"));
-    places.push(PathBuf::from("/usr/lib/llvm-22/lib/libLLVM.so.22.1"));
-    places.push(PathBuf::from("/usr/lib64/llvm22/lib64/libLLVM.so.22.1"));
-    places.retain(|place| place.as_os_str() == "libLLVM.so.22.1" || place.is_file());
+    places.push(PathBuf::from(FILE));
+    places.push(Path::new("/usr/lib/llvm-22/lib").join(FILE));
+    places.push(Path::new("/usr/lib64/llvm22/lib64").join(FILE));
+    places.retain(|place| place.as_os_str() == FILE || place.is_file());
     Ok(places)
 }
 

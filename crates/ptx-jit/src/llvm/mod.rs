@@ -8,6 +8,7 @@
 
 mod api;
 mod arithmetic;
+mod beside;
 mod builder;
 mod choice;
 mod code;

@@ -100,8 +100,8 @@ pub struct Function {
     pub params: Vec<ParamSlot>,
     /// Names of the input parameters in the text.
     pub param_names: Vec<String>,
-    /// The type of each parameter that is one value; `None` for arrays and vectors.
-    pub param_types: Vec<Option<Ty>>,
+    /// Element type of each input parameter, and how many elements it has: 1 for a scalar.
+    pub param_types: Vec<(Ty, u64)>,
     /// Return parameters of a device function.
     pub returns: Vec<ParamSlot>,
     /// Bytes of the kernel's parameter buffer (0 for a device function).

@@ -98,9 +98,10 @@ impl Context<'_> {
     }
 }
 
-/// The type of a parameter that is one value.
-fn scalar_type(param: &Param) -> Option<Ty> {
-    (param.dims.is_empty() && param.vector <= 1).then_some(param.ty)
+/// Element type of a parameter, and how many elements it has.
+fn element_type(param: &Param) -> (Ty, u64) {
+    let width = u64::from(param.ty.bits() / 8).max(1);
+    (param.ty, (param.bytes / width).max(1))
 }
 
 /// Something that has a signature.
@@ -119,7 +120,7 @@ fn lower_function(context: &Context<'_>, function: &module::Function) -> Functio
         reg_names: Default::default(),
         params: layout.params.clone(),
         param_names: function.signature.params.iter().map(|p| p.name.clone()).collect(),
-        param_types: function.signature.params.iter().map(scalar_type).collect(),
+        param_types: function.signature.params.iter().map(element_type).collect(),
         returns: layout.returns.clone(),
         param_bytes: layout::clamp(layout.param_bytes),
         frame_bytes: layout::clamp(layout.frame_bytes),

@@ -1,0 +1,142 @@
+"""``pytest --ptxvm``: runs a suite of CUDA tests on the CPU.
+
+A process finds a CUDA driver when it is loaded, so pytest starts itself again under ``ptxvm exec``, before it has collected anything. Workers of
+pytest-xdist are processes of that one. Each test begins with a context that works: the driver recovers after a trap, and a trap that
+nothing asked for is the error of the test that launched the kernel.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import sys
+from typing import Any, Dict, Generator, List, Optional
+
+import pytest
+
+from .__main__ import program
+
+#: Set in a pytest that runs under ``ptxvm exec``, so that it does not start itself again.
+_STARTED = "PTXVM_PYTEST"
+
+#: What of the captured standard error is a report of ptxvm: a line that begins so, and the indented lines below.
+_REPORT = re.compile(r"^(?:ptxvm: |trap: |(?:error|warning)\[P\d+\]).*\n(?:(?: +|\d+ +\|).*\n)*", re.MULTILINE)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options."""
+    group = parser.getgroup("ptxvm", "CUDA on the CPU")
+    group.addoption("--ptxvm", action="store_true", help="run CUDA tests on the CPU, with ptxvm's driver and runtime")
+    group.addoption("--ptxvm-sm", metavar="XX", help="compute capability of the device, such as 80 [default: 80]")
+    group.addoption("--ptxvm-tool", metavar="TOOL", help="run under a sanitizer: memcheck, racecheck, initcheck, synccheck")
+    group.addoption("--ptxvm-devices", metavar="N", type=int, help="how many devices there are [default: 1]")
+    group.addoption("--ptxvm-engine", choices=["auto", "interp", "jit"], help="which engine executes [default: auto]")
+    group.addoption("--ptxvm-timeout", metavar="SECONDS", type=float, help="stop a kernel that runs longer")
+    group.addoption("--ptxvm-host-pointers", action="store_true", help="kernels may access all memory of the process")
+
+
+def command(options: Any) -> List[str]:
+    """``ptxvm exec`` with the options that were given."""
+    words = [str(program()), "exec", "--recover"]
+    for option in ("sm", "tool", "devices", "engine", "timeout"):
+        value = getattr(options, f"ptxvm_{option}", None)
+        if value is not None:
+            words += [f"--{option}", str(value)]
+    if getattr(options, "ptxvm_host_pointers", False):
+        words.append("--host-pointers")
+    return [*words, "--"]
+
+
+def this_pytest(arguments: List[str]) -> Optional[List[str]]:
+    """The command that started this pytest; ``None`` where it is a function that another program has called."""
+    original: Optional[List[str]] = getattr(sys, "orig_argv", None)
+    if original is not None and original[-len(arguments) :] == arguments or not arguments:
+        if original is not None and sys.argv[1:] == arguments:
+            return [sys.executable, *original[1:]]
+    if sys.argv[1:] != arguments:
+        return None
+    # Before Python 3.10.
+    started = ["-m", "pytest"] if sys.argv[0].endswith("__main__.py") else [sys.argv[0]]
+    return [sys.executable, *started, *arguments]
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, args: List[str]
+) -> Generator[None, None, None]:
+    """Starts pytest again under ``ptxvm exec``: before output is captured, and before any file of the suite is imported."""
+    options = early_config.known_args_namespace
+    if getattr(options, "ptxvm", False) and not os.environ.get(_STARTED):
+        again = this_pytest([str(argument) for argument in early_config.invocation_params.args])
+        if again is None:
+            raise pytest.UsageError(
+                "--ptxvm works where pytest is the program; a program that calls pytest.main runs under `ptxvm exec --recover --`"
+            )
+        os.environ[_STARTED] = "1"
+        sys.stdout.flush()
+        sys.stderr.flush()
+        words = [*command(options), *again]
+        try:
+            os.execv(words[0], words)
+        except OSError as error:
+            raise pytest.UsageError(f"--ptxvm: {words[0]} cannot be started: {error}") from None
+    yield
+
+
+def pytest_report_header(config: pytest.Config) -> Optional[str]:
+    """Says that the tests run on the CPU."""
+    if not config.getoption("--ptxvm"):
+        return None
+    from . import __version__
+
+    sm = config.getoption("--ptxvm-sm") or os.environ.get("PTXVM_SM", "80")
+    return f"ptxvm: {__version__}, CUDA on the CPU, compute capability {sm}"
+
+
+def _driver() -> Optional[ctypes.CDLL]:
+    """The driver, where this process has loaded it."""
+    try:
+        return ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        return None
+
+
+@pytest.hookimpl(hookwrapper=True, trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, None]:
+    """Waits for kernels that a test has launched and not waited for: their traps are its own, and not those of the next test."""
+    outcome = yield
+    if not item.config.getoption("--ptxvm"):
+        return
+    driver = _driver()
+    if driver is None:
+        return
+    status = driver.cuCtxSynchronize()
+    # 3 and 4: before and after the driver's time. 201: no context.
+    if status in (0, 3, 4, 201) or outcome.excinfo is not None:
+        return
+    name = ctypes.c_char_p()
+    driver.cuGetErrorName(status, ctypes.byref(name))
+    word = (name.value or str(status).encode()).decode()
+    outcome.force_exception(
+        pytest.fail.Exception(f"a kernel that this test launched, and did not wait for, ended with {word}", pytrace=False)
+    )
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    """Gives the reports of a test that failed a section of their own."""
+    outcome = yield
+    report = outcome.get_result()
+    if not item.config.getoption("--ptxvm") or not report.failed:
+        return
+    found: Dict[str, None] = {}
+    sections = []
+    for title, text in report.sections:
+        if title.startswith("Captured stderr"):
+            found.update(dict.fromkeys(match.group().rstrip() for match in _REPORT.finditer(text)))
+            text = _REPORT.sub("", text)
+        if text.strip():
+            sections.append((title, text))
+    if found:
+        report.sections[:] = [*sections, ("ptxvm report", "\n\n".join(found))]

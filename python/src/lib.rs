@@ -1,0 +1,36 @@
+//! The extension module `ptxvm._native` of the Python package: the Rust API of `ptxvm` as Python objects.
+//!
+//! It hands over bytes, addresses and numbers; the modules in `python/ptxvm` make arrays, types and messages of them.
+//!
+//! Invariant: the interpreter lock is not held while a kernel runs, and a signal such as Ctrl-C stops what the main thread waits for.
+//! Objects of Python that lend memory live as long as the memory is lent. It does not know numpy.
+
+mod device;
+mod errors;
+mod launch;
+mod lend;
+mod texture;
+mod tools;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = true)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<device::Device>()?;
+    module.add_class::<device::Memory>()?;
+    module.add_class::<device::Module>()?;
+    module.add_class::<device::Stream>()?;
+    module.add_class::<device::Mark>()?;
+    module.add_class::<launch::Kernel>()?;
+    module.add_class::<launch::Pending>()?;
+    module.add_class::<texture::Texels>()?;
+    module.add_class::<texture::Descriptor>()?;
+    module.add_class::<texture::Object>()?;
+    module.add_function(wrap_pyfunction!(tools::check, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::format, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::explain, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::codes, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::isa, module)?)?;
+    Ok(())
+}

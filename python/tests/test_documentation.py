@@ -1,0 +1,52 @@
+"""Every public function and method has a docstring with an example that runs (pytest --doctest-modules runs them), and types."""
+import inspect
+
+import pytest
+
+import ptxvm
+
+
+def public():
+    for name in ptxvm.__all__:
+        what = getattr(ptxvm, name)
+        if inspect.isfunction(what):
+            yield name, what
+        elif inspect.isclass(what):
+            yield name, what
+            for member, function in vars(what).items():
+                if not member.startswith("_") and inspect.isfunction(function):
+                    yield f"{name}.{member}", function
+
+
+@pytest.mark.parametrize("name, what", list(public()), ids=lambda v: v if isinstance(v, str) else "")
+def test_documented(name, what):
+    text = inspect.getdoc(what)
+    assert text and text[0].isupper()
+    if inspect.isfunction(what):
+        assert ">>>" in text, f"{name} has no example"
+        hints = inspect.signature(what)
+        assert hints.return_annotation is not inspect.Signature.empty
+        for parameter in list(hints.parameters.values())[1 if "." in name else 0 :]:
+            assert parameter.annotation is not inspect.Parameter.empty, f"{name}: {parameter}"
+
+
+def test_the_package_is_typed():
+    from importlib.resources import files
+
+    assert (files("ptxvm") / "py.typed").is_file() and (files("ptxvm") / "_native.pyi").is_file()
+
+
+def test_the_stub_has_what_the_extension_has():
+    import ast
+    from importlib.resources import files
+
+    from ptxvm import _native
+
+    tree = ast.parse((files("ptxvm") / "_native.pyi").read_text())
+    classes = {node.name: {m.name for m in node.body if isinstance(m, ast.FunctionDef)} for node in tree.body if isinstance(node, ast.ClassDef)}
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    there = {name for name in dir(_native) if not name.startswith("__")}
+    assert there == functions | set(classes) | {"VERSION"}
+    for name, methods in classes.items():
+        found = {m for m in vars(getattr(_native, name)) if not m.startswith("__") and callable(vars(getattr(_native, name))[m]) or isinstance(vars(getattr(_native, name))[m], staticmethod)}
+        assert methods - {"__init__"} == {m for m in found if not m.startswith("__")}, name
