@@ -1,25 +1,9 @@
 // Copies of bytes and rows to, from and between arrays. Prints wrong results; exits with 0 if there are none.
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "support/runtime.h"
 #include <string.h>
 
-static void *runtime;
-static int failures;
-
-static void *find(const char *name) {
-    void *found = dlsym(runtime, name);
-    if (!found) { printf("%s is not exported\n", name); exit(9); }
-    return found;
-}
-
-#define CALL(name, ...) ((int (*)())find(#name))(__VA_ARGS__)
-#define OK(name, ...) do { int status = CALL(name, __VA_ARGS__); if (status) { printf("%s: %d in line %d\n", #name, status, __LINE__); failures++; } } while (0)
-#define IS(found, right) do { long f = (long)(found), r = (long)(right); if (f != r) { printf("line %d: %ld, not %ld\n", __LINE__, f, r); failures++; } } while (0)
-
 int main(void) {
-    runtime = dlopen("libcudart.so.12", RTLD_NOW | RTLD_LOCAL);
-    if (!runtime) { printf("dlopen: %s\n", dlerror()); return 9; }
+    open_runtime();
     unsigned from[12], to[12] = {0}, *device;
     for (int i = 0; i < 12; i++) from[i] = 100 + i;
     int channels[] = {32, 0, 0, 0, 1};

@@ -1,8 +1,6 @@
 // Graphs of the runtime: built by hand, captured, updated. Prints wrong results; exits with 0 if there are
 // none.
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "support/runtime.h"
 #include <string.h>
 
 static const char *text =
@@ -18,25 +16,12 @@ typedef struct { void *to; size_t pitch; unsigned value, element; size_t width, 
 typedef struct { void *at; size_t pitch, width, height; } pitched;
 typedef struct { void *from_array; size_t from_at[3]; pitched from; void *to_array; size_t to_at[3]; pitched to; size_t extent[3]; int kind; } copy_params;
 
-static void *runtime;
-static int failures;
 static char stub;
-
-static void *find(const char *name) {
-    void *found = dlsym(runtime, name);
-    if (!found) { printf("%s is not exported\n", name); exit(9); }
-    return found;
-}
-
-#define CALL(name, ...) ((int (*)())find(#name))(__VA_ARGS__)
-#define OK(name, ...) do { int status = CALL(name, __VA_ARGS__); if (status) { printf("%s: %d in line %d\n", #name, status, __LINE__); failures++; } } while (0)
-#define IS(found, right) do { long f = (long)(found), r = (long)(right); if (f != r) { printf("line %d: %ld, not %ld\n", __LINE__, f, r); failures++; } } while (0)
 
 static void called(void *data) { ++*(int *)data; }
 
 int main(void) {
-    runtime = dlopen("libcudart.so.12", RTLD_NOW | RTLD_LOCAL);
-    if (!runtime) { printf("dlopen: %s\n", dlerror()); return 9; }
+    open_runtime();
     void *(*reg)(const void *) = (void *(*)(const void *))find("__cudaRegisterFatBinary");
     void *binary = reg(text);
     CALL(__cudaRegisterFunction, binary, &stub, "add", "add", -1, NULL, NULL, NULL, NULL, NULL);

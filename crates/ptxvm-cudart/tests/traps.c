@@ -1,9 +1,7 @@
 // Effects of a trap in the runtime: a sticky error, `cudaDeviceReset`, and three tests of a suite in one
 // process. The first argument tells whether contexts recover. Prints wrong results; exits with 0 if there are
 // none.
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "support/runtime.h"
 #include <string.h>
 
 static const char *text =
@@ -15,19 +13,7 @@ static const char *text =
 
 typedef struct { unsigned x, y, z; } dim3;
 
-static void *runtime;
-static int failures;
 static char stub;
-
-static void *find(const char *name) {
-    void *found = dlsym(runtime, name);
-    if (!found) { printf("%s is not exported\n", name); exit(9); }
-    return found;
-}
-
-#define CALL(name, ...) ((int (*)())find(#name))(__VA_ARGS__)
-#define OK(name, ...) IS(CALL(name, __VA_ARGS__), 0)
-#define IS(found, right) do { long f = (long)(found), r = (long)(right); if (f != r) { printf("line %d: %ld, not %ld\n", __LINE__, f, r); failures++; } } while (0)
 
 // cudaErrorIllegalAddress, cudaErrorInvalidConfiguration or cudaErrorInvalidValue
 enum { ILLEGAL = 700 };
@@ -53,8 +39,7 @@ static int test(unsigned first, unsigned by, int wrong, unsigned *result) {
 
 int main(int count, char **arguments) {
     int recovers = count > 1 && !strcmp(arguments[1], "recovers");
-    runtime = dlopen("libcudart.so.12", RTLD_NOW | RTLD_LOCAL);
-    if (!runtime) { printf("dlopen: %s\n", dlerror()); return 9; }
+    open_runtime();
     void *(*reg)(const void *) = (void *(*)(const void *))find("__cudaRegisterFatBinary");
     void *binary = reg(text);
     CALL(__cudaRegisterFunction, binary, &stub, "add", "add", -1, NULL, NULL, NULL, NULL, NULL);
