@@ -4,7 +4,7 @@
 //! [`read`] and [`write()`] let the system copy, which checks each page first; [`is_mapped`] and
 //! [`overwrite`] are cheaper checks. Where a filter of system calls forbids these, they return [`Refused`],
 //! and the caller decides whether to trust the pointer. [`get`], [`get_all`] and [`put`] combine them to copy
-//! typed values. [`fork`] tells whether the process is a forked child, and [`log`] writes what `PTXVM_LOG`
+//! typed values. [`is_forked`] tells whether the process is a forked child, and [`log`] writes what `PTXVM_LOG`
 //! asks for.
 //!
 //! Invariant: no function faults, except that [`get`], [`get_all`] and [`put`] trust the pointer where the
@@ -14,6 +14,7 @@
 mod fork;
 #[cfg(target_os = "linux")]
 mod linux;
+pub mod log;
 #[cfg(not(target_os = "linux"))]
 mod other;
 mod values;

@@ -1,51 +1,21 @@
-//! What the library says on standard error, by the same setting as the driver: `PTXVM_LOG=refused`, `errors`
-//! or `calls`.
+//! The lines that the library writes to standard error, by the common setting `PTXVM_LOG` ([`host_memory::log`]).
 //!
-//! Invariant: nothing here fails; a closed standard error is no error. Without the setting, only work that
-//! failed in a stream is reported, as the driver reports traps.
+//! Invariant: nothing here fails. Without the setting only work that failed in a stream is reported, as the driver
+//! reports traps.
 
 use crate::status::Status;
-use std::io::Write as _;
-use std::sync::OnceLock;
+pub(crate) use host_memory::log::say;
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
-    Quiet,
-    Refused,
-    Errors,
-    Calls,
-}
-
-fn level() -> Level {
-    static LEVEL: OnceLock<Level> = OnceLock::new();
-    *LEVEL.get_or_init(|| match std::env::var("PTXVM_LOG").as_deref() {
-        Err(_) | Ok("" | "0" | "off") => Level::Quiet,
-        Ok("errors") => Level::Errors,
-        Ok("calls") => Level::Calls,
-        Ok(_) => Level::Refused,
-    })
-}
-
-/// Says a line.
-pub(crate) fn say(text: &str) {
-    let mut err = std::io::stderr().lock();
-    let _closed = err.write_all(text.as_bytes()).and_then(|()| err.write_all(b"\n"));
-}
-
-/// Notes what a call answered.
+/// Writes the result of a call.
 pub(crate) fn call(name: &str, status: Status) {
-    if level() >= if status == Status::SUCCESS { Level::Calls } else { Level::Errors } {
-        say(&format!("ptxvm: {name}: {}", status.name().to_string_lossy()));
-    }
+    host_memory::log::call(name, status.name(), status != Status::SUCCESS);
 }
 
-/// Names what is not supported.
+/// Names an unsupported function or use.
 ///
 /// # Errors
 /// `CUBLAS_STATUS_NOT_SUPPORTED`, always.
 pub(crate) fn refused<T>(what: &str) -> Result<T, Status> {
-    if level() >= Level::Refused {
-        say(&format!("ptxvm: {what} is not supported"));
-    }
+    host_memory::log::refused(what);
     Err(Status::NOT_SUPPORTED)
 }

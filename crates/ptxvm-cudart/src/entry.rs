@@ -43,7 +43,7 @@ pub(crate) fn enter(name: &'static str, body: impl FnOnce() -> Answer) -> Status
         Ok(Ok(())) => return Status::SUCCESS,
         Ok(Err(status)) => status,
         Err(_) => {
-            error::say(&format!(
+            host_memory::log::say(&format!(
                 "ptxvm bug: `{name}` panicked; please report it with the program and this text"
             ));
             Status::UNKNOWN

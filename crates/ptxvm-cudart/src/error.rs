@@ -44,12 +44,6 @@ thread_local! {
     static LAST: Cell<Status> = const { Cell::new(Status::SUCCESS) };
 }
 
-/// Says a line on standard error; one that is closed or full is no error.
-pub(crate) fn say(line: &str) {
-    use std::io::Write as _;
-    let _closed = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
-}
-
 /// Stores a failure as the thread's last error. `cudaErrorNotReady` is not a failure.
 pub(crate) fn remember(status: Status) {
     if status != Status::NOT_READY {

@@ -21,9 +21,7 @@ macro_rules! refused {
 }
 
 fn refuse(name: &str) -> Status {
-    if std::env::var("PTXVM_LOG").is_ok_and(|what| !["", "0", "off"].contains(&what.as_str())) {
-        error::say(&format!("ptxvm: {name} is not supported"));
-    }
+    host_memory::log::refused(name);
     error::remember(Status::NOT_SUPPORTED);
     Status::NOT_SUPPORTED
 }

@@ -238,7 +238,7 @@ functions! {
 
     /// Writes the headers that the library carries. There are none.
     fn nvrtcInstallBundledHeaders(_path: Text, _flags: c_uint, message: Out<*const c_char>) {
-        log::refused("nvrtcInstallBundledHeaders is not supported: there are no headers to install");
+        log::rejected("nvrtcInstallBundledHeaders is not supported: there are no headers to install");
         let _is_optional = message.set(text(c"there are no headers to install"));
         Err(Status::BUILTIN_OPERATION_FAILURE)
     }

@@ -65,7 +65,7 @@ impl Program {
         let options = Options::read(given, Architecture::default_of(settings::version()));
         let compiled = match options {
             Err(wrong) => {
-                log::refused(&format!("nvrtcCompileProgram: {wrong}"));
+                log::rejected(&format!("nvrtcCompileProgram: {wrong}"));
                 Compiled::failed(Status::INVALID_OPTION, format!("nvrtc: error: {wrong}"))
             }
             Ok(options) => {
