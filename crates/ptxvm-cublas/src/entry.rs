@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! blas! {
-//!     // body(parameters after the handle) { name, name with 64-bit integers or `-`, compute type }
-//!     axpy(n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int) {
+//!     // fn body[type parameter](call, parameters after the handle) { code } => {
+//!     //     name, name with 64-bit integers or `-`, value of the type parameter
+//!     // }
+//!     fn axpy[W](call, n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int) { ... } => {
 //!         cublasSaxpy_v2 cublasSaxpy_v2_64 <f32>,
 //!         cublasDaxpy_v2 cublasDaxpy_v2_64 <f64>,
 //!     }
@@ -11,8 +13,8 @@
 //! ```
 //!
 //! `int` is `int` in the first form and `int64_t` in the 64-bit form. In both forms `word` is `int` or an
-//! enumeration, `long` has 64 bits, and `ptr` is a pointer. The body gets all integers as `i64`, after a
-//! [`Call`].
+//! enumeration, `long` has 64 bits, and `ptr` is a pointer. The code gets all integers as `i64`, and
+//! `call`, a [`Call`].
 //!
 //! Invariant: a panic in a body is caught, reported as a bug of ptxvm, and answered with
 //! `CUBLAS_STATUS_INTERNAL_ERROR`.
@@ -226,8 +228,28 @@ impl Widen for Pointer {
 
 /// Defines functions; the head of this file describes the syntax.
 macro_rules! blas {
-    ($($body:ident $params:tt { $($name:ident $wide:tt $(<$work:ty>)?),* $(,)? })*) => {
-        $($($crate::entry::function!($body $params $name $wide [$($work)?]);)*)*
+    ($(
+        $(#[$doc:meta])*
+        fn $body:ident $generic:tt $params:tt $code:block => {
+            $($name:ident $wide:tt $(<$work:ty>)?),* $(,)?
+        }
+    )*) => {$(
+        $crate::entry::body!($(#[$doc])* $body $generic $params $code);
+        $($crate::entry::function!($body $params $name $wide [$($work)?]);)*
+    )*};
+}
+
+/// Defines the body of functions.
+macro_rules! body {
+    (
+        $(#[$doc:meta])* $body:ident [$($generic:ident)?]
+        ($call:ident $(, $arg:ident: $kind:ident)* $(,)?) $code:block
+    ) => {
+        $(#[$doc])*
+        fn $body$(<$generic: $crate::number::Work>)?(
+            $call: &$crate::entry::Call,
+            $($arg: $crate::entry::kind!($kind i64 i64)),*
+        ) -> $crate::status::Answer $code
     };
 }
 
@@ -244,11 +266,13 @@ macro_rules! function {
 
 /// Defines one function.
 macro_rules! form {
-    ($body:ident ($($arg:ident: $kind:ident),* $(,)?) $name:ident $int:ident [$($work:ty)?]) => {
+    (
+        $body:ident ($call:ident $(, $arg:ident: $kind:ident)* $(,)?) $name:ident $int:ident [$($work:ty)?]
+    ) => {
         #[unsafe(no_mangle)]
         extern "C" fn $name(
             handle: $crate::ffi::Pointer,
-            $($arg: $crate::entry::kind!($kind $int)),*
+            $($arg: $crate::entry::kind!($kind $int i32)),*
         ) -> $crate::status::Status {
             $crate::entry::enter(stringify!($name), handle, size_of::<$int>() == 8, move |call| {
                 $body$(::<$work>)?(call, $($crate::entry::Widen::widen($arg)),*)
@@ -257,20 +281,20 @@ macro_rules! form {
     };
 }
 
-/// The type of a parameter.
+/// The type of a parameter, by the types of `int` and `word`.
 macro_rules! kind {
-    (int $int:ident) => {
+    (int $int:ident $word:ident) => {
         $int
     };
-    (word $int:ident) => {
-        i32
+    (word $int:ident $word:ident) => {
+        $word
     };
-    (long $int:ident) => {
+    (long $int:ident $word:ident) => {
         i64
     };
-    (ptr $int:ident) => {
+    (ptr $int:ident $word:ident) => {
         $crate::ffi::Pointer
     };
 }
 
-pub(crate) use {blas, form, function, kind};
+pub(crate) use {blas, body, form, function, kind};

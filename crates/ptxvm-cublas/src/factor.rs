@@ -156,38 +156,6 @@ fn each(batch: usize, n: usize, work: impl Fn(usize) -> Answer + Sync) -> Answer
     share(if cost < 1 << 22 { 1 } else { threads() }, batch, || (), |(), index| work(index))
 }
 
-fn getrf<W: Work>(
-    call: &Call,
-    n: i64,
-    a: Pointer,
-    lda: i64,
-    pivots: Pointer,
-    info: Pointer,
-    batch: i64,
-) -> Answer {
-    let (n, batch) = (count(n)?, count(batch)?);
-    leading(lda, n)?;
-    if batch == 0 {
-        return Ok(());
-    }
-    let a = list::<W>(call, "A", a, lda, batch)?;
-    let pivots = Integers::optional(call, "P", pivots, n.saturating_mul(batch))?;
-    let info = Integers::new(call, "info", info, batch)?;
-    let call = *call;
-    call.submit(move || {
-        each(batch, n, |index| {
-            let a = a.matrix(call.named("A"), index, (n, n))?;
-            let factors = Factors::of(a.all()?, n, pivots.is_some())?;
-            a.store_all(&factors.values);
-            for (row, pivot) in factors.pivots.iter().enumerate() {
-                pivots.iter().for_each(|pivots| pivots.set(index * n + row, *pivot as i32 + 1));
-            }
-            info.set(index, factors.singular);
-            Ok(())
-        })
-    })
-}
-
 /// The factors that `getrf` stored in memory.
 fn found<W: Work>(
     call: &Call,
@@ -201,125 +169,8 @@ fn found<W: Work>(
     Ok(Factors { n, values, pivots, singular: 0 })
 }
 
-fn getri<W: Work>(
-    call: &Call,
-    n: i64,
-    a: Pointer,
-    lda: i64,
-    pivots: Pointer,
-    c: Pointer,
-    ldc: i64,
-    info: Pointer,
-    batch: i64,
-) -> Answer {
-    let (n, batch) = (count(n)?, count(batch)?);
-    leading(lda, n)?;
-    leading(ldc, n)?;
-    if batch == 0 {
-        return Ok(());
-    }
-    let (a, c) = (list::<W>(call, "A", a, lda, batch)?, list::<W>(call, "C", c, ldc, batch)?);
-    let pivots = Integers::optional(call, "P", pivots, n.saturating_mul(batch))?;
-    let info = Integers::new(call, "info", info, batch)?;
-    let call = *call;
-    call.submit(move || {
-        each(batch, n, |index| {
-            let factors = found(&call, &a, pivots, index, n)?;
-            let zero = factors.zero_on_diagonal();
-            info.set(index, zero);
-            let c = c.matrix(call.named("C"), index, (n, n))?;
-            if zero == 0 {
-                c.store_all(&factors.inverse()?);
-            }
-            Ok(())
-        })
-    })
-}
-
 /// The largest matrix that `matinv` accepts, by its documentation.
 const MATINV_MAX: usize = 32;
-
-fn matinv<W: Work>(
-    call: &Call,
-    n: i64,
-    a: Pointer,
-    lda: i64,
-    inverse: Pointer,
-    ld_inverse: i64,
-    info: Pointer,
-    batch: i64,
-) -> Answer {
-    let (n, batch) = (count(n)?, count(batch)?);
-    valid(n <= MATINV_MAX)?;
-    leading(lda, n)?;
-    leading(ld_inverse, n)?;
-    if batch == 0 {
-        return Ok(());
-    }
-    let a = list::<W>(call, "A", a, lda, batch)?;
-    let inverse = list::<W>(call, "Ainv", inverse, ld_inverse, batch)?;
-    let info = Integers::new(call, "info", info, batch)?;
-    let call = *call;
-    call.submit(move || {
-        each(batch, n, |index| {
-            let a = a.matrix(call.named("A"), index, (n, n))?;
-            let factors = Factors::of(a.all()?, n, true)?;
-            info.set(index, factors.singular);
-            if factors.singular == 0 {
-                inverse.matrix(call.named("Ainv"), index, (n, n))?.store_all(&factors.inverse()?);
-            }
-            Ok(())
-        })
-    })
-}
-
-fn getrs<W: Work>(
-    call: &Call,
-    trans: i64,
-    n: i64,
-    nrhs: i64,
-    a: Pointer,
-    lda: i64,
-    pivots: Pointer,
-    b: Pointer,
-    ldb: i64,
-    info: Pointer,
-    batch: i64,
-) -> Answer {
-    // `info`, in host memory, receives the negated position of the wrong argument, counted after the handle.
-    let wrong = |holds: bool, place: i32| {
-        if holds {
-            return Ok(());
-        }
-        info.write(&(-place).to_ne_bytes())?;
-        Err(Status::INVALID_VALUE)
-    };
-    valid(!info.is_null())?;
-    wrong((0..3).contains(&trans), 1)?;
-    wrong(n >= 0, 2)?;
-    wrong(nrhs >= 0, 3)?;
-    wrong(lda >= n.max(1), 5)?;
-    wrong(ldb >= n.max(1), 8)?;
-    wrong(batch >= 0, 10)?;
-    info.write(&0i32.to_ne_bytes())?;
-    let (op, n, nrhs, batch) = (Op::of(trans)?, count(n)?, count(nrhs)?, count(batch)?);
-    if batch == 0 || n == 0 || nrhs == 0 {
-        return Ok(());
-    }
-    let (a, b) = (list::<W>(call, "A", a, lda, batch)?, list::<W>(call, "B", b, ldb, batch)?);
-    let pivots = Integers::optional(call, "P", pivots, n.saturating_mul(batch))?;
-    let call = *call;
-    call.submit(move || {
-        each(batch, n, |index| {
-            let factors = found(&call, &a, pivots, index, n)?;
-            let b = b.matrix(call.named("B"), index, (n, nrhs))?;
-            let mut x = b.all()?;
-            x.chunks_exact_mut(n).for_each(|x| factors.solve(op, x));
-            b.store_all(&x);
-            Ok(())
-        })
-    })
-}
 
 /// The arguments of a conversion between a triangle of a full matrix and packed storage.
 fn packing<W: Work>(
@@ -348,48 +199,152 @@ fn packing<W: Work>(
     })
 }
 
-fn tpttr<W: Work>(call: &Call, uplo: i64, n: i64, packed: Pointer, full: Pointer, ld: i64) -> Answer {
-    packing::<W>(call, uplo, n, (full, ld), packed, false)
-}
-
-fn trttp<W: Work>(call: &Call, uplo: i64, n: i64, full: Pointer, ld: i64, packed: Pointer) -> Answer {
-    packing::<W>(call, uplo, n, (full, ld), packed, true)
-}
-
 blas! {
-    getrf(n: int, a: ptr, lda: int, pivots: ptr, info: ptr, batch: int) {
+    fn getrf[W](call, n: int, a: ptr, lda: int, pivots: ptr, info: ptr, batch: int) {
+        let (n, batch) = (count(n)?, count(batch)?);
+        leading(lda, n)?;
+        if batch == 0 {
+            return Ok(());
+        }
+        let a = list::<W>(call, "A", a, lda, batch)?;
+        let pivots = Integers::optional(call, "P", pivots, n.saturating_mul(batch))?;
+        let info = Integers::new(call, "info", info, batch)?;
+        let call = *call;
+        call.submit(move || {
+            each(batch, n, |index| {
+                let a = a.matrix(call.named("A"), index, (n, n))?;
+                let factors = Factors::of(a.all()?, n, pivots.is_some())?;
+                a.store_all(&factors.values);
+                for (row, pivot) in factors.pivots.iter().enumerate() {
+                    pivots.iter().for_each(|pivots| pivots.set(index * n + row, *pivot as i32 + 1));
+                }
+                info.set(index, factors.singular);
+                Ok(())
+            })
+        })
+    } => {
         cublasSgetrfBatched - <f32>,
         cublasDgetrfBatched - <f64>,
         cublasCgetrfBatched - <C32>,
         cublasZgetrfBatched - <C64>,
     }
-    getri(n: int, a: ptr, lda: int, pivots: ptr, c: ptr, ldc: int, info: ptr, batch: int) {
+
+    fn getri[W](call, n: int, a: ptr, lda: int, pivots: ptr, c: ptr, ldc: int, info: ptr, batch: int) {
+        let (n, batch) = (count(n)?, count(batch)?);
+        leading(lda, n)?;
+        leading(ldc, n)?;
+        if batch == 0 {
+            return Ok(());
+        }
+        let (a, c) = (list::<W>(call, "A", a, lda, batch)?, list::<W>(call, "C", c, ldc, batch)?);
+        let pivots = Integers::optional(call, "P", pivots, n.saturating_mul(batch))?;
+        let info = Integers::new(call, "info", info, batch)?;
+        let call = *call;
+        call.submit(move || {
+            each(batch, n, |index| {
+                let factors = found(&call, &a, pivots, index, n)?;
+                let zero = factors.zero_on_diagonal();
+                info.set(index, zero);
+                let c = c.matrix(call.named("C"), index, (n, n))?;
+                if zero == 0 {
+                    c.store_all(&factors.inverse()?);
+                }
+                Ok(())
+            })
+        })
+    } => {
         cublasSgetriBatched - <f32>,
         cublasDgetriBatched - <f64>,
         cublasCgetriBatched - <C32>,
         cublasZgetriBatched - <C64>,
     }
-    matinv(n: int, a: ptr, lda: int, inverse: ptr, ldi: int, info: ptr, batch: int) {
+
+    fn matinv[W](call, n: int, a: ptr, lda: int, inverse: ptr, ld_inverse: int, info: ptr, batch: int) {
+        let (n, batch) = (count(n)?, count(batch)?);
+        valid(n <= MATINV_MAX)?;
+        leading(lda, n)?;
+        leading(ld_inverse, n)?;
+        if batch == 0 {
+            return Ok(());
+        }
+        let a = list::<W>(call, "A", a, lda, batch)?;
+        let inverse = list::<W>(call, "Ainv", inverse, ld_inverse, batch)?;
+        let info = Integers::new(call, "info", info, batch)?;
+        let call = *call;
+        call.submit(move || {
+            each(batch, n, |index| {
+                let a = a.matrix(call.named("A"), index, (n, n))?;
+                let factors = Factors::of(a.all()?, n, true)?;
+                info.set(index, factors.singular);
+                if factors.singular == 0 {
+                    inverse.matrix(call.named("Ainv"), index, (n, n))?.store_all(&factors.inverse()?);
+                }
+                Ok(())
+            })
+        })
+    } => {
         cublasSmatinvBatched - <f32>,
         cublasDmatinvBatched - <f64>,
         cublasCmatinvBatched - <C32>,
         cublasZmatinvBatched - <C64>,
     }
-    getrs(
-        trans: word, n: int, nrhs: int, a: ptr, lda: int, pivots: ptr, b: ptr, ldb: int, info: ptr, batch: int,
+
+    fn getrs[W](
+        call, trans: word, n: int, nrhs: int, a: ptr, lda: int, pivots: ptr, b: ptr, ldb: int, info: ptr,
+        batch: int,
     ) {
+        // `info`, in host memory, receives the negated position of the wrong argument, counted after the handle.
+        let wrong = |holds: bool, place: i32| {
+            if holds {
+                return Ok(());
+            }
+            info.write(&(-place).to_ne_bytes())?;
+            Err(Status::INVALID_VALUE)
+        };
+        valid(!info.is_null())?;
+        wrong((0..3).contains(&trans), 1)?;
+        wrong(n >= 0, 2)?;
+        wrong(nrhs >= 0, 3)?;
+        wrong(lda >= n.max(1), 5)?;
+        wrong(ldb >= n.max(1), 8)?;
+        wrong(batch >= 0, 10)?;
+        info.write(&0i32.to_ne_bytes())?;
+        let (op, n, nrhs, batch) = (Op::of(trans)?, count(n)?, count(nrhs)?, count(batch)?);
+        if batch == 0 || n == 0 || nrhs == 0 {
+            return Ok(());
+        }
+        let (a, b) = (list::<W>(call, "A", a, lda, batch)?, list::<W>(call, "B", b, ldb, batch)?);
+        let pivots = Integers::optional(call, "P", pivots, n.saturating_mul(batch))?;
+        let call = *call;
+        call.submit(move || {
+            each(batch, n, |index| {
+                let factors = found(&call, &a, pivots, index, n)?;
+                let b = b.matrix(call.named("B"), index, (n, nrhs))?;
+                let mut x = b.all()?;
+                x.chunks_exact_mut(n).for_each(|x| factors.solve(op, x));
+                b.store_all(&x);
+                Ok(())
+            })
+        })
+    } => {
         cublasSgetrsBatched - <f32>,
         cublasDgetrsBatched - <f64>,
         cublasCgetrsBatched - <C32>,
         cublasZgetrsBatched - <C64>,
     }
-    tpttr(uplo: word, n: int, packed: ptr, full: ptr, ld: int) {
+
+    fn tpttr[W](call, uplo: word, n: int, packed: ptr, full: ptr, ld: int) {
+        packing::<W>(call, uplo, n, (full, ld), packed, false)
+    } => {
         cublasStpttr - <f32>,
         cublasDtpttr - <f64>,
         cublasCtpttr - <C32>,
         cublasZtpttr - <C64>,
     }
-    trttp(uplo: word, n: int, full: ptr, ld: int, packed: ptr) {
+
+    fn trttp[W](call, uplo: word, n: int, full: ptr, ld: int, packed: ptr) {
+        packing::<W>(call, uplo, n, (full, ld), packed, true)
+    } => {
         cublasStrttp - <f32>,
         cublasDtrttp - <f64>,
         cublasCtrttp - <C32>,

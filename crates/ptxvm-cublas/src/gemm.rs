@@ -285,143 +285,14 @@ fn start_ex(call: &Call, dimensions: &Dimensions, types: [i64; 4], at: &Matrices
     }
 }
 
-fn gemm<W: Work>(
-    call: &Call,
-    opa: i64,
-    opb: i64,
-    m: i64,
-    n: i64,
-    k: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    b: Pointer,
-    ldb: i64,
-    beta: Pointer,
-    c: Pointer,
-    ldc: i64,
-) -> Answer {
-    let at = Matrices { alpha, beta, a: (a, lda, Some(0)), b: (b, ldb, Some(0)), c: (c, ldc, Some(0)) };
-    start::<W>(call, &Dimensions { ops: [opa, opb], m, n, k, batch: 1 }, Codecs::own()?, &at)
-}
-
-fn gemm_half(
-    call: &Call,
-    opa: i64,
-    opb: i64,
-    m: i64,
-    n: i64,
-    k: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    b: Pointer,
-    ldb: i64,
-    beta: Pointer,
-    c: Pointer,
-    ldc: i64,
-) -> Answer {
-    let at = Matrices { alpha, beta, a: (a, lda, Some(0)), b: (b, ldb, Some(0)), c: (c, ldc, Some(0)) };
-    start(call, &Dimensions { ops: [opa, opb], m, n, k, batch: 1 }, halves()?, &at)
-}
-
-fn gemm_batched<W: Work>(
-    call: &Call,
-    opa: i64,
-    opb: i64,
-    m: i64,
-    n: i64,
-    k: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    b: Pointer,
-    ldb: i64,
-    beta: Pointer,
-    c: Pointer,
-    ldc: i64,
-    batch: i64,
-) -> Answer {
-    let at = Matrices { alpha, beta, a: (a, lda, None), b: (b, ldb, None), c: (c, ldc, None) };
-    start::<W>(call, &Dimensions { ops: [opa, opb], m, n, k, batch }, Codecs::own()?, &at)
-}
-
-fn gemm_batched_half(
-    call: &Call,
-    opa: i64,
-    opb: i64,
-    m: i64,
-    n: i64,
-    k: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    b: Pointer,
-    ldb: i64,
-    beta: Pointer,
-    c: Pointer,
-    ldc: i64,
-    batch: i64,
-) -> Answer {
-    let at = Matrices { alpha, beta, a: (a, lda, None), b: (b, ldb, None), c: (c, ldc, None) };
-    start(call, &Dimensions { ops: [opa, opb], m, n, k, batch }, halves()?, &at)
-}
-
-fn gemm_strided<W: Work>(
-    call: &Call,
-    opa: i64,
-    opb: i64,
-    m: i64,
-    n: i64,
-    k: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    stride_a: i64,
-    b: Pointer,
-    ldb: i64,
-    stride_b: i64,
-    beta: Pointer,
-    c: Pointer,
-    ldc: i64,
-    stride_c: i64,
-    batch: i64,
-) -> Answer {
-    let (a, b, c) = ((a, lda, Some(stride_a)), (b, ldb, Some(stride_b)), (c, ldc, Some(stride_c)));
-    let at = Matrices { alpha, beta, a, b, c };
-    start::<W>(call, &Dimensions { ops: [opa, opb], m, n, k, batch }, Codecs::own()?, &at)
-}
-
-fn gemm_strided_half(
-    call: &Call,
-    opa: i64,
-    opb: i64,
-    m: i64,
-    n: i64,
-    k: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    stride_a: i64,
-    b: Pointer,
-    ldb: i64,
-    stride_b: i64,
-    beta: Pointer,
-    c: Pointer,
-    ldc: i64,
-    stride_c: i64,
-    batch: i64,
-) -> Answer {
-    let (a, b, c) = ((a, lda, Some(stride_a)), (b, ldb, Some(stride_b)), (c, ldc, Some(stride_c)));
-    let at = Matrices { alpha, beta, a, b, c };
-    start(call, &Dimensions { ops: [opa, opb], m, n, k, batch }, halves()?, &at)
-}
-
 blas! {
-    gemm(
-        opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int, beta: ptr,
-        c: ptr, ldc: int,
+    fn gemm[W](
+        call, opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int,
+        beta: ptr, c: ptr, ldc: int,
     ) {
+        let at = Matrices { alpha, beta, a: (a, lda, Some(0)), b: (b, ldb, Some(0)), c: (c, ldc, Some(0)) };
+        start::<W>(call, &Dimensions { ops: [opa, opb], m, n, k, batch: 1 }, Codecs::own()?, &at)
+    } => {
         cublasSgemm_v2 cublasSgemm_v2_64 <f32>,
         cublasDgemm_v2 cublasDgemm_v2_64 <f64>,
         cublasCgemm_v2 cublasCgemm_v2_64 <C32>,
@@ -429,169 +300,105 @@ blas! {
         cublasCgemm3m cublasCgemm3m_64 <C32>,
         cublasZgemm3m cublasZgemm3m_64 <C64>,
     }
-    gemm_half(
-        opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int, beta: ptr,
-        c: ptr, ldc: int,
-    ) { cublasHgemm cublasHgemm_64 }
-    gemm_batched(
-        opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int, beta: ptr,
-        c: ptr, ldc: int, batch: int,
+
+    fn gemm_half[](
+        call, opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int,
+        beta: ptr, c: ptr, ldc: int,
     ) {
+        let at = Matrices { alpha, beta, a: (a, lda, Some(0)), b: (b, ldb, Some(0)), c: (c, ldc, Some(0)) };
+        start(call, &Dimensions { ops: [opa, opb], m, n, k, batch: 1 }, halves()?, &at)
+    } => { cublasHgemm cublasHgemm_64 }
+
+    fn gemm_batched[W](
+        call, opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int,
+        beta: ptr, c: ptr, ldc: int, batch: int,
+    ) {
+        let at = Matrices { alpha, beta, a: (a, lda, None), b: (b, ldb, None), c: (c, ldc, None) };
+        start::<W>(call, &Dimensions { ops: [opa, opb], m, n, k, batch }, Codecs::own()?, &at)
+    } => {
         cublasSgemmBatched cublasSgemmBatched_64 <f32>,
         cublasDgemmBatched cublasDgemmBatched_64 <f64>,
         cublasCgemmBatched cublasCgemmBatched_64 <C32>,
         cublasZgemmBatched cublasZgemmBatched_64 <C64>,
         cublasCgemm3mBatched cublasCgemm3mBatched_64 <C32>,
     }
-    gemm_batched_half(
-        opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int, beta: ptr,
-        c: ptr, ldc: int, batch: int,
-    ) { cublasHgemmBatched cublasHgemmBatched_64 }
-    gemm_strided(
-        opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, lda: int, sa: long, b: ptr, ldb: int,
-        sb: long, beta: ptr, c: ptr, ldc: int, sc: long, batch: int,
+
+    fn gemm_batched_half[](
+        call, opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int,
+        beta: ptr, c: ptr, ldc: int, batch: int,
     ) {
+        let at = Matrices { alpha, beta, a: (a, lda, None), b: (b, ldb, None), c: (c, ldc, None) };
+        start(call, &Dimensions { ops: [opa, opb], m, n, k, batch }, halves()?, &at)
+    } => { cublasHgemmBatched cublasHgemmBatched_64 }
+
+    fn gemm_strided[W](
+        call, opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, lda: int, stride_a: long,
+        b: ptr, ldb: int, stride_b: long, beta: ptr, c: ptr, ldc: int, stride_c: long, batch: int,
+    ) {
+        let (a, b, c) = ((a, lda, Some(stride_a)), (b, ldb, Some(stride_b)), (c, ldc, Some(stride_c)));
+        let at = Matrices { alpha, beta, a, b, c };
+        start::<W>(call, &Dimensions { ops: [opa, opb], m, n, k, batch }, Codecs::own()?, &at)
+    } => {
         cublasSgemmStridedBatched cublasSgemmStridedBatched_64 <f32>,
         cublasDgemmStridedBatched cublasDgemmStridedBatched_64 <f64>,
         cublasCgemmStridedBatched cublasCgemmStridedBatched_64 <C32>,
         cublasZgemmStridedBatched cublasZgemmStridedBatched_64 <C64>,
         cublasCgemm3mStridedBatched cublasCgemm3mStridedBatched_64 <C32>,
     }
-    gemm_strided_half(
-        opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, lda: int, sa: long, b: ptr, ldb: int,
-        sb: long, beta: ptr, c: ptr, ldc: int, sc: long, batch: int,
-    ) { cublasHgemmStridedBatched cublasHgemmStridedBatched_64 }
-}
 
-fn gemm_ex(
-    call: &Call,
-    opa: i64,
-    opb: i64,
-    m: i64,
-    n: i64,
-    k: i64,
-    alpha: Pointer,
-    a: Pointer,
-    a_type: i64,
-    lda: i64,
-    b: Pointer,
-    b_type: i64,
-    ldb: i64,
-    beta: Pointer,
-    c: Pointer,
-    c_type: i64,
-    ldc: i64,
-    compute: i64,
-    _algorithm: i64,
-) -> Answer {
-    let at = Matrices { alpha, beta, a: (a, lda, Some(0)), b: (b, ldb, Some(0)), c: (c, ldc, Some(0)) };
-    let dimensions = Dimensions { ops: [opa, opb], m, n, k, batch: 1 };
-    start_ex(call, &dimensions, [a_type, b_type, c_type, compute], &at)
-}
-
-/// A product of real or complex numbers that is computed in single precision.
-fn gemm_ex_single(
-    call: &Call,
-    opa: i64,
-    opb: i64,
-    m: i64,
-    n: i64,
-    k: i64,
-    alpha: Pointer,
-    a: Pointer,
-    a_type: i64,
-    lda: i64,
-    b: Pointer,
-    b_type: i64,
-    ldb: i64,
-    beta: Pointer,
-    c: Pointer,
-    c_type: i64,
-    ldc: i64,
-) -> Answer {
-    if (c_type == 4) != call.name.starts_with("cublasC") {
-        return log::refused(&format!("{} with cudaDataType {c_type}", call.name));
-    }
-    gemm_ex(call, opa, opb, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, 68, -1)
-}
-
-fn gemm_batched_ex(
-    call: &Call,
-    opa: i64,
-    opb: i64,
-    m: i64,
-    n: i64,
-    k: i64,
-    alpha: Pointer,
-    a: Pointer,
-    a_type: i64,
-    lda: i64,
-    b: Pointer,
-    b_type: i64,
-    ldb: i64,
-    beta: Pointer,
-    c: Pointer,
-    c_type: i64,
-    ldc: i64,
-    batch: i64,
-    compute: i64,
-    _algorithm: i64,
-) -> Answer {
-    let at = Matrices { alpha, beta, a: (a, lda, None), b: (b, ldb, None), c: (c, ldc, None) };
-    let dimensions = Dimensions { ops: [opa, opb], m, n, k, batch };
-    start_ex(call, &dimensions, [a_type, b_type, c_type, compute], &at)
-}
-
-fn gemm_strided_ex(
-    call: &Call,
-    opa: i64,
-    opb: i64,
-    m: i64,
-    n: i64,
-    k: i64,
-    alpha: Pointer,
-    a: Pointer,
-    a_type: i64,
-    lda: i64,
-    stride_a: i64,
-    b: Pointer,
-    b_type: i64,
-    ldb: i64,
-    stride_b: i64,
-    beta: Pointer,
-    c: Pointer,
-    c_type: i64,
-    ldc: i64,
-    stride_c: i64,
-    batch: i64,
-    compute: i64,
-    _algorithm: i64,
-) -> Answer {
-    let (a, b, c) = ((a, lda, Some(stride_a)), (b, ldb, Some(stride_b)), (c, ldc, Some(stride_c)));
-    let dimensions = Dimensions { ops: [opa, opb], m, n, k, batch };
-    start_ex(call, &dimensions, [a_type, b_type, c_type, compute], &Matrices { alpha, beta, a, b, c })
+    fn gemm_strided_half[](
+        call, opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, lda: int, stride_a: long,
+        b: ptr, ldb: int, stride_b: long, beta: ptr, c: ptr, ldc: int, stride_c: long, batch: int,
+    ) {
+        let (a, b, c) = ((a, lda, Some(stride_a)), (b, ldb, Some(stride_b)), (c, ldc, Some(stride_c)));
+        let at = Matrices { alpha, beta, a, b, c };
+        start(call, &Dimensions { ops: [opa, opb], m, n, k, batch }, halves()?, &at)
+    } => { cublasHgemmStridedBatched cublasHgemmStridedBatched_64 }
 }
 
 blas! {
-    gemm_ex(
-        opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, at: word, lda: int, b: ptr, bt: word,
-        ldb: int, beta: ptr, c: ptr, ct: word, ldc: int, compute: word, algorithm: word,
-    ) { cublasGemmEx cublasGemmEx_64 }
-    gemm_ex_single(
-        opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, at: word, lda: int, b: ptr, bt: word,
-        ldb: int, beta: ptr, c: ptr, ct: word, ldc: int,
+    fn gemm_ex[](
+        call, opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, a_type: word, lda: int,
+        b: ptr, b_type: word, ldb: int, beta: ptr, c: ptr, c_type: word, ldc: int, compute: word,
+        _algorithm: word,
     ) {
+        let at = Matrices { alpha, beta, a: (a, lda, Some(0)), b: (b, ldb, Some(0)), c: (c, ldc, Some(0)) };
+        let dimensions = Dimensions { ops: [opa, opb], m, n, k, batch: 1 };
+        start_ex(call, &dimensions, [a_type, b_type, c_type, compute], &at)
+    } => { cublasGemmEx cublasGemmEx_64 }
+
+    /// A product of real or complex numbers that is computed in single precision.
+    fn gemm_ex_single[](
+        call, opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, a_type: word, lda: int,
+        b: ptr, b_type: word, ldb: int, beta: ptr, c: ptr, c_type: word, ldc: int,
+    ) {
+        if (c_type == 4) != call.name.starts_with("cublasC") {
+            return log::refused(&format!("{} with cudaDataType {c_type}", call.name));
+        }
+        gemm_ex(call, opa, opb, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, 68, -1)
+    } => {
         cublasSgemmEx cublasSgemmEx_64,
         cublasCgemmEx cublasCgemmEx_64,
         cublasCgemm3mEx cublasCgemm3mEx_64,
     }
-    gemm_batched_ex(
-        opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, at: word, lda: int, b: ptr, bt: word,
-        ldb: int, beta: ptr, c: ptr, ct: word, ldc: int, batch: int, compute: word, algorithm: word,
-    ) { cublasGemmBatchedEx cublasGemmBatchedEx_64 }
-    gemm_strided_ex(
-        opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, at: word, lda: int, sa: long, b: ptr,
-        bt: word, ldb: int, sb: long, beta: ptr, c: ptr, ct: word, ldc: int, sc: long, batch: int, compute: word,
-        algorithm: word,
-    ) { cublasGemmStridedBatchedEx cublasGemmStridedBatchedEx_64 }
+
+    fn gemm_batched_ex[](
+        call, opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, a_type: word, lda: int,
+        b: ptr, b_type: word, ldb: int, beta: ptr, c: ptr, c_type: word, ldc: int, batch: int, compute: word,
+        _algorithm: word,
+    ) {
+        let at = Matrices { alpha, beta, a: (a, lda, None), b: (b, ldb, None), c: (c, ldc, None) };
+        let dimensions = Dimensions { ops: [opa, opb], m, n, k, batch };
+        start_ex(call, &dimensions, [a_type, b_type, c_type, compute], &at)
+    } => { cublasGemmBatchedEx cublasGemmBatchedEx_64 }
+
+    fn gemm_strided_ex[](
+        call, opa: word, opb: word, m: int, n: int, k: int, alpha: ptr, a: ptr, a_type: word, lda: int,
+        stride_a: long, b: ptr, b_type: word, ldb: int, stride_b: long, beta: ptr, c: ptr, c_type: word,
+        ldc: int, stride_c: long, batch: int, compute: word, _algorithm: word,
+    ) {
+        let (a, b, c) = ((a, lda, Some(stride_a)), (b, ldb, Some(stride_b)), (c, ldc, Some(stride_c)));
+        let dimensions = Dimensions { ops: [opa, opb], m, n, k, batch };
+        start_ex(call, &dimensions, [a_type, b_type, c_type, compute], &Matrices { alpha, beta, a, b, c })
+    } => { cublasGemmStridedBatchedEx cublasGemmStridedBatchedEx_64 }
 }

@@ -98,64 +98,53 @@ fn halves(call: &Call) -> Answer<[Codec<f32>; 2]> {
     Ok([codec(input)?, codec(if is_single { DataType::F32 } else { input })?])
 }
 
-macro_rules! forms {
-    ($($list:ident $strided:ident $codecs:expr, [$($work:ident)?];)*) => {$(
-        fn $list$(<$work: Work>)?(
-            call: &Call, trans: i64, m: i64, n: i64, alpha: Pointer, a: Pointer, lda: i64, x: Pointer, incx: i64,
-            beta: Pointer, y: Pointer, incy: i64, batch: i64,
-        ) -> Answer {
-            let (a, x, y) = ((a, lda, None), (x, incx, None), (y, incy, None));
-            let codecs = $codecs;
-            start$(::<$work>)?(call, &Arguments { trans, m, n, batch, alpha, beta, a, x, y }, codecs(call)?)
-        }
-        fn $strided$(<$work: Work>)?(
-            call: &Call, trans: i64, m: i64, n: i64, alpha: Pointer, a: Pointer, lda: i64, sa: i64, x: Pointer,
-            incx: i64, sx: i64, beta: Pointer, y: Pointer, incy: i64, sy: i64, batch: i64,
-        ) -> Answer {
-            let (a, x, y) = ((a, lda, Some(sa)), (x, incx, Some(sx)), (y, incy, Some(sy)));
-            let codecs = $codecs;
-            start$(::<$work>)?(call, &Arguments { trans, m, n, batch, alpha, beta, a, x, y }, codecs(call)?)
-        }
-    )*};
-}
-
-forms! {
-    gemv_list gemv_strided |_: &Call| Ok::<_, Status>([own()?, own()?]), [W];
-    gemv_list_half gemv_strided_half halves, [];
-}
-
 blas! {
-    gemv_list(
-        trans: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr, y: ptr, incy: int,
-        batch: int,
+    fn gemv_list[W](
+        call, trans: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr,
+        y: ptr, incy: int, batch: int,
     ) {
+        let (a, x, y) = ((a, lda, None), (x, incx, None), (y, incy, None));
+        start::<W>(call, &Arguments { trans, m, n, batch, alpha, beta, a, x, y }, [own()?, own()?])
+    } => {
         cublasSgemvBatched cublasSgemvBatched_64 <f32>,
         cublasDgemvBatched cublasDgemvBatched_64 <f64>,
         cublasCgemvBatched cublasCgemvBatched_64 <C32>,
         cublasZgemvBatched cublasZgemvBatched_64 <C64>,
     }
-    gemv_list_half(
-        trans: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr, y: ptr, incy: int,
-        batch: int,
+
+    fn gemv_list_half[](
+        call, trans: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr,
+        y: ptr, incy: int, batch: int,
     ) {
+        let (a, x, y) = ((a, lda, None), (x, incx, None), (y, incy, None));
+        start(call, &Arguments { trans, m, n, batch, alpha, beta, a, x, y }, halves(call)?)
+    } => {
         cublasHSHgemvBatched cublasHSHgemvBatched_64,
         cublasHSSgemvBatched cublasHSSgemvBatched_64,
         cublasTSTgemvBatched cublasTSTgemvBatched_64,
         cublasTSSgemvBatched cublasTSSgemvBatched_64,
     }
-    gemv_strided(
-        trans: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, sa: long, x: ptr, incx: int, sx: long, beta: ptr,
-        y: ptr, incy: int, sy: long, batch: int,
+
+    fn gemv_strided[W](
+        call, trans: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, sa: long, x: ptr, incx: int,
+        sx: long, beta: ptr, y: ptr, incy: int, sy: long, batch: int,
     ) {
+        let (a, x, y) = ((a, lda, Some(sa)), (x, incx, Some(sx)), (y, incy, Some(sy)));
+        start::<W>(call, &Arguments { trans, m, n, batch, alpha, beta, a, x, y }, [own()?, own()?])
+    } => {
         cublasSgemvStridedBatched cublasSgemvStridedBatched_64 <f32>,
         cublasDgemvStridedBatched cublasDgemvStridedBatched_64 <f64>,
         cublasCgemvStridedBatched cublasCgemvStridedBatched_64 <C32>,
         cublasZgemvStridedBatched cublasZgemvStridedBatched_64 <C64>,
     }
-    gemv_strided_half(
-        trans: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, sa: long, x: ptr, incx: int, sx: long, beta: ptr,
-        y: ptr, incy: int, sy: long, batch: int,
+
+    fn gemv_strided_half[](
+        call, trans: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, sa: long, x: ptr, incx: int,
+        sx: long, beta: ptr, y: ptr, incy: int, sy: long, batch: int,
     ) {
+        let (a, x, y) = ((a, lda, Some(sa)), (x, incx, Some(sx)), (y, incy, Some(sy)));
+        start(call, &Arguments { trans, m, n, batch, alpha, beta, a, x, y }, halves(call)?)
+    } => {
         cublasHSHgemvStridedBatched cublasHSHgemvStridedBatched_64,
         cublasHSSgemvStridedBatched cublasHSSgemvStridedBatched_64,
         cublasTSTgemvStridedBatched cublasTSTgemvStridedBatched_64,

@@ -349,212 +349,145 @@ pub(crate) fn change_numbers<W: Work>(
     }
 }
 
-fn axpy<W: Work>(
-    call: &Call,
-    n: i64,
-    alpha: Pointer,
-    x: Pointer,
-    incx: i64,
-    y: Pointer,
-    incy: i64,
-) -> Answer {
-    axpy_of(call, n, (alpha, own::<W>()?), (x, incx, own()?), (y, incy, own()?))
-}
-
-fn scal<W: Work>(call: &Call, n: i64, alpha: Pointer, x: Pointer, incx: i64) -> Answer {
-    scal_of(call, n, (alpha, own::<W>()?), (x, incx, own()?))
-}
-
-fn scal_real<W: Work>(call: &Call, n: i64, alpha: Pointer, x: Pointer, incx: i64) -> Answer {
-    scal_of(call, n, (alpha, W::real_codec()), (x, incx, own()?))
-}
-
-fn copy<W: Work>(call: &Call, n: i64, x: Pointer, incx: i64, y: Pointer, incy: i64) -> Answer {
-    copy_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?))
-}
-
-fn swap<W: Work>(call: &Call, n: i64, x: Pointer, incx: i64, y: Pointer, incy: i64) -> Answer {
-    swap_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?))
-}
-
-fn dotu<W: Work>(
-    call: &Call,
-    n: i64,
-    x: Pointer,
-    incx: i64,
-    y: Pointer,
-    incy: i64,
-    result: Pointer,
-) -> Answer {
-    dot_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?), false, (result, own()?))
-}
-
-fn dotc<W: Work>(
-    call: &Call,
-    n: i64,
-    x: Pointer,
-    incx: i64,
-    y: Pointer,
-    incy: i64,
-    result: Pointer,
-) -> Answer {
-    dot_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?), true, (result, own()?))
-}
-
-fn nrm2<W: Work>(call: &Call, n: i64, x: Pointer, incx: i64, result: Pointer) -> Answer {
-    nrm2_of::<W>(call, n, (x, incx, own()?), (result, W::real_codec()))
-}
-
-fn asum<W: Work>(call: &Call, n: i64, x: Pointer, incx: i64, result: Pointer) -> Answer {
-    asum_of::<W>(call, n, (x, incx, own()?), (result, W::real_codec()))
-}
-
-fn amax<W: Work>(call: &Call, n: i64, x: Pointer, incx: i64, result: Pointer) -> Answer {
-    extreme_of::<W>(call, n, (x, incx, own()?), result, |a, b| a > b)
-}
-
-fn amin<W: Work>(call: &Call, n: i64, x: Pointer, incx: i64, result: Pointer) -> Answer {
-    extreme_of::<W>(call, n, (x, incx, own()?), result, |a, b| a < b)
-}
-
-fn rot<W: Work>(
-    call: &Call,
-    n: i64,
-    x: Pointer,
-    incx: i64,
-    y: Pointer,
-    incy: i64,
-    c: Pointer,
-    s: Pointer,
-) -> Answer {
-    rot_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?), (c, W::real_codec()), (s, own()?))
-}
-
-fn rot_real<W: Work>(
-    call: &Call,
-    n: i64,
-    x: Pointer,
-    incx: i64,
-    y: Pointer,
-    incy: i64,
-    c: Pointer,
-    s: Pointer,
-) -> Answer {
-    let real = W::real_codec();
-    rot_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?), (c, real), (s, real))
-}
-
-fn rotm<W: Work>(
-    call: &Call,
-    n: i64,
-    x: Pointer,
-    incx: i64,
-    y: Pointer,
-    incy: i64,
-    param: Pointer,
-) -> Answer {
-    rotm_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?), (param, own()?))
-}
-
-fn rotg<W: Work>(call: &Call, a: Pointer, b: Pointer, c: Pointer, s: Pointer) -> Answer {
-    let places = vec![("a", a, own()?), ("b", b, own()?), ("c", c, W::real_codec()), ("s", s, own()?)];
-    let is_real = matches!(W::TYPE, DataType::F32 | DataType::F64);
-    change_numbers::<W>(call, places, if is_real { crate::rotation::real } else { crate::rotation::complex })
-}
-
-fn rotmg<W: Work>(call: &Call, d1: Pointer, d2: Pointer, x1: Pointer, y1: Pointer, param: Pointer) -> Answer {
-    valid(!param.is_null())?;
-    let codec = own::<W>()?;
-    let mut places = vec![("d1", d1, codec), ("d2", d2, codec), ("x1", x1, codec), ("y1", y1, codec)];
-    let size = codec.ty.bytes() as usize;
-    places.extend((0..5).map(|index| ("param", param.offset(index * size), codec)));
-    change_numbers::<W>(call, places, crate::rotation::modified)
-}
-
 blas! {
-    axpy(n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int) {
+    fn axpy[W](call, n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int) {
+        axpy_of(call, n, (alpha, own::<W>()?), (x, incx, own()?), (y, incy, own()?))
+    } => {
         cublasSaxpy_v2 cublasSaxpy_v2_64 <f32>,
         cublasDaxpy_v2 cublasDaxpy_v2_64 <f64>,
         cublasCaxpy_v2 cublasCaxpy_v2_64 <C32>,
         cublasZaxpy_v2 cublasZaxpy_v2_64 <C64>,
     }
-    scal(n: int, alpha: ptr, x: ptr, incx: int) {
+
+    fn scal[W](call, n: int, alpha: ptr, x: ptr, incx: int) {
+        scal_of(call, n, (alpha, own::<W>()?), (x, incx, own()?))
+    } => {
         cublasSscal_v2 cublasSscal_v2_64 <f32>,
         cublasDscal_v2 cublasDscal_v2_64 <f64>,
         cublasCscal_v2 cublasCscal_v2_64 <C32>,
         cublasZscal_v2 cublasZscal_v2_64 <C64>,
     }
-    scal_real(n: int, alpha: ptr, x: ptr, incx: int) {
+
+    fn scal_real[W](call, n: int, alpha: ptr, x: ptr, incx: int) {
+        scal_of(call, n, (alpha, W::real_codec()), (x, incx, own()?))
+    } => {
         cublasCsscal_v2 cublasCsscal_v2_64 <C32>,
         cublasZdscal_v2 cublasZdscal_v2_64 <C64>,
     }
-    copy(n: int, x: ptr, incx: int, y: ptr, incy: int) {
+
+    fn copy[W](call, n: int, x: ptr, incx: int, y: ptr, incy: int) {
+        copy_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?))
+    } => {
         cublasScopy_v2 cublasScopy_v2_64 <f32>,
         cublasDcopy_v2 cublasDcopy_v2_64 <f64>,
         cublasCcopy_v2 cublasCcopy_v2_64 <C32>,
         cublasZcopy_v2 cublasZcopy_v2_64 <C64>,
     }
-    swap(n: int, x: ptr, incx: int, y: ptr, incy: int) {
+
+    fn swap[W](call, n: int, x: ptr, incx: int, y: ptr, incy: int) {
+        swap_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?))
+    } => {
         cublasSswap_v2 cublasSswap_v2_64 <f32>,
         cublasDswap_v2 cublasDswap_v2_64 <f64>,
         cublasCswap_v2 cublasCswap_v2_64 <C32>,
         cublasZswap_v2 cublasZswap_v2_64 <C64>,
     }
-    dotu(n: int, x: ptr, incx: int, y: ptr, incy: int, result: ptr) {
+
+    fn dotu[W](call, n: int, x: ptr, incx: int, y: ptr, incy: int, result: ptr) {
+        dot_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?), false, (result, own()?))
+    } => {
         cublasSdot_v2 cublasSdot_v2_64 <f32>,
         cublasDdot_v2 cublasDdot_v2_64 <f64>,
         cublasCdotu_v2 cublasCdotu_v2_64 <C32>,
         cublasZdotu_v2 cublasZdotu_v2_64 <C64>,
     }
-    dotc(n: int, x: ptr, incx: int, y: ptr, incy: int, result: ptr) {
+
+    fn dotc[W](call, n: int, x: ptr, incx: int, y: ptr, incy: int, result: ptr) {
+        dot_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?), true, (result, own()?))
+    } => {
         cublasCdotc_v2 cublasCdotc_v2_64 <C32>,
         cublasZdotc_v2 cublasZdotc_v2_64 <C64>,
     }
-    nrm2(n: int, x: ptr, incx: int, result: ptr) {
+
+    fn nrm2[W](call, n: int, x: ptr, incx: int, result: ptr) {
+        nrm2_of::<W>(call, n, (x, incx, own()?), (result, W::real_codec()))
+    } => {
         cublasSnrm2_v2 cublasSnrm2_v2_64 <f32>,
         cublasDnrm2_v2 cublasDnrm2_v2_64 <f64>,
         cublasScnrm2_v2 cublasScnrm2_v2_64 <C32>,
         cublasDznrm2_v2 cublasDznrm2_v2_64 <C64>,
     }
-    asum(n: int, x: ptr, incx: int, result: ptr) {
+
+    fn asum[W](call, n: int, x: ptr, incx: int, result: ptr) {
+        asum_of::<W>(call, n, (x, incx, own()?), (result, W::real_codec()))
+    } => {
         cublasSasum_v2 cublasSasum_v2_64 <f32>,
         cublasDasum_v2 cublasDasum_v2_64 <f64>,
         cublasScasum_v2 cublasScasum_v2_64 <C32>,
         cublasDzasum_v2 cublasDzasum_v2_64 <C64>,
     }
-    amax(n: int, x: ptr, incx: int, result: ptr) {
+
+    fn amax[W](call, n: int, x: ptr, incx: int, result: ptr) {
+        extreme_of::<W>(call, n, (x, incx, own()?), result, |a, b| a > b)
+    } => {
         cublasIsamax_v2 cublasIsamax_v2_64 <f32>,
         cublasIdamax_v2 cublasIdamax_v2_64 <f64>,
         cublasIcamax_v2 cublasIcamax_v2_64 <C32>,
         cublasIzamax_v2 cublasIzamax_v2_64 <C64>,
     }
-    amin(n: int, x: ptr, incx: int, result: ptr) {
+
+    fn amin[W](call, n: int, x: ptr, incx: int, result: ptr) {
+        extreme_of::<W>(call, n, (x, incx, own()?), result, |a, b| a < b)
+    } => {
         cublasIsamin_v2 cublasIsamin_v2_64 <f32>,
         cublasIdamin_v2 cublasIdamin_v2_64 <f64>,
         cublasIcamin_v2 cublasIcamin_v2_64 <C32>,
         cublasIzamin_v2 cublasIzamin_v2_64 <C64>,
     }
-    rot(n: int, x: ptr, incx: int, y: ptr, incy: int, c: ptr, s: ptr) {
+
+    fn rot[W](call, n: int, x: ptr, incx: int, y: ptr, incy: int, c: ptr, s: ptr) {
+        rot_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?), (c, W::real_codec()), (s, own()?))
+    } => {
         cublasSrot_v2 cublasSrot_v2_64 <f32>,
         cublasDrot_v2 cublasDrot_v2_64 <f64>,
         cublasCrot_v2 cublasCrot_v2_64 <C32>,
         cublasZrot_v2 cublasZrot_v2_64 <C64>,
     }
-    rot_real(n: int, x: ptr, incx: int, y: ptr, incy: int, c: ptr, s: ptr) {
+
+    fn rot_real[W](call, n: int, x: ptr, incx: int, y: ptr, incy: int, c: ptr, s: ptr) {
+        let real = W::real_codec();
+        rot_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?), (c, real), (s, real))
+    } => {
         cublasCsrot_v2 cublasCsrot_v2_64 <C32>,
         cublasZdrot_v2 cublasZdrot_v2_64 <C64>,
     }
-    rotm(n: int, x: ptr, incx: int, y: ptr, incy: int, param: ptr) {
+
+    fn rotm[W](call, n: int, x: ptr, incx: int, y: ptr, incy: int, param: ptr) {
+        rotm_of::<W>(call, n, (x, incx, own()?), (y, incy, own()?), (param, own()?))
+    } => {
         cublasSrotm_v2 cublasSrotm_v2_64 <f32>,
         cublasDrotm_v2 cublasDrotm_v2_64 <f64>,
     }
-    rotg(a: ptr, b: ptr, c: ptr, s: ptr) {
+
+    fn rotg[W](call, a: ptr, b: ptr, c: ptr, s: ptr) {
+        let places = vec![("a", a, own()?), ("b", b, own()?), ("c", c, W::real_codec()), ("s", s, own()?)];
+        let is_real = matches!(W::TYPE, DataType::F32 | DataType::F64);
+        change_numbers::<W>(call, places, if is_real { crate::rotation::real } else { crate::rotation::complex })
+    } => {
         cublasSrotg_v2 - <f32>,
         cublasDrotg_v2 - <f64>,
         cublasCrotg_v2 - <C32>,
         cublasZrotg_v2 - <C64>,
     }
-    rotmg(d1: ptr, d2: ptr, x1: ptr, y1: ptr, param: ptr) {
+
+    fn rotmg[W](call, d1: ptr, d2: ptr, x1: ptr, y1: ptr, param: ptr) {
+        valid(!param.is_null())?;
+        let codec = own::<W>()?;
+        let mut places = vec![("d1", d1, codec), ("d2", d2, codec), ("x1", x1, codec), ("y1", y1, codec)];
+        let size = codec.ty.bytes() as usize;
+        places.extend((0..5).map(|index| ("param", param.offset(index * size), codec)));
+        change_numbers::<W>(call, places, crate::rotation::modified)
+    } => {
         cublasSrotmg_v2 - <f32>,
         cublasDrotmg_v2 - <f64>,
     }

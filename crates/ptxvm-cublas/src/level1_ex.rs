@@ -46,79 +46,12 @@ fn codec<W: Work>(call: &Call, code: i64) -> Answer<Codec<W>> {
     }
 }
 
-fn axpy_ex(
-    call: &Call,
-    n: i64,
-    alpha: Pointer,
-    alpha_type: i64,
-    x: Pointer,
-    x_type: i64,
-    incx: i64,
-    y: Pointer,
-    y_type: i64,
-    incy: i64,
-    execution: i64,
-) -> Answer {
-    executed!(call, execution, W, {
-        let [alpha_codec, cx, cy] =
-            [codec::<W>(call, alpha_type)?, codec(call, x_type)?, codec(call, y_type)?];
-        axpy_of(call, n, (alpha, alpha_codec), (x, incx, cx), (y, incy, cy))
-    })
-}
-
-fn scal_ex(
-    call: &Call,
-    n: i64,
-    alpha: Pointer,
-    alpha_type: i64,
-    x: Pointer,
-    x_type: i64,
-    incx: i64,
-    execution: i64,
-) -> Answer {
-    executed!(call, execution, W, {
-        scal_of(call, n, (alpha, codec::<W>(call, alpha_type)?), (x, incx, codec(call, x_type)?))
-    })
-}
-
 /// The compute type that moves elements of a type without changing them.
 fn moved(code: i64) -> i64 {
     match code {
         2 | 14 => 0,
         other => other,
     }
-}
-
-fn copy_ex(
-    call: &Call,
-    n: i64,
-    x: Pointer,
-    x_type: i64,
-    incx: i64,
-    y: Pointer,
-    y_type: i64,
-    incy: i64,
-) -> Answer {
-    valid(x_type == y_type)?;
-    executed!(call, moved(x_type), W, {
-        copy_of::<W>(call, n, (x, incx, codec(call, x_type)?), (y, incy, codec(call, y_type)?))
-    })
-}
-
-fn swap_ex(
-    call: &Call,
-    n: i64,
-    x: Pointer,
-    x_type: i64,
-    incx: i64,
-    y: Pointer,
-    y_type: i64,
-    incy: i64,
-) -> Answer {
-    valid(x_type == y_type)?;
-    executed!(call, moved(x_type), W, {
-        swap_of::<W>(call, n, (x, incx, codec(call, x_type)?), (y, incy, codec(call, y_type)?))
-    })
 }
 
 fn dot_ex_of(
@@ -136,38 +69,6 @@ fn dot_ex_of(
     })
 }
 
-fn dot_ex(
-    call: &Call,
-    n: i64,
-    x: Pointer,
-    x_type: i64,
-    incx: i64,
-    y: Pointer,
-    y_type: i64,
-    incy: i64,
-    result: Pointer,
-    result_type: i64,
-    execution: i64,
-) -> Answer {
-    dot_ex_of(call, n, (x, x_type, incx), (y, y_type, incy), (result, result_type), execution, false)
-}
-
-fn dotc_ex(
-    call: &Call,
-    n: i64,
-    x: Pointer,
-    x_type: i64,
-    incx: i64,
-    y: Pointer,
-    y_type: i64,
-    incy: i64,
-    result: Pointer,
-    result_type: i64,
-    execution: i64,
-) -> Answer {
-    dot_ex_of(call, n, (x, x_type, incx), (y, y_type, incy), (result, result_type), execution, true)
-}
-
 /// The compute type for a vector whose result is real.
 fn of_vector(x_type: i64, execution: i64) -> i64 {
     match x_type {
@@ -182,139 +83,112 @@ fn result_codec<W: Work>(call: &Call, code: i64) -> Answer<Codec<W>> {
     if DataType::of(code) == Some(real.ty) { Ok(real) } else { codec(call, code) }
 }
 
-fn nrm2_ex(
-    call: &Call,
-    n: i64,
-    x: Pointer,
-    x_type: i64,
-    incx: i64,
-    result: Pointer,
-    result_type: i64,
-    execution: i64,
-) -> Answer {
-    executed!(call, of_vector(x_type, execution), W, {
-        let result = (result, result_codec::<W>(call, result_type)?);
-        nrm2_of(call, n, (x, incx, codec(call, x_type)?), result)
-    })
-}
-
-fn asum_ex(
-    call: &Call,
-    n: i64,
-    x: Pointer,
-    x_type: i64,
-    incx: i64,
-    result: Pointer,
-    result_type: i64,
-    execution: i64,
-) -> Answer {
-    executed!(call, of_vector(x_type, execution), W, {
-        let result = (result, result_codec::<W>(call, result_type)?);
-        asum_of(call, n, (x, incx, codec(call, x_type)?), result)
-    })
-}
-
-fn amax_ex(call: &Call, n: i64, x: Pointer, x_type: i64, incx: i64, result: Pointer) -> Answer {
-    executed!(call, moved(x_type), W, {
-        extreme_of::<W>(call, n, (x, incx, codec(call, x_type)?), result, |a, b| a > b)
-    })
-}
-
-fn amin_ex(call: &Call, n: i64, x: Pointer, x_type: i64, incx: i64, result: Pointer) -> Answer {
-    executed!(call, moved(x_type), W, {
-        extreme_of::<W>(call, n, (x, incx, codec(call, x_type)?), result, |a, b| a < b)
-    })
-}
-
-fn rot_ex(
-    call: &Call,
-    n: i64,
-    x: Pointer,
-    x_type: i64,
-    incx: i64,
-    y: Pointer,
-    y_type: i64,
-    incy: i64,
-    c: Pointer,
-    s: Pointer,
-    cs_type: i64,
-    execution: i64,
-) -> Answer {
-    executed!(call, execution, W, {
-        let (x, y) = ((x, incx, codec::<W>(call, x_type)?), (y, incy, codec(call, y_type)?));
-        let cs = result_codec(call, cs_type)?;
-        // The cosine is always real.
-        let real = if cs.ty == W::TYPE { W::real_codec() } else { cs };
-        rot_of(call, n, x, y, (c, real), (s, cs))
-    })
-}
-
-fn rotm_ex(
-    call: &Call,
-    n: i64,
-    x: Pointer,
-    x_type: i64,
-    incx: i64,
-    y: Pointer,
-    y_type: i64,
-    incy: i64,
-    param: Pointer,
-    param_type: i64,
-    execution: i64,
-) -> Answer {
-    executed!(call, execution, W, {
-        let (x, y) = ((x, incx, codec::<W>(call, x_type)?), (y, incy, codec(call, y_type)?));
-        rotm_of(call, n, x, y, (param, codec(call, param_type)?))
-    })
-}
-
-fn rotg_ex(
-    call: &Call,
-    a: Pointer,
-    b: Pointer,
-    ab_type: i64,
-    c: Pointer,
-    s: Pointer,
-    cs_type: i64,
-    execution: i64,
-) -> Answer {
-    executed!(call, execution, W, {
-        let (ab, s_codec) = (codec::<W>(call, ab_type)?, codec(call, cs_type)?);
-        let c_codec = if s_codec.ty == W::TYPE { W::real_codec() } else { s_codec };
-        let places = vec![("a", a, ab), ("b", b, ab), ("c", c, c_codec), ("s", s, s_codec)];
-        let is_real = matches!(W::TYPE, DataType::F32 | DataType::F64);
-        change_numbers(call, places, if is_real { rotation::real } else { rotation::complex })
-    })
-}
-
 blas! {
-    rotg_ex(a: ptr, b: ptr, abt: word, c: ptr, s: ptr, cst: word, execution: word) { cublasRotgEx - }
-    axpy_ex(n: int, alpha: ptr, at: word, x: ptr, xt: word, incx: int, y: ptr, yt: word, incy: int, execution: word) {
-        cublasAxpyEx cublasAxpyEx_64,
-    }
-    scal_ex(n: int, alpha: ptr, at: word, x: ptr, xt: word, incx: int, execution: word) {
-        cublasScalEx cublasScalEx_64,
-    }
-    copy_ex(n: int, x: ptr, xt: word, incx: int, y: ptr, yt: word, incy: int) { cublasCopyEx cublasCopyEx_64 }
-    swap_ex(n: int, x: ptr, xt: word, incx: int, y: ptr, yt: word, incy: int) { cublasSwapEx cublasSwapEx_64 }
-    dot_ex(
-        n: int, x: ptr, xt: word, incx: int, y: ptr, yt: word, incy: int, result: ptr, rt: word, execution: word,
-    ) { cublasDotEx cublasDotEx_64 }
-    dotc_ex(
-        n: int, x: ptr, xt: word, incx: int, y: ptr, yt: word, incy: int, result: ptr, rt: word, execution: word,
-    ) { cublasDotcEx cublasDotcEx_64 }
-    nrm2_ex(n: int, x: ptr, xt: word, incx: int, result: ptr, rt: word, execution: word) {
-        cublasNrm2Ex cublasNrm2Ex_64,
-    }
-    asum_ex(n: int, x: ptr, xt: word, incx: int, result: ptr, rt: word, execution: word) {
-        cublasAsumEx cublasAsumEx_64,
-    }
-    amax_ex(n: int, x: ptr, xt: word, incx: int, result: ptr) { cublasIamaxEx cublasIamaxEx_64 }
-    amin_ex(n: int, x: ptr, xt: word, incx: int, result: ptr) { cublasIaminEx cublasIaminEx_64 }
-    rot_ex(
-        n: int, x: ptr, xt: word, incx: int, y: ptr, yt: word, incy: int, c: ptr, s: ptr, cst: word, execution: word,
-    ) { cublasRotEx cublasRotEx_64 }
-    rotm_ex(
-        n: int, x: ptr, xt: word, incx: int, y: ptr, yt: word, incy: int, param: ptr, pt: word, execution: word,
-    ) { cublasRotmEx cublasRotmEx_64 }
+    fn rotg_ex[](call, a: ptr, b: ptr, ab_type: word, c: ptr, s: ptr, cs_type: word, execution: word) {
+        executed!(call, execution, W, {
+            let (ab, s_codec) = (codec::<W>(call, ab_type)?, codec(call, cs_type)?);
+            let c_codec = if s_codec.ty == W::TYPE { W::real_codec() } else { s_codec };
+            let places = vec![("a", a, ab), ("b", b, ab), ("c", c, c_codec), ("s", s, s_codec)];
+            let is_real = matches!(W::TYPE, DataType::F32 | DataType::F64);
+            change_numbers(call, places, if is_real { rotation::real } else { rotation::complex })
+        })
+    } => { cublasRotgEx - }
+
+    fn axpy_ex[](
+        call, n: int, alpha: ptr, alpha_type: word, x: ptr, x_type: word, incx: int, y: ptr, y_type: word,
+        incy: int, execution: word,
+    ) {
+        executed!(call, execution, W, {
+            let [alpha_codec, cx, cy] =
+                [codec::<W>(call, alpha_type)?, codec(call, x_type)?, codec(call, y_type)?];
+            axpy_of(call, n, (alpha, alpha_codec), (x, incx, cx), (y, incy, cy))
+        })
+    } => { cublasAxpyEx cublasAxpyEx_64 }
+
+    fn scal_ex[](call, n: int, alpha: ptr, alpha_type: word, x: ptr, x_type: word, incx: int, execution: word) {
+        executed!(call, execution, W, {
+            scal_of(call, n, (alpha, codec::<W>(call, alpha_type)?), (x, incx, codec(call, x_type)?))
+        })
+    } => { cublasScalEx cublasScalEx_64 }
+
+    fn copy_ex[](call, n: int, x: ptr, x_type: word, incx: int, y: ptr, y_type: word, incy: int) {
+        valid(x_type == y_type)?;
+        executed!(call, moved(x_type), W, {
+            copy_of::<W>(call, n, (x, incx, codec(call, x_type)?), (y, incy, codec(call, y_type)?))
+        })
+    } => { cublasCopyEx cublasCopyEx_64 }
+
+    fn swap_ex[](call, n: int, x: ptr, x_type: word, incx: int, y: ptr, y_type: word, incy: int) {
+        valid(x_type == y_type)?;
+        executed!(call, moved(x_type), W, {
+            swap_of::<W>(call, n, (x, incx, codec(call, x_type)?), (y, incy, codec(call, y_type)?))
+        })
+    } => { cublasSwapEx cublasSwapEx_64 }
+
+    fn dot_ex[](
+        call, n: int, x: ptr, x_type: word, incx: int, y: ptr, y_type: word, incy: int, result: ptr,
+        result_type: word, execution: word,
+    ) {
+        dot_ex_of(call, n, (x, x_type, incx), (y, y_type, incy), (result, result_type), execution, false)
+    } => { cublasDotEx cublasDotEx_64 }
+
+    fn dotc_ex[](
+        call, n: int, x: ptr, x_type: word, incx: int, y: ptr, y_type: word, incy: int, result: ptr,
+        result_type: word, execution: word,
+    ) {
+        dot_ex_of(call, n, (x, x_type, incx), (y, y_type, incy), (result, result_type), execution, true)
+    } => { cublasDotcEx cublasDotcEx_64 }
+
+    fn nrm2_ex[](
+        call, n: int, x: ptr, x_type: word, incx: int, result: ptr, result_type: word, execution: word,
+    ) {
+        executed!(call, of_vector(x_type, execution), W, {
+            let result = (result, result_codec::<W>(call, result_type)?);
+            nrm2_of(call, n, (x, incx, codec(call, x_type)?), result)
+        })
+    } => { cublasNrm2Ex cublasNrm2Ex_64 }
+
+    fn asum_ex[](
+        call, n: int, x: ptr, x_type: word, incx: int, result: ptr, result_type: word, execution: word,
+    ) {
+        executed!(call, of_vector(x_type, execution), W, {
+            let result = (result, result_codec::<W>(call, result_type)?);
+            asum_of(call, n, (x, incx, codec(call, x_type)?), result)
+        })
+    } => { cublasAsumEx cublasAsumEx_64 }
+
+    fn amax_ex[](call, n: int, x: ptr, x_type: word, incx: int, result: ptr) {
+        executed!(call, moved(x_type), W, {
+            extreme_of::<W>(call, n, (x, incx, codec(call, x_type)?), result, |a, b| a > b)
+        })
+    } => { cublasIamaxEx cublasIamaxEx_64 }
+
+    fn amin_ex[](call, n: int, x: ptr, x_type: word, incx: int, result: ptr) {
+        executed!(call, moved(x_type), W, {
+            extreme_of::<W>(call, n, (x, incx, codec(call, x_type)?), result, |a, b| a < b)
+        })
+    } => { cublasIaminEx cublasIaminEx_64 }
+
+    fn rot_ex[](
+        call, n: int, x: ptr, x_type: word, incx: int, y: ptr, y_type: word, incy: int, c: ptr, s: ptr,
+        cs_type: word, execution: word,
+    ) {
+        executed!(call, execution, W, {
+            let (x, y) = ((x, incx, codec::<W>(call, x_type)?), (y, incy, codec(call, y_type)?));
+            let cs = result_codec(call, cs_type)?;
+            // The cosine is always real.
+            let real = if cs.ty == W::TYPE { W::real_codec() } else { cs };
+            rot_of(call, n, x, y, (c, real), (s, cs))
+        })
+    } => { cublasRotEx cublasRotEx_64 }
+
+    fn rotm_ex[](
+        call, n: int, x: ptr, x_type: word, incx: int, y: ptr, y_type: word, incy: int, param: ptr,
+        param_type: word, execution: word,
+    ) {
+        executed!(call, execution, W, {
+            let (x, y) = ((x, incx, codec::<W>(call, x_type)?), (y, incy, codec(call, y_type)?));
+            rotm_of(call, n, x, y, (param, codec(call, param_type)?))
+        })
+    } => { cublasRotmEx cublasRotmEx_64 }
 }

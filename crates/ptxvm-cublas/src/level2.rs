@@ -135,66 +135,6 @@ impl<W: Work> Combine<W> {
     }
 }
 
-fn gemv<W: Work>(
-    call: &Call,
-    trans: i64,
-    m: i64,
-    n: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    x: Pointer,
-    incx: i64,
-    beta: Pointer,
-    y: Pointer,
-    incy: i64,
-) -> Answer {
-    let (op, m, n) = (Op::of(trans)?, count(m)?, count(n)?);
-    leading(lda, m)?;
-    valid(incx != 0 && incy != 0)?;
-    let (to, from) = op.turn((m, n));
-    let combine = Combine::<W>::new(call, (alpha, beta), (x, incx, from), (y, incy, to))?;
-    if m == 0 || n == 0 {
-        return Ok(());
-    }
-    combine.start(
-        call,
-        move |call| full(call.named("A"), a, lda, (m, n), own()?),
-        move |a, x| a.multiply(op, x),
-    )
-}
-
-fn gbmv<W: Work>(
-    call: &Call,
-    trans: i64,
-    m: i64,
-    n: i64,
-    kl: i64,
-    ku: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    x: Pointer,
-    incx: i64,
-    beta: Pointer,
-    y: Pointer,
-    incy: i64,
-) -> Answer {
-    let (op, m, n, kl, ku) = (Op::of(trans)?, count(m)?, count(n)?, bandwidth(kl)?, bandwidth(ku)?);
-    leading(lda, kl + ku + 1)?;
-    valid(incx != 0 && incy != 0)?;
-    let (to, from) = op.turn((m, n));
-    let combine = Combine::<W>::new(call, (alpha, beta), (x, incx, from), (y, incy, to))?;
-    if m == 0 || n == 0 {
-        return Ok(());
-    }
-    combine.start(
-        call,
-        move |call| band(call.named("A"), a, lda, (m, n), (kl, ku)),
-        move |a, x| a.multiply(op, x),
-    )
-}
-
 fn symmetric<W: Work>(
     call: &Call,
     n: i64,
@@ -226,78 +166,6 @@ fn symv_of<W: Work>(
     leading(lda, size)?;
     symmetric::<W>(call, n, factors, x, y, hermitian, move |call| {
         Ok(full(call.named("A"), a, lda, (size, size), own()?)?.triangle(fill, false))
-    })
-}
-
-fn symv<W: Work>(
-    call: &Call,
-    uplo: i64,
-    n: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    x: Pointer,
-    incx: i64,
-    beta: Pointer,
-    y: Pointer,
-    incy: i64,
-) -> Answer {
-    symv_of::<W>(call, (uplo, n), (alpha, beta), (a, lda), (x, incx), (y, incy), false)
-}
-
-fn hemv<W: Work>(
-    call: &Call,
-    uplo: i64,
-    n: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    x: Pointer,
-    incx: i64,
-    beta: Pointer,
-    y: Pointer,
-    incy: i64,
-) -> Answer {
-    symv_of::<W>(call, (uplo, n), (alpha, beta), (a, lda), (x, incx), (y, incy), true)
-}
-
-/// Symmetric for real numbers and hermitian for complex ones: BLAS has no other banded and packed products.
-fn sbmv<W: Work>(
-    call: &Call,
-    uplo: i64,
-    n: i64,
-    k: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    x: Pointer,
-    incx: i64,
-    beta: Pointer,
-    y: Pointer,
-    incy: i64,
-) -> Answer {
-    let (fill, size, k) = (Fill::of(uplo)?, count(n)?, bandwidth(k)?);
-    leading(lda, k + 1)?;
-    symmetric::<W>(call, n, (alpha, beta), (x, incx), (y, incy), true, move |call| {
-        band_triangle(call.named("A"), a, lda, (size, k), fill)
-    })
-}
-
-fn spmv<W: Work>(
-    call: &Call,
-    uplo: i64,
-    n: i64,
-    alpha: Pointer,
-    a: Pointer,
-    x: Pointer,
-    incx: i64,
-    beta: Pointer,
-    y: Pointer,
-    incy: i64,
-) -> Answer {
-    let (fill, size) = (Fill::of(uplo)?, count(n)?);
-    symmetric::<W>(call, n, (alpha, beta), (x, incx), (y, incy), true, move |call| {
-        packed(call.named("AP"), a, size, fill)
     })
 }
 
@@ -368,104 +236,160 @@ fn tpmv_of<W: Work>(
     triangular_start(call, (op, solves), fill, a, x)
 }
 
-macro_rules! triangular_pair {
-    ($($mul:ident $solve:ident $of:ident($($k:ident)?; $($lda:ident)?);)*) => {$(
-        fn $mul<W: Work>(
-            call: &Call, uplo: i64, trans: i64, diag: i64, n: i64, $($k: i64,)? a: Pointer, $($lda: i64,)? x: Pointer,
-            incx: i64,
-        ) -> Answer {
-            $of::<W>(call, (uplo, trans, diag, n $(, $k)?), triangular_pair!(a $($lda)?), (x, incx), false)
-        }
-        fn $solve<W: Work>(
-            call: &Call, uplo: i64, trans: i64, diag: i64, n: i64, $($k: i64,)? a: Pointer, $($lda: i64,)? x: Pointer,
-            incx: i64,
-        ) -> Answer {
-            $of::<W>(call, (uplo, trans, diag, n $(, $k)?), triangular_pair!(a $($lda)?), (x, incx), true)
-        }
-    )*};
-    ($a:ident) => { $a };
-    ($a:ident $lda:ident) => { ($a, $lda) };
-}
-
-triangular_pair! {
-    trmv trsv trmv_of(; lda);
-    tbmv tbsv tbmv_of(k; lda);
-    tpmv tpsv tpmv_of(;);
-}
-
 blas! {
-    gemv(
-        trans: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr, y: ptr, incy: int,
+    fn gemv[W](
+        call, trans: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr,
+        y: ptr, incy: int,
     ) {
+        let (op, m, n) = (Op::of(trans)?, count(m)?, count(n)?);
+        leading(lda, m)?;
+        valid(incx != 0 && incy != 0)?;
+        let (to, from) = op.turn((m, n));
+        let combine = Combine::<W>::new(call, (alpha, beta), (x, incx, from), (y, incy, to))?;
+        if m == 0 || n == 0 {
+            return Ok(());
+        }
+        combine.start(
+            call,
+            move |call| full(call.named("A"), a, lda, (m, n), own()?),
+            move |a, x| a.multiply(op, x),
+        )
+    } => {
         cublasSgemv_v2 cublasSgemv_v2_64 <f32>,
         cublasDgemv_v2 cublasDgemv_v2_64 <f64>,
         cublasCgemv_v2 cublasCgemv_v2_64 <C32>,
         cublasZgemv_v2 cublasZgemv_v2_64 <C64>,
     }
-    gbmv(
-        trans: word, m: int, n: int, kl: int, ku: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr,
-        y: ptr, incy: int,
+
+    fn gbmv[W](
+        call, trans: word, m: int, n: int, kl: int, ku: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int,
+        beta: ptr, y: ptr, incy: int,
     ) {
+        let (op, m, n, kl, ku) = (Op::of(trans)?, count(m)?, count(n)?, bandwidth(kl)?, bandwidth(ku)?);
+        leading(lda, kl + ku + 1)?;
+        valid(incx != 0 && incy != 0)?;
+        let (to, from) = op.turn((m, n));
+        let combine = Combine::<W>::new(call, (alpha, beta), (x, incx, from), (y, incy, to))?;
+        if m == 0 || n == 0 {
+            return Ok(());
+        }
+        combine.start(
+            call,
+            move |call| band(call.named("A"), a, lda, (m, n), (kl, ku)),
+            move |a, x| a.multiply(op, x),
+        )
+    } => {
         cublasSgbmv_v2 cublasSgbmv_v2_64 <f32>,
         cublasDgbmv_v2 cublasDgbmv_v2_64 <f64>,
         cublasCgbmv_v2 cublasCgbmv_v2_64 <C32>,
         cublasZgbmv_v2 cublasZgbmv_v2_64 <C64>,
     }
-    symv(uplo: word, n: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr, y: ptr, incy: int) {
+
+    fn symv[W](
+        call, uplo: word, n: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr, y: ptr,
+        incy: int,
+    ) {
+        symv_of::<W>(call, (uplo, n), (alpha, beta), (a, lda), (x, incx), (y, incy), false)
+    } => {
         cublasSsymv_v2 cublasSsymv_v2_64 <f32>,
         cublasDsymv_v2 cublasDsymv_v2_64 <f64>,
         cublasCsymv_v2 cublasCsymv_v2_64 <C32>,
         cublasZsymv_v2 cublasZsymv_v2_64 <C64>,
     }
-    hemv(uplo: word, n: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr, y: ptr, incy: int) {
+
+    fn hemv[W](
+        call, uplo: word, n: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr, y: ptr,
+        incy: int,
+    ) {
+        symv_of::<W>(call, (uplo, n), (alpha, beta), (a, lda), (x, incx), (y, incy), true)
+    } => {
         cublasChemv_v2 cublasChemv_v2_64 <C32>,
         cublasZhemv_v2 cublasZhemv_v2_64 <C64>,
     }
-    sbmv(
-        uplo: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr, y: ptr, incy: int,
+
+    /// Symmetric for real numbers and hermitian for complex ones: BLAS has no other banded and packed products.
+    fn sbmv[W](
+        call, uplo: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, x: ptr, incx: int, beta: ptr, y: ptr,
+        incy: int,
     ) {
+        let (fill, size, k) = (Fill::of(uplo)?, count(n)?, bandwidth(k)?);
+        leading(lda, k + 1)?;
+        symmetric::<W>(call, n, (alpha, beta), (x, incx), (y, incy), true, move |call| {
+            band_triangle(call.named("A"), a, lda, (size, k), fill)
+        })
+    } => {
         cublasSsbmv_v2 cublasSsbmv_v2_64 <f32>,
         cublasDsbmv_v2 cublasDsbmv_v2_64 <f64>,
         cublasChbmv_v2 cublasChbmv_v2_64 <C32>,
         cublasZhbmv_v2 cublasZhbmv_v2_64 <C64>,
     }
-    spmv(uplo: word, n: int, alpha: ptr, a: ptr, x: ptr, incx: int, beta: ptr, y: ptr, incy: int) {
+
+    fn spmv[W](
+        call, uplo: word, n: int, alpha: ptr, a: ptr, x: ptr, incx: int, beta: ptr, y: ptr, incy: int,
+    ) {
+        let (fill, size) = (Fill::of(uplo)?, count(n)?);
+        symmetric::<W>(call, n, (alpha, beta), (x, incx), (y, incy), true, move |call| {
+            packed(call.named("AP"), a, size, fill)
+        })
+    } => {
         cublasSspmv_v2 cublasSspmv_v2_64 <f32>,
         cublasDspmv_v2 cublasDspmv_v2_64 <f64>,
         cublasChpmv_v2 cublasChpmv_v2_64 <C32>,
         cublasZhpmv_v2 cublasZhpmv_v2_64 <C64>,
     }
-    trmv(uplo: word, trans: word, diag: word, n: int, a: ptr, lda: int, x: ptr, incx: int) {
+
+    fn trmv[W](call, uplo: word, trans: word, diag: word, n: int, a: ptr, lda: int, x: ptr, incx: int) {
+        trmv_of::<W>(call, (uplo, trans, diag, n), (a, lda), (x, incx), false)
+    } => {
         cublasStrmv_v2 cublasStrmv_v2_64 <f32>,
         cublasDtrmv_v2 cublasDtrmv_v2_64 <f64>,
         cublasCtrmv_v2 cublasCtrmv_v2_64 <C32>,
         cublasZtrmv_v2 cublasZtrmv_v2_64 <C64>,
     }
-    trsv(uplo: word, trans: word, diag: word, n: int, a: ptr, lda: int, x: ptr, incx: int) {
+
+    fn trsv[W](call, uplo: word, trans: word, diag: word, n: int, a: ptr, lda: int, x: ptr, incx: int) {
+        trmv_of::<W>(call, (uplo, trans, diag, n), (a, lda), (x, incx), true)
+    } => {
         cublasStrsv_v2 cublasStrsv_v2_64 <f32>,
         cublasDtrsv_v2 cublasDtrsv_v2_64 <f64>,
         cublasCtrsv_v2 cublasCtrsv_v2_64 <C32>,
         cublasZtrsv_v2 cublasZtrsv_v2_64 <C64>,
     }
-    tbmv(uplo: word, trans: word, diag: word, n: int, k: int, a: ptr, lda: int, x: ptr, incx: int) {
+
+    fn tbmv[W](
+        call, uplo: word, trans: word, diag: word, n: int, k: int, a: ptr, lda: int, x: ptr, incx: int,
+    ) {
+        tbmv_of::<W>(call, (uplo, trans, diag, n, k), (a, lda), (x, incx), false)
+    } => {
         cublasStbmv_v2 cublasStbmv_v2_64 <f32>,
         cublasDtbmv_v2 cublasDtbmv_v2_64 <f64>,
         cublasCtbmv_v2 cublasCtbmv_v2_64 <C32>,
         cublasZtbmv_v2 cublasZtbmv_v2_64 <C64>,
     }
-    tbsv(uplo: word, trans: word, diag: word, n: int, k: int, a: ptr, lda: int, x: ptr, incx: int) {
+
+    fn tbsv[W](
+        call, uplo: word, trans: word, diag: word, n: int, k: int, a: ptr, lda: int, x: ptr, incx: int,
+    ) {
+        tbmv_of::<W>(call, (uplo, trans, diag, n, k), (a, lda), (x, incx), true)
+    } => {
         cublasStbsv_v2 cublasStbsv_v2_64 <f32>,
         cublasDtbsv_v2 cublasDtbsv_v2_64 <f64>,
         cublasCtbsv_v2 cublasCtbsv_v2_64 <C32>,
         cublasZtbsv_v2 cublasZtbsv_v2_64 <C64>,
     }
-    tpmv(uplo: word, trans: word, diag: word, n: int, a: ptr, x: ptr, incx: int) {
+
+    fn tpmv[W](call, uplo: word, trans: word, diag: word, n: int, a: ptr, x: ptr, incx: int) {
+        tpmv_of::<W>(call, (uplo, trans, diag, n), a, (x, incx), false)
+    } => {
         cublasStpmv_v2 cublasStpmv_v2_64 <f32>,
         cublasDtpmv_v2 cublasDtpmv_v2_64 <f64>,
         cublasCtpmv_v2 cublasCtpmv_v2_64 <C32>,
         cublasZtpmv_v2 cublasZtpmv_v2_64 <C64>,
     }
-    tpsv(uplo: word, trans: word, diag: word, n: int, a: ptr, x: ptr, incx: int) {
+
+    fn tpsv[W](call, uplo: word, trans: word, diag: word, n: int, a: ptr, x: ptr, incx: int) {
+        tpmv_of::<W>(call, (uplo, trans, diag, n), a, (x, incx), true)
+    } => {
         cublasStpsv_v2 cublasStpsv_v2_64 <f32>,
         cublasDtpsv_v2 cublasDtpsv_v2_64 <f64>,
         cublasCtpsv_v2 cublasCtpsv_v2_64 <C32>,

@@ -71,44 +71,6 @@ fn symmetric<W: Work>(
     })
 }
 
-fn symm<W: Work>(
-    call: &Call,
-    side: i64,
-    uplo: i64,
-    m: i64,
-    n: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    b: Pointer,
-    ldb: i64,
-    beta: Pointer,
-    c: Pointer,
-    ldc: i64,
-) -> Answer {
-    let (a, b, c) = ((a, lda), (b, ldb), (c, ldc));
-    symmetric::<W>(call, (side, uplo), (m, n), (alpha, beta), a, b, c, Form::Symmetric)
-}
-
-fn hemm<W: Work>(
-    call: &Call,
-    side: i64,
-    uplo: i64,
-    m: i64,
-    n: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    b: Pointer,
-    ldb: i64,
-    beta: Pointer,
-    c: Pointer,
-    ldc: i64,
-) -> Answer {
-    let (a, b, c) = ((a, lda), (b, ldb), (c, ldc));
-    symmetric::<W>(call, (side, uplo), (m, n), (alpha, beta), a, b, c, Form::Hermitian)
-}
-
 /// The variants of a result that is a triangle.
 #[derive(Clone, Copy)]
 struct Rank {
@@ -171,37 +133,6 @@ fn rank<W: Work>(call: &Call, rank: Rank, at: Triangle<W>) -> Answer {
     })
 }
 
-macro_rules! ranks {
-    ($($one:ident $hermitian:literal $real_alpha:literal;)* | $($two:ident $hermitian2:literal $both:literal;)*) => {
-        $(fn $one<W: Work>(
-            call: &Call, uplo: i64, trans: i64, n: i64, k: i64, alpha: Pointer, a: Pointer, lda: i64, beta: Pointer,
-            c: Pointer, ldc: i64,
-        ) -> Answer {
-            let kind = Rank { hermitian: $hermitian, both: false, real_alpha: $real_alpha };
-            let (a, c) = ((a, lda), (c, ldc));
-            rank::<W>(call, kind, Triangle { uplo, trans, n, k, alpha, a, b: a, beta, c, codec: own()? })
-        })*
-        $(fn $two<W: Work>(
-            call: &Call, uplo: i64, trans: i64, n: i64, k: i64, alpha: Pointer, a: Pointer, lda: i64, b: Pointer,
-            ldb: i64, beta: Pointer, c: Pointer, ldc: i64,
-        ) -> Answer {
-            let kind = Rank { hermitian: $hermitian2, both: $both, real_alpha: false };
-            let (a, b, c) = ((a, lda), (b, ldb), (c, ldc));
-            rank::<W>(call, kind, Triangle { uplo, trans, n, k, alpha, a, b, beta, c, codec: own()? })
-        })*
-    };
-}
-
-ranks! {
-    syrk false false;
-    herk true true;
-    |
-    syr2k false true;
-    her2k true true;
-    syrkx false false;
-    herkx true false;
-}
-
 /// Rejects types other than complex numbers of single precision.
 fn complex_only(call: &Call, types: [i64; 2]) -> Answer {
     if types == [4, 4] {
@@ -210,225 +141,211 @@ fn complex_only(call: &Call, types: [i64; 2]) -> Answer {
     log::refused(&format!("{} with cudaDataType {} and {}", call.name, types[0], types[1]))
 }
 
-fn syrk_ex(
-    call: &Call,
-    uplo: i64,
-    trans: i64,
-    n: i64,
-    k: i64,
-    alpha: Pointer,
-    a: Pointer,
-    a_type: i64,
-    lda: i64,
-    beta: Pointer,
-    c: Pointer,
-    c_type: i64,
-    ldc: i64,
-) -> Answer {
-    complex_only(call, [a_type, c_type])?;
-    syrk::<C32>(call, uplo, trans, n, k, alpha, a, lda, beta, c, ldc)
-}
-
-fn herk_ex(
-    call: &Call,
-    uplo: i64,
-    trans: i64,
-    n: i64,
-    k: i64,
-    alpha: Pointer,
-    a: Pointer,
-    a_type: i64,
-    lda: i64,
-    beta: Pointer,
-    c: Pointer,
-    c_type: i64,
-    ldc: i64,
-) -> Answer {
-    complex_only(call, [a_type, c_type])?;
-    herk::<C32>(call, uplo, trans, n, k, alpha, a, lda, beta, c, ldc)
-}
-
 /// Rows and columns of a tile of a sum.
 const TILE: usize = 128;
 
-/// C = alpha op(A) + beta op(B), where C may be A or B in place.
-fn geam<W: Work>(
-    call: &Call,
-    opa: i64,
-    opb: i64,
-    m: i64,
-    n: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    beta: Pointer,
-    b: Pointer,
-    ldb: i64,
-    c: Pointer,
-    ldc: i64,
-) -> Answer {
-    let (opa, opb, m, n) = (Op::of(opa)?, Op::of(opb)?, count(m)?, count(n)?);
-    leading(lda, opa.turn((m, n)).0)?;
-    leading(ldb, opb.turn((m, n)).0)?;
-    leading(ldc, m)?;
-    // If C is A or B, its rows and columns must have the same positions.
-    let in_place = |at: Pointer, ld: i64, op: Op| at != c || ld == ldc && !op.transposes();
-    Status::INVALID_VALUE.unless(in_place(a, lda, opa) && in_place(b, ldb, opb))?;
-    let (alpha, beta) = (call.own::<W>("alpha", alpha)?, call.own::<W>("beta", beta)?);
-    let out = Matrix::<W>::new(call.named("C"), c, (m, n), ldc, own()?)?;
-    let call = *call;
-    call.submit(move || {
-        let part = |name, factor: W, at, ld, op: Op| -> Answer<Option<(W, Operand<W>)>> {
-            if factor == W::default() {
-                return Ok(None);
-            }
-            let matrix = Matrix::new(call.named(name), at, op.turn((m, n)), ld, own()?)?;
-            Ok(Some((factor, Operand::general(matrix, op))))
-        };
-        let parts = [part("A", alpha.get(), a, lda, opa)?, part("B", beta.get(), b, ldb, opb)?];
-        let (mut tile, mut sums) = (buffer(W::default(), TILE * TILE)?, buffer(W::default(), TILE * TILE)?);
-        for column in (0..n).step_by(TILE) {
-            let columns = column..(column + TILE).min(n);
-            for row in (0..m).step_by(TILE) {
-                let rows = row..(row + TILE).min(m);
-                let sums = &mut sums[..rows.len() * columns.len()];
-                sums.fill(W::default());
-                for (factor, operand) in parts.iter().flatten() {
-                    let tile = &mut tile[..sums.len()];
-                    let [down, right] = operand.tile(rows.clone(), columns.clone(), tile);
-                    for (j, sums) in sums.chunks_exact_mut(rows.len()).enumerate() {
-                        for (i, sum) in sums.iter_mut().enumerate() {
-                            *sum += *factor * tile[i * down + j * right];
-                        }
-                    }
-                }
-                for (column, sums) in columns.clone().zip(sums.chunks_exact(rows.len())) {
-                    out.store(rows.start, column, sums);
-                }
-            }
-        }
-        Ok(())
-    })
-}
-
-/// C = A diag(x), or diag(x) A.
-fn dgmm<W: Work>(
-    call: &Call,
-    side: i64,
-    m: i64,
-    n: i64,
-    a: Pointer,
-    lda: i64,
-    x: Pointer,
-    incx: i64,
-    c: Pointer,
-    ldc: i64,
-) -> Answer {
-    let (side, m, n) = (Side::of(side)?, count(m)?, count(n)?);
-    leading(lda, m)?;
-    leading(ldc, m)?;
-    let a = Matrix::<W>::new(call.named("A"), a, (m, n), lda, own()?)?;
-    let c = Matrix::<W>::new(call.named("C"), c, (m, n), ldc, own()?)?;
-    let size = if side == Side::Left { m } else { n };
-    let x = Vector::<W>::new(call.named("x"), x, size, incx, own()?)?;
-    call.submit(move || {
-        let factors = x.all()?;
-        let mut column = buffer(W::default(), m)?;
-        for j in 0..n {
-            a.load(0, j, &mut column);
-            match side {
-                Side::Left => column.iter_mut().zip(&factors).for_each(|(value, factor)| *value *= *factor),
-                Side::Right => column.iter_mut().for_each(|value| *value *= factors[j]),
-            }
-            c.store(0, j, &column);
-        }
-        Ok(())
-    })
-}
-
 blas! {
-    symm(
-        side: word, uplo: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int, beta: ptr, c: ptr,
-        ldc: int,
+    fn symm[W](
+        call, side: word, uplo: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int,
+        beta: ptr, c: ptr, ldc: int,
     ) {
+        let (a, b, c) = ((a, lda), (b, ldb), (c, ldc));
+        symmetric::<W>(call, (side, uplo), (m, n), (alpha, beta), a, b, c, Form::Symmetric)
+    } => {
         cublasSsymm_v2 cublasSsymm_v2_64 <f32>,
         cublasDsymm_v2 cublasDsymm_v2_64 <f64>,
         cublasCsymm_v2 cublasCsymm_v2_64 <C32>,
         cublasZsymm_v2 cublasZsymm_v2_64 <C64>,
     }
-    hemm(
-        side: word, uplo: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int, beta: ptr, c: ptr,
-        ldc: int,
+
+    fn hemm[W](
+        call, side: word, uplo: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int,
+        beta: ptr, c: ptr, ldc: int,
     ) {
+        let (a, b, c) = ((a, lda), (b, ldb), (c, ldc));
+        symmetric::<W>(call, (side, uplo), (m, n), (alpha, beta), a, b, c, Form::Hermitian)
+    } => {
         cublasChemm_v2 cublasChemm_v2_64 <C32>,
         cublasZhemm_v2 cublasZhemm_v2_64 <C64>,
     }
-    syrk(uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, beta: ptr, c: ptr, ldc: int) {
+
+    fn syrk[W](
+        call, uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, beta: ptr, c: ptr,
+        ldc: int,
+    ) {
+        let kind = Rank { hermitian: false, both: false, real_alpha: false };
+        let (a, c) = ((a, lda), (c, ldc));
+        rank::<W>(call, kind, Triangle { uplo, trans, n, k, alpha, a, b: a, beta, c, codec: own()? })
+    } => {
         cublasSsyrk_v2 cublasSsyrk_v2_64 <f32>,
         cublasDsyrk_v2 cublasDsyrk_v2_64 <f64>,
         cublasCsyrk_v2 cublasCsyrk_v2_64 <C32>,
         cublasZsyrk_v2 cublasZsyrk_v2_64 <C64>,
     }
-    herk(uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, beta: ptr, c: ptr, ldc: int) {
+
+    fn herk[W](
+        call, uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, beta: ptr, c: ptr,
+        ldc: int,
+    ) {
+        let kind = Rank { hermitian: true, both: false, real_alpha: true };
+        let (a, c) = ((a, lda), (c, ldc));
+        rank::<W>(call, kind, Triangle { uplo, trans, n, k, alpha, a, b: a, beta, c, codec: own()? })
+    } => {
         cublasCherk_v2 cublasCherk_v2_64 <C32>,
         cublasZherk_v2 cublasZherk_v2_64 <C64>,
     }
-    syr2k(
-        uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int, beta: ptr, c: ptr,
-        ldc: int,
+
+    fn syr2k[W](
+        call, uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int,
+        beta: ptr, c: ptr, ldc: int,
     ) {
+        let kind = Rank { hermitian: false, both: true, real_alpha: false };
+        let (a, b, c) = ((a, lda), (b, ldb), (c, ldc));
+        rank::<W>(call, kind, Triangle { uplo, trans, n, k, alpha, a, b, beta, c, codec: own()? })
+    } => {
         cublasSsyr2k_v2 cublasSsyr2k_v2_64 <f32>,
         cublasDsyr2k_v2 cublasDsyr2k_v2_64 <f64>,
         cublasCsyr2k_v2 cublasCsyr2k_v2_64 <C32>,
         cublasZsyr2k_v2 cublasZsyr2k_v2_64 <C64>,
     }
-    her2k(
-        uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int, beta: ptr, c: ptr,
-        ldc: int,
+
+    fn her2k[W](
+        call, uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int,
+        beta: ptr, c: ptr, ldc: int,
     ) {
+        let kind = Rank { hermitian: true, both: true, real_alpha: false };
+        let (a, b, c) = ((a, lda), (b, ldb), (c, ldc));
+        rank::<W>(call, kind, Triangle { uplo, trans, n, k, alpha, a, b, beta, c, codec: own()? })
+    } => {
         cublasCher2k_v2 cublasCher2k_v2_64 <C32>,
         cublasZher2k_v2 cublasZher2k_v2_64 <C64>,
     }
-    syrkx(
-        uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int, beta: ptr, c: ptr,
-        ldc: int,
+
+    fn syrkx[W](
+        call, uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int,
+        beta: ptr, c: ptr, ldc: int,
     ) {
+        let kind = Rank { hermitian: false, both: false, real_alpha: false };
+        let (a, b, c) = ((a, lda), (b, ldb), (c, ldc));
+        rank::<W>(call, kind, Triangle { uplo, trans, n, k, alpha, a, b, beta, c, codec: own()? })
+    } => {
         cublasSsyrkx cublasSsyrkx_64 <f32>,
         cublasDsyrkx cublasDsyrkx_64 <f64>,
         cublasCsyrkx cublasCsyrkx_64 <C32>,
         cublasZsyrkx cublasZsyrkx_64 <C64>,
     }
-    herkx(
-        uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int, beta: ptr, c: ptr,
-        ldc: int,
+
+    fn herkx[W](
+        call, uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, lda: int, b: ptr, ldb: int,
+        beta: ptr, c: ptr, ldc: int,
     ) {
+        let kind = Rank { hermitian: true, both: false, real_alpha: false };
+        let (a, b, c) = ((a, lda), (b, ldb), (c, ldc));
+        rank::<W>(call, kind, Triangle { uplo, trans, n, k, alpha, a, b, beta, c, codec: own()? })
+    } => {
         cublasCherkx cublasCherkx_64 <C32>,
         cublasZherkx cublasZherkx_64 <C64>,
     }
-    syrk_ex(
-        uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, at: word, lda: int, beta: ptr, c: ptr, ct: word,
-        ldc: int,
+
+    fn syrk_ex[](
+        call, uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, a_type: word, lda: int, beta: ptr,
+        c: ptr, c_type: word, ldc: int,
     ) {
+        complex_only(call, [a_type, c_type])?;
+        syrk::<C32>(call, uplo, trans, n, k, alpha, a, lda, beta, c, ldc)
+    } => {
         cublasCsyrkEx cublasCsyrkEx_64,
         cublasCsyrk3mEx cublasCsyrk3mEx_64,
     }
-    herk_ex(
-        uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, at: word, lda: int, beta: ptr, c: ptr, ct: word,
-        ldc: int,
+
+    fn herk_ex[](
+        call, uplo: word, trans: word, n: int, k: int, alpha: ptr, a: ptr, a_type: word, lda: int, beta: ptr,
+        c: ptr, c_type: word, ldc: int,
     ) {
+        complex_only(call, [a_type, c_type])?;
+        herk::<C32>(call, uplo, trans, n, k, alpha, a, lda, beta, c, ldc)
+    } => {
         cublasCherkEx cublasCherkEx_64,
         cublasCherk3mEx cublasCherk3mEx_64,
     }
-    geam(
-        opa: word, opb: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, beta: ptr, b: ptr, ldb: int, c: ptr,
-        ldc: int,
+
+    /// C = alpha op(A) + beta op(B), where C may be A or B in place.
+    fn geam[W](
+        call, opa: word, opb: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, beta: ptr, b: ptr,
+        ldb: int, c: ptr, ldc: int,
     ) {
+        let (opa, opb, m, n) = (Op::of(opa)?, Op::of(opb)?, count(m)?, count(n)?);
+        leading(lda, opa.turn((m, n)).0)?;
+        leading(ldb, opb.turn((m, n)).0)?;
+        leading(ldc, m)?;
+        // If C is A or B, its rows and columns must have the same positions.
+        let in_place = |at: Pointer, ld: i64, op: Op| at != c || ld == ldc && !op.transposes();
+        Status::INVALID_VALUE.unless(in_place(a, lda, opa) && in_place(b, ldb, opb))?;
+        let (alpha, beta) = (call.own::<W>("alpha", alpha)?, call.own::<W>("beta", beta)?);
+        let out = Matrix::<W>::new(call.named("C"), c, (m, n), ldc, own()?)?;
+        let call = *call;
+        call.submit(move || {
+            let part = |name, factor: W, at, ld, op: Op| -> Answer<Option<(W, Operand<W>)>> {
+                if factor == W::default() {
+                    return Ok(None);
+                }
+                let matrix = Matrix::new(call.named(name), at, op.turn((m, n)), ld, own()?)?;
+                Ok(Some((factor, Operand::general(matrix, op))))
+            };
+            let parts = [part("A", alpha.get(), a, lda, opa)?, part("B", beta.get(), b, ldb, opb)?];
+            let (mut tile, mut sums) = (buffer(W::default(), TILE * TILE)?, buffer(W::default(), TILE * TILE)?);
+            for column in (0..n).step_by(TILE) {
+                let columns = column..(column + TILE).min(n);
+                for row in (0..m).step_by(TILE) {
+                    let rows = row..(row + TILE).min(m);
+                    let sums = &mut sums[..rows.len() * columns.len()];
+                    sums.fill(W::default());
+                    for (factor, operand) in parts.iter().flatten() {
+                        let tile = &mut tile[..sums.len()];
+                        let [down, right] = operand.tile(rows.clone(), columns.clone(), tile);
+                        for (j, sums) in sums.chunks_exact_mut(rows.len()).enumerate() {
+                            for (i, sum) in sums.iter_mut().enumerate() {
+                                *sum += *factor * tile[i * down + j * right];
+                            }
+                        }
+                    }
+                    for (column, sums) in columns.clone().zip(sums.chunks_exact(rows.len())) {
+                        out.store(rows.start, column, sums);
+                    }
+                }
+            }
+            Ok(())
+        })
+    } => {
         cublasSgeam cublasSgeam_64 <f32>,
         cublasDgeam cublasDgeam_64 <f64>,
         cublasCgeam cublasCgeam_64 <C32>,
         cublasZgeam cublasZgeam_64 <C64>,
     }
-    dgmm(side: word, m: int, n: int, a: ptr, lda: int, x: ptr, incx: int, c: ptr, ldc: int) {
+
+    /// C = A diag(x), or diag(x) A.
+    fn dgmm[W](call, side: word, m: int, n: int, a: ptr, lda: int, x: ptr, incx: int, c: ptr, ldc: int) {
+        let (side, m, n) = (Side::of(side)?, count(m)?, count(n)?);
+        leading(lda, m)?;
+        leading(ldc, m)?;
+        let a = Matrix::<W>::new(call.named("A"), a, (m, n), lda, own()?)?;
+        let c = Matrix::<W>::new(call.named("C"), c, (m, n), ldc, own()?)?;
+        let size = if side == Side::Left { m } else { n };
+        let x = Vector::<W>::new(call.named("x"), x, size, incx, own()?)?;
+        call.submit(move || {
+            let factors = x.all()?;
+            let mut column = buffer(W::default(), m)?;
+            for j in 0..n {
+                a.load(0, j, &mut column);
+                match side {
+                    Side::Left => column.iter_mut().zip(&factors).for_each(|(value, factor)| *value *= *factor),
+                    Side::Right => column.iter_mut().for_each(|value| *value *= factors[j]),
+                }
+                c.store(0, j, &column);
+            }
+            Ok(())
+        })
+    } => {
         cublasSdgmm cublasSdgmm_64 <f32>,
         cublasDdgmm cublasDdgmm_64 <f64>,
         cublasCdgmm cublasCdgmm_64 <C32>,

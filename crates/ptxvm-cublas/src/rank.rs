@@ -122,36 +122,6 @@ fn general<W: Work>(
     Update { alpha, x, y, a, kind }.start(call)
 }
 
-fn geru<W: Work>(
-    call: &Call,
-    m: i64,
-    n: i64,
-    alpha: Pointer,
-    x: Pointer,
-    incx: i64,
-    y: Pointer,
-    incy: i64,
-    a: Pointer,
-    lda: i64,
-) -> Answer {
-    general::<W>(call, (m, n), alpha, (x, incx), (y, incy), (a, lda), Kind::General)
-}
-
-fn gerc<W: Work>(
-    call: &Call,
-    m: i64,
-    n: i64,
-    alpha: Pointer,
-    x: Pointer,
-    incx: i64,
-    y: Pointer,
-    incy: i64,
-    a: Pointer,
-    lda: i64,
-) -> Answer {
-    general::<W>(call, (m, n), alpha, (x, incx), (y, incy), (a, lda), Kind::Conjugate)
-}
-
 /// A += alpha x x^T, or alpha x x^H with a real alpha.
 fn one<W: Work>(
     call: &Call,
@@ -189,119 +159,68 @@ fn two<W: Work>(
     Update { alpha, x, y, a, kind }.start(call)
 }
 
-fn syr<W: Work>(
-    call: &Call,
-    uplo: i64,
-    n: i64,
-    alpha: Pointer,
-    x: Pointer,
-    incx: i64,
-    a: Pointer,
-    lda: i64,
-) -> Answer {
-    one::<W>(call, (uplo, n), alpha, (x, incx), Place::Full(a, lda), Kind::Symmetric)
-}
-
-fn her<W: Work>(
-    call: &Call,
-    uplo: i64,
-    n: i64,
-    alpha: Pointer,
-    x: Pointer,
-    incx: i64,
-    a: Pointer,
-    lda: i64,
-) -> Answer {
-    one::<W>(call, (uplo, n), alpha, (x, incx), Place::Full(a, lda), Kind::Hermitian)
-}
-
-/// Symmetric for real numbers and hermitian for complex ones: BLAS has no other packed updates.
-fn spr<W: Work>(call: &Call, uplo: i64, n: i64, alpha: Pointer, x: Pointer, incx: i64, a: Pointer) -> Answer {
-    one::<W>(call, (uplo, n), alpha, (x, incx), Place::Packed(a), Kind::Hermitian)
-}
-
-fn syr2<W: Work>(
-    call: &Call,
-    uplo: i64,
-    n: i64,
-    alpha: Pointer,
-    x: Pointer,
-    incx: i64,
-    y: Pointer,
-    incy: i64,
-    a: Pointer,
-    lda: i64,
-) -> Answer {
-    two::<W>(call, (uplo, n), alpha, (x, incx), (y, incy), Place::Full(a, lda), Kind::Symmetric)
-}
-
-fn her2<W: Work>(
-    call: &Call,
-    uplo: i64,
-    n: i64,
-    alpha: Pointer,
-    x: Pointer,
-    incx: i64,
-    y: Pointer,
-    incy: i64,
-    a: Pointer,
-    lda: i64,
-) -> Answer {
-    two::<W>(call, (uplo, n), alpha, (x, incx), (y, incy), Place::Full(a, lda), Kind::Hermitian)
-}
-
-fn spr2<W: Work>(
-    call: &Call,
-    uplo: i64,
-    n: i64,
-    alpha: Pointer,
-    x: Pointer,
-    incx: i64,
-    y: Pointer,
-    incy: i64,
-    a: Pointer,
-) -> Answer {
-    two::<W>(call, (uplo, n), alpha, (x, incx), (y, incy), Place::Packed(a), Kind::Hermitian)
-}
-
 blas! {
-    geru(m: int, n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int, a: ptr, lda: int) {
+    fn geru[W](call, m: int, n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int, a: ptr, lda: int) {
+        general::<W>(call, (m, n), alpha, (x, incx), (y, incy), (a, lda), Kind::General)
+    } => {
         cublasSger_v2 cublasSger_v2_64 <f32>,
         cublasDger_v2 cublasDger_v2_64 <f64>,
         cublasCgeru_v2 cublasCgeru_v2_64 <C32>,
         cublasZgeru_v2 cublasZgeru_v2_64 <C64>,
     }
-    gerc(m: int, n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int, a: ptr, lda: int) {
+
+    fn gerc[W](call, m: int, n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int, a: ptr, lda: int) {
+        general::<W>(call, (m, n), alpha, (x, incx), (y, incy), (a, lda), Kind::Conjugate)
+    } => {
         cublasCgerc_v2 cublasCgerc_v2_64 <C32>,
         cublasZgerc_v2 cublasZgerc_v2_64 <C64>,
     }
-    syr(uplo: word, n: int, alpha: ptr, x: ptr, incx: int, a: ptr, lda: int) {
+
+    fn syr[W](call, uplo: word, n: int, alpha: ptr, x: ptr, incx: int, a: ptr, lda: int) {
+        one::<W>(call, (uplo, n), alpha, (x, incx), Place::Full(a, lda), Kind::Symmetric)
+    } => {
         cublasSsyr_v2 cublasSsyr_v2_64 <f32>,
         cublasDsyr_v2 cublasDsyr_v2_64 <f64>,
         cublasCsyr_v2 cublasCsyr_v2_64 <C32>,
         cublasZsyr_v2 cublasZsyr_v2_64 <C64>,
     }
-    her(uplo: word, n: int, alpha: ptr, x: ptr, incx: int, a: ptr, lda: int) {
+
+    fn her[W](call, uplo: word, n: int, alpha: ptr, x: ptr, incx: int, a: ptr, lda: int) {
+        one::<W>(call, (uplo, n), alpha, (x, incx), Place::Full(a, lda), Kind::Hermitian)
+    } => {
         cublasCher_v2 cublasCher_v2_64 <C32>,
         cublasZher_v2 cublasZher_v2_64 <C64>,
     }
-    spr(uplo: word, n: int, alpha: ptr, x: ptr, incx: int, a: ptr) {
+
+    /// Symmetric for real numbers and hermitian for complex ones: BLAS has no other packed updates.
+    fn spr[W](call, uplo: word, n: int, alpha: ptr, x: ptr, incx: int, a: ptr) {
+        one::<W>(call, (uplo, n), alpha, (x, incx), Place::Packed(a), Kind::Hermitian)
+    } => {
         cublasSspr_v2 cublasSspr_v2_64 <f32>,
         cublasDspr_v2 cublasDspr_v2_64 <f64>,
         cublasChpr_v2 cublasChpr_v2_64 <C32>,
         cublasZhpr_v2 cublasZhpr_v2_64 <C64>,
     }
-    syr2(uplo: word, n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int, a: ptr, lda: int) {
+
+    fn syr2[W](call, uplo: word, n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int, a: ptr, lda: int) {
+        two::<W>(call, (uplo, n), alpha, (x, incx), (y, incy), Place::Full(a, lda), Kind::Symmetric)
+    } => {
         cublasSsyr2_v2 cublasSsyr2_v2_64 <f32>,
         cublasDsyr2_v2 cublasDsyr2_v2_64 <f64>,
         cublasCsyr2_v2 cublasCsyr2_v2_64 <C32>,
         cublasZsyr2_v2 cublasZsyr2_v2_64 <C64>,
     }
-    her2(uplo: word, n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int, a: ptr, lda: int) {
+
+    fn her2[W](call, uplo: word, n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int, a: ptr, lda: int) {
+        two::<W>(call, (uplo, n), alpha, (x, incx), (y, incy), Place::Full(a, lda), Kind::Hermitian)
+    } => {
         cublasCher2_v2 cublasCher2_v2_64 <C32>,
         cublasZher2_v2 cublasZher2_v2_64 <C64>,
     }
-    spr2(uplo: word, n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int, a: ptr) {
+
+    fn spr2[W](call, uplo: word, n: int, alpha: ptr, x: ptr, incx: int, y: ptr, incy: int, a: ptr) {
+        two::<W>(call, (uplo, n), alpha, (x, incx), (y, incy), Place::Packed(a), Kind::Hermitian)
+    } => {
         cublasSspr2_v2 cublasSspr2_v2_64 <f32>,
         cublasDspr2_v2 cublasDspr2_v2_64 <f64>,
         cublasChpr2_v2 cublasChpr2_v2_64 <C32>,

@@ -7,8 +7,7 @@
 //! Invariant: the result of a panel depends only on the panel and A, and its operations have a fixed order,
 //! so results do not depend on the number of threads.
 
-use crate::entry::{Call, Scalar, blas, own};
-use crate::ffi::Pointer;
+use crate::entry::{Scalar, blas, own};
 use crate::gemm::{Base, Place, count, leading};
 use crate::kernel::Shape;
 use crate::number::{C32, C64, Work};
@@ -233,125 +232,79 @@ impl Arguments {
     }
 }
 
-fn trmm<W: Work>(
-    call: &Call,
-    side: i64,
-    uplo: i64,
-    trans: i64,
-    diag: i64,
-    m: i64,
-    n: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    b: Pointer,
-    ldb: i64,
-    c: Pointer,
-    ldc: i64,
-) -> Answer {
-    let what = Arguments::of(side, uplo, trans, diag, m, n)?;
-    let (size, shape) = (what.size(), (what.m, what.n));
-    leading(lda, size)?;
-    leading(ldb, what.m)?;
-    leading(ldc, what.m)?;
-    let alpha = call.own::<W>("alpha", alpha)?;
-    if what.m == 0 || what.n == 0 {
-        return Ok(());
-    }
-    let c = Matrix::new(call.named("C"), c, shape, ldc, own()?)?;
-    let b = Matrix::new(call.named("B"), b, shape, ldb, own()?)?;
-    let a = Matrix::new(call.named("A"), a, (size, size), lda, own()?)?;
-    call.submit(move || what.triangle(a).multiply(alpha.get(), &b, &c))
-}
-
-fn trsm<W: Work>(
-    call: &Call,
-    side: i64,
-    uplo: i64,
-    trans: i64,
-    diag: i64,
-    m: i64,
-    n: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    b: Pointer,
-    ldb: i64,
-) -> Answer {
-    let what = Arguments::of(side, uplo, trans, diag, m, n)?;
-    let (size, shape) = (what.size(), (what.m, what.n));
-    leading(lda, size)?;
-    leading(ldb, what.m)?;
-    let alpha = call.own::<W>("alpha", alpha)?;
-    if what.m == 0 || what.n == 0 {
-        return Ok(());
-    }
-    let b = Matrix::new(call.named("B"), b, shape, ldb, own()?)?;
-    let a = Matrix::new(call.named("A"), a, (size, size), lda, own()?)?;
-    call.submit(move || what.triangle(a).solve(alpha.get(), &b))
-}
-
-fn trsm_batched<W: Work>(
-    call: &Call,
-    side: i64,
-    uplo: i64,
-    trans: i64,
-    diag: i64,
-    m: i64,
-    n: i64,
-    alpha: Pointer,
-    a: Pointer,
-    lda: i64,
-    b: Pointer,
-    ldb: i64,
-    batch: i64,
-) -> Answer {
-    let what = Arguments::of(side, uplo, trans, diag, m, n)?;
-    let (size, shape, batch) = (what.size(), (what.m, what.n), count(batch)?);
-    leading(lda, size)?;
-    leading(ldb, what.m)?;
-    let alpha: Scalar<W> = call.own("alpha", alpha)?;
-    if what.m == 0 || what.n == 0 || batch == 0 {
-        return Ok(());
-    }
-    let place = |name, at, ld| -> Answer<Place<W>> {
-        Ok(Place { base: Base::list(call.named(name), at, batch)?, ld, codec: own()? })
-    };
-    let (a, b) = (place("A", a, lda)?, place("B", b, ldb)?);
-    let call = *call;
-    call.submit(move || {
-        for index in 0..batch {
-            let a = a.matrix(call.named("A"), index, (size, size))?;
-            let b = b.matrix(call.named("B"), index, shape)?;
-            what.triangle(a).solve(alpha.get(), &b)?;
-        }
-        Ok(())
-    })
-}
-
 blas! {
-    trmm(
-        side: word, uplo: word, trans: word, diag: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, b: ptr,
-        ldb: int, c: ptr, ldc: int,
+    fn trmm[W](
+        call, side: word, uplo: word, trans: word, diag: word, m: int, n: int, alpha: ptr, a: ptr, lda: int,
+        b: ptr, ldb: int, c: ptr, ldc: int,
     ) {
+        let what = Arguments::of(side, uplo, trans, diag, m, n)?;
+        let (size, shape) = (what.size(), (what.m, what.n));
+        leading(lda, size)?;
+        leading(ldb, what.m)?;
+        leading(ldc, what.m)?;
+        let alpha = call.own::<W>("alpha", alpha)?;
+        if what.m == 0 || what.n == 0 {
+            return Ok(());
+        }
+        let c = Matrix::new(call.named("C"), c, shape, ldc, own()?)?;
+        let b = Matrix::new(call.named("B"), b, shape, ldb, own()?)?;
+        let a = Matrix::new(call.named("A"), a, (size, size), lda, own()?)?;
+        call.submit(move || what.triangle(a).multiply(alpha.get(), &b, &c))
+    } => {
         cublasStrmm_v2 cublasStrmm_v2_64 <f32>,
         cublasDtrmm_v2 cublasDtrmm_v2_64 <f64>,
         cublasCtrmm_v2 cublasCtrmm_v2_64 <C32>,
         cublasZtrmm_v2 cublasZtrmm_v2_64 <C64>,
     }
-    trsm(
-        side: word, uplo: word, trans: word, diag: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, b: ptr,
-        ldb: int,
+
+    fn trsm[W](
+        call, side: word, uplo: word, trans: word, diag: word, m: int, n: int, alpha: ptr, a: ptr, lda: int,
+        b: ptr, ldb: int,
     ) {
+        let what = Arguments::of(side, uplo, trans, diag, m, n)?;
+        let (size, shape) = (what.size(), (what.m, what.n));
+        leading(lda, size)?;
+        leading(ldb, what.m)?;
+        let alpha = call.own::<W>("alpha", alpha)?;
+        if what.m == 0 || what.n == 0 {
+            return Ok(());
+        }
+        let b = Matrix::new(call.named("B"), b, shape, ldb, own()?)?;
+        let a = Matrix::new(call.named("A"), a, (size, size), lda, own()?)?;
+        call.submit(move || what.triangle(a).solve(alpha.get(), &b))
+    } => {
         cublasStrsm_v2 cublasStrsm_v2_64 <f32>,
         cublasDtrsm_v2 cublasDtrsm_v2_64 <f64>,
         cublasCtrsm_v2 cublasCtrsm_v2_64 <C32>,
         cublasZtrsm_v2 cublasZtrsm_v2_64 <C64>,
     }
-    trsm_batched(
-        side: word, uplo: word, trans: word, diag: word, m: int, n: int, alpha: ptr, a: ptr, lda: int, b: ptr,
-        ldb: int, batch: int,
+
+    fn trsm_batched[W](
+        call, side: word, uplo: word, trans: word, diag: word, m: int, n: int, alpha: ptr, a: ptr, lda: int,
+        b: ptr, ldb: int, batch: int,
     ) {
+        let what = Arguments::of(side, uplo, trans, diag, m, n)?;
+        let (size, shape, batch) = (what.size(), (what.m, what.n), count(batch)?);
+        leading(lda, size)?;
+        leading(ldb, what.m)?;
+        let alpha: Scalar<W> = call.own("alpha", alpha)?;
+        if what.m == 0 || what.n == 0 || batch == 0 {
+            return Ok(());
+        }
+        let place = |name, at, ld| -> Answer<Place<W>> {
+            Ok(Place { base: Base::list(call.named(name), at, batch)?, ld, codec: own()? })
+        };
+        let (a, b) = (place("A", a, lda)?, place("B", b, ldb)?);
+        let call = *call;
+        call.submit(move || {
+            for index in 0..batch {
+                let a = a.matrix(call.named("A"), index, (size, size))?;
+                let b = b.matrix(call.named("B"), index, shape)?;
+                what.triangle(a).solve(alpha.get(), &b)?;
+            }
+            Ok(())
+        })
+    } => {
         cublasStrsmBatched cublasStrsmBatched_64 <f32>,
         cublasDtrsmBatched cublasDtrsmBatched_64 <f64>,
         cublasCtrsmBatched cublasCtrsmBatched_64 <C32>,
