@@ -1,7 +1,7 @@
 //! Writes the corpora and the dictionary: `cargo run --example seed`.
 //!
-//! Every text of the tests is a seed (smaller ones than 48 KiB), as are modules made from the rows of the table. The dictionary
-//! holds the words of the table.
+//! Every text of the tests below 48 KiB is a seed, and so are modules made from the rows of the instruction
+//! table. The dictionary has the words of the table.
 
 use std::error::Error;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The targets that take PTX texts, each with a corpus of its own.
 const TARGETS: &[&str] = &["lexer", "parser", "checker", "printer", "execute"];
-/// What follows `--arg`, `--bind` and `--texels`.
+/// Values of `--arg`, `--bind` and `--texels`.
 const ARGUMENTS: &[&str] = &[
     "u8:255",
     "s32:0xFFFFFFFF",
@@ -26,9 +26,9 @@ const ARGUMENTS: &[&str] = &[
     "t=zeros:64,width=16,channel_data_type=float",
     "u=b.npy,geom=2d",
 ];
-/// Larger texts cost more than they find.
+/// Larger texts take more time than they find errors.
 const LARGEST: usize = 48 << 10;
-/// Rounds of generated modules, one for each level.
+/// The number of generated modules for each level.
 const GENERATED: u64 = 200;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let words = ptxvm_fuzz::vocabulary().iter().map(|word| format!("\"{}\"\n", word.replace('"', "\\\"")));
     fs::write(here.join("ptx.dict"), words.collect::<String>())?;
-    println!("{} seeds for each of {} targets, and those of others", seeds.len(), TARGETS.len());
+    println!("{} seeds for each of {} targets, and seeds of the other targets", seeds.len(), TARGETS.len());
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! A module or an error, never a panic.
+//! The result is a module or an error, never a panic.
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};

@@ -1,4 +1,4 @@
-//! Any bytes as device code are texts or an error, within memory.
+//! Any bytes as device code give texts or an error, with bounded memory.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

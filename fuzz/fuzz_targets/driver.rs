@@ -1,4 +1,4 @@
-//! Calls of the driver API in any order leave nothing behind.
+//! Calls of the driver API in any order leak nothing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! What has been checked runs: it ends, or traps.
+//! A checked module runs until it ends or traps.
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};

@@ -1,4 +1,4 @@
-//! What is given beside PTX is read or refused.
+//! Inputs other than PTX are accepted or rejected.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Tokens joined give the text.
+//! The concatenation of the tokens is the text.
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};

@@ -1,4 +1,4 @@
-//! The tree gives back the text, and what was found can be rendered.
+//! The tree reproduces the text, and diagnostics can be rendered.
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};

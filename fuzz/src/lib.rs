@@ -1,7 +1,7 @@
 //! The fuzz targets as functions of an input, and the mutator that they share.
 //!
-//! The properties are those that `crates/ptx/tests/findings.rs` holds every past finding against. An input is read as UTF-8,
-//! with a replacement character for what is none: the library takes text.
+//! `crates/ptx/tests/findings.rs` tests the same properties for every past finding. An input is read as
+//! UTF-8, with replacement characters for invalid bytes, because the library takes text.
 
 #[path = "../../crates/ptxvm-cuda/tests/support/containers.rs"]
 mod containers;
@@ -29,7 +29,7 @@ use std::sync::OnceLock;
 
 pub use mutator::{mutate, vocabulary};
 
-/// Cuts into tokens.
+/// Splits into tokens.
 pub fn lexer(data: &[u8]) {
     properties::lexes(&String::from_utf8_lossy(data));
 }
@@ -44,7 +44,7 @@ pub fn checker(data: &[u8]) {
     properties::checks(&String::from_utf8_lossy(data));
 }
 
-/// Formats; prints and checks again.
+/// Formats; prints and checks the result again.
 pub fn printer(data: &[u8]) {
     properties::prints(&String::from_utf8_lossy(data));
 }
@@ -75,18 +75,18 @@ pub fn inputs(data: &[u8]) {
     ptxvm_cli::reads(data);
 }
 
-/// Modules with a few instructions of random rows each, at every level: seeds that go deep.
+/// Modules with a few instructions of random rows each, at every level: seeds that pass the parser.
 pub fn generated(seed: u64) -> Vec<String> {
     let mut rng = forms::Rng(seed.max(1));
     forms::LEVELS.iter().map(|level| forms::text(&mutator::instructions(&mut rng, 6), *level)).collect()
 }
 
-/// Small texts in containers, packed in each way.
+/// Small texts in containers, compressed in each way.
 pub fn packed(texts: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let small = texts.iter().filter(|text| (30..1200).contains(&text.len()));
     small
         .flat_map(|text| {
-            // A block of literals alone, without and with bytes that count them; a frame with a block of the bytes as they are.
+            // An LZ4 block with one run of literals; a zstd frame with one raw block.
             let mut lz4 = vec![0xf0];
             let rest = text.len() - 15;
             lz4.extend(std::iter::repeat_n(255, rest / 255));
@@ -104,7 +104,7 @@ pub fn packed(texts: &[Vec<u8>]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Sequences of calls, most of them with what is right.
+/// Sequences of calls, most of them with valid arguments.
 pub fn sequences() -> Vec<Vec<u8>> {
     let mut rng = forms::Rng(1);
     let mut byte = || rng.below(256) as u8;

@@ -1,12 +1,12 @@
-//! Changes to a text that keep most of it meaningful: of tokens, lines and instructions rather than bytes. Bytes alone hardly
-//! ever get behind the parser.
+//! Changes of tokens, lines and instructions that keep most of a text meaningful. Random changes of bytes
+//! rarely pass the parser.
 
 use crate::forms::{LEVELS, Rng, instruction, text};
 use ptx::isa::RowId;
 use ptx::syntax::{TokenKind, lexer};
 use std::sync::OnceLock;
 
-/// Numbers at the edges of types and of limits.
+/// Numbers at the limits of types and at other limits.
 const NUMBERS: &[&str] = &[
     "0", "1", "2", "3", "4", "7", "8", "15", "16", "31", "32", "33", "63", "64", "127", "128", "255", "256", "1023",
     "1024", "65535", "65536", "2147483647", "2147483648", "4294967295", "4294967296", "9223372036854775807",
@@ -14,7 +14,7 @@ const NUMBERS: &[&str] = &[
     "017", "1.0", "-0.0", "1e308", "1e-45", "0f7F800000", "0fFFC00001", "0d7FF0000000000000", "0d8000000000000000",
 ];
 
-/// Directives and operators of the language, beside the words of the table.
+/// Directives and operators of the language, in addition to the words of the table.
 const WORDS: &[&str] = &[
     ".version", ".target", ".address_size", ".entry", ".func", ".visible", ".extern", ".weak", ".common", ".alias", ".reg",
     ".local", ".shared", ".const", ".global", ".param", ".tex", ".align", ".ptr", ".attribute", ".managed", ".maxnreg",
@@ -26,7 +26,7 @@ const WORDS: &[&str] = &[
     "==", "=", "\"a\"", "/*", "*/", "//", "#", "%tid.x", "%clock64", "%laneid", "%envreg3", "%pm0_64",
 ];
 
-/// Every word that means something: mnemonics and modifiers of the table, directives, operators, numbers.
+/// Every word with a meaning: mnemonics and modifiers of the table, directives, operators, numbers.
 pub fn vocabulary() -> &'static [String] {
     static ALL: OnceLock<Vec<String>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -44,7 +44,7 @@ pub fn vocabulary() -> &'static [String] {
     })
 }
 
-/// Lines of that many instructions, each of a random row.
+/// `count` lines, each an instruction of a random row.
 pub(crate) fn instructions(rng: &mut Rng, count: usize) -> String {
     let rows = RowId::all().count();
     let mut lines = String::new();
@@ -61,7 +61,7 @@ pub(crate) fn instructions(rng: &mut Rng, count: usize) -> String {
     lines
 }
 
-/// Changes the first `size` bytes of `data` to at most `max_size` others, and gives their number.
+/// Changes the first `size` bytes of `data` into at most `max_size` other bytes, and returns their number.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     let mut rng = Rng(u64::from(seed) * 2 + 1);
     for _ in 0..3 {
@@ -139,7 +139,7 @@ fn change(source: &mut String, rng: &mut Rng) {
     }
 }
 
-/// The line that holds a byte, with its line end.
+/// The line that contains a byte, with its line end.
 fn line_of(source: &str, at: usize) -> std::ops::Range<usize> {
     let start = source[..at].rfind('\n').map_or(0, |i| i + 1);
     let end = source[at..].find('\n').map_or(source.len(), |i| at + i + 1);
