@@ -15,9 +15,20 @@ const NOT_SUPPORTED: i32 = 801;
 const READ: i32 = 1;
 const WRITE: i32 = 3;
 
-/// `CUmemAllocationProp`: pinned memory of device 0 that can be shared as a descriptor, or other values.
-fn properties(kind: i32, handles: i32, location: i32, device: i32) -> [i32; 8] {
-    [kind, handles, location, device, 0, 0, 0, 0]
+/// `CUmemAllocationProp`, which has a pointer and therefore its alignment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C, align(8))]
+struct Properties([i32; 8]);
+
+impl Properties {
+    fn as_ptr(&self) -> *const i32 {
+        self.0.as_ptr()
+    }
+}
+
+/// Pinned memory of device 0 that can be shared as a descriptor, or other values.
+fn properties(kind: i32, handles: i32, location: i32, device: i32) -> Properties {
+    Properties([kind, handles, location, device, 0, 0, 0, 0])
 }
 
 fn create(api: Api, bytes: usize) -> u64 {
@@ -65,7 +76,7 @@ fn sizes_and_rights_are_checked() {
         assert_eq!(found, SIZE);
     }
     let mut out = 0u64;
-    let make = |bytes: usize, words: [i32; 8], out: *mut u64| {
+    let make = |bytes: usize, words: Properties, out: *mut u64| {
         api.call("cuMemCreate", (out, bytes, words.as_ptr(), 0u64))
     };
     assert_eq!(make(SIZE - 1, all, &raw mut out), INVALID_VALUE);
@@ -165,8 +176,8 @@ fn memory_stays_while_it_is_mapped_or_counted() {
     assert_eq!(api.call("cuMemMap", (at, SIZE, 0usize, memory, 0u64)), INVALID_VALUE);
     let again = api.make("cuMemRetainAllocationHandle", |out: *mut u64| (out, at + 9));
     assert_eq!(again, memory);
-    let mut found = [0i32; 8];
-    api.ok("cuMemGetAllocationPropertiesFromHandle", (found.as_mut_ptr(), memory));
+    let mut found = Properties::default();
+    api.ok("cuMemGetAllocationPropertiesFromHandle", (found.0.as_mut_ptr(), memory));
     assert_eq!(found, properties(1, 1, 1, 0));
     api.ok("cuMemUnmap", (at, SIZE));
     api.ok("cuMemRelease", (memory,));
