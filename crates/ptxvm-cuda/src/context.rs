@@ -381,8 +381,7 @@ entries! { ENTRIES;
         value.set(found.ok_or(Status::UnsupportedLimit)?)
     }
 
-    /// Sets a limit. That of `printf` has an effect if it is above the default; stack and `malloc` have fixed
-    /// sizes.
+    /// Sets a limit. Only that of `printf` has an effect, if it is above the default.
     fn cuCtxSetLimit(limit: c_int, value: usize) {
         let (_, context) = current()?;
         let index = usize::try_from(limit).map_err(|_| Status::InvalidValue)?;

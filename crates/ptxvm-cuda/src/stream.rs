@@ -441,8 +441,7 @@ entries! { ENTRIES;
         id.set(queue(stream, default)?.1.number)
     }
 
-    /// Attaches managed memory to a stream. It has no effect: all streams and the host can access it at any
-    /// time.
+    /// Accepts a stream for managed memory. It has no effect: all streams and the host may use the memory.
     fn cuStreamAttachMemAsync | cuStreamAttachMemAsync_ptsz as default (stream: Handle, address: u64, _bytes: usize, flags: c_uint) {
         let (driver, _) = queue(stream, default)?;
         if !matches!(flags, 1 | 2 | 4) || driver.vm.allocation_at(address).is_none() {
