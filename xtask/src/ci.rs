@@ -12,6 +12,8 @@ const STEPS: &[(&str, &[&str])] = &[
     ("without the JIT", &["check", "--package", "ptxvm-cli", "--no-default-features", "--quiet"]),
     ("docs", &["doc", "--workspace", "--no-deps", "--quiet"]),
     ("test", &["test", "--workspace"]),
+    // The commands that the pages show. What they run was built by the tests.
+    ("docs --run", &["run", "--quiet", "--package", "xtask", "--", "docs", "--run"]),
 ];
 
 /// Only with `--full`.

@@ -1,4 +1,8 @@
+<<<<<<< HEAD
 //! Development tasks of the workspace: `cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients | agree | soak | dist | python`.
+=======
+//! Development tasks of the workspace: `cargo xtask ci | tidy | docs | coverage | testsuite | prove | bench | clients | agree | soak`.
+>>>>>>> d38885a (Add the documentation site with checked links and executed commands)
 //!
 //! Invariant: `ci` is what the continuous integration runs, with the same commands that a contributor types.
 
@@ -7,7 +11,11 @@ mod bench;
 mod ci;
 mod clients;
 mod coverage;
+<<<<<<< HEAD
 mod dist;
+=======
+mod docs;
+>>>>>>> d38885a (Add the documentation site with checked links and executed commands)
 mod prove;
 mod soak;
 mod testsuite;
@@ -23,6 +31,7 @@ fn main() -> ExitCode {
     let done = match task.as_str() {
         "ci" => ci::ci(&rest),
         "tidy" => tidy::tidy(),
+        "docs" => docs::docs(&rest),
         "coverage" => coverage::coverage(&rest),
         "testsuite" => testsuite::testsuite(&rest),
         "prove" => prove::prove(&rest),
@@ -30,12 +39,17 @@ fn main() -> ExitCode {
         "agree" => agree::agree(&rest),
         "bench" => bench::bench(&rest),
         "clients" => clients::clients(&rest),
+<<<<<<< HEAD
         "dist" => dist::dist(&rest),
         "python" => dist::python(&rest),
         _ => Err("usage: cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients | agree | soak | dist | python\n\
+=======
+        _ => Err("usage: cargo xtask ci | tidy | docs | coverage | testsuite | prove | bench | clients | agree | soak\n\
+>>>>>>> d38885a (Add the documentation site with checked links and executed commands)
              \n\
              ci       format, clippy, docs, tidy and the tests, as the continuous integration runs them; --full: all there is\n\
              tidy     rules of the house that no other tool checks\n\
+             docs     links, pages and cited readings; --run executes the pages' commands (--clients: all), --site builds the site (needs mdbook)\n\
              coverage rows of the inventory that the tests cover, by family; --missing lists the others\n\
              testsuite the instruction vectors, with the number of value cases; --rows shows each row, --exhaustive adds all 8- and 16-bit operands\n\
              prove    the approximate instructions over every operand, against the manual's bounds (takes long; use --release)\n\

@@ -1,0 +1,48 @@
+//! What goes wrong is a value: a text that is rejected, an access out of bounds, and a loop without an end.
+
+use ptxvm::{Arg, Error, ErrorKind, FaultKind, Launch, Vm};
+use std::time::Duration;
+
+const HEAD: &str = ".version 6.4\n.target sm_70\n.address_size 64\n";
+
+fn main() -> Result<(), Error> {
+    let vm = Vm::new()?;
+
+    // The text is wrong: `load` fails, with diagnostics.
+    let error = vm.load("wrong.ptx", &format!("{HEAD}.visible .entry k() {{ ad.u32 1; }}")).unwrap_err();
+    println!("rejected: {}", matches!(error.kind(), ErrorKind::Rejected(..)));
+
+    // The program is wrong: `launch` fails, with the thread and the address.
+    let text = format!(
+        "{HEAD}.visible .entry write(.param .u64 data) {{
+            .reg .b64 %at, %offset; .reg .b32 %i;
+            ld.param.u64 %at, [data];
+            mov.u32 %i, %tid.x;
+            mul.wide.u32 %offset, %i, 4;
+            add.u64 %at, %at, %offset;
+            st.global.u32 [%at], %i;
+            ret;
+        }}
+        .visible .entry hang() {{ again: bra again; }}"
+    );
+    let module = vm.load("program.ptx", &text)?;
+    let (kernel, data) = (module.kernel("write")?, vm.buffer(&[0u32; 5])?);
+    let launch = Launch::new([1, 1, 1], [8, 1, 1]).args(&kernel, &[Arg::buffer(&data)])?;
+    let error = vm.launch(&kernel, &launch).unwrap_err();
+    let trap = error.trap().expect("thread 5 writes behind the end of the array");
+    println!("line {}: {}", trap.line, trap.instruction);
+
+    // It does not end: a time limit is a trap, too.
+    let launch = Launch::new([1, 1, 1], [32, 1, 1]).timeout(Duration::from_millis(50));
+    let error = vm.launch(&module.kernel("hang")?, &launch).unwrap_err();
+    println!(
+        "stopped: {}",
+        matches!(error.kind(), ErrorKind::Trap(trap, _) if matches!(trap.kind, FaultKind::TimeLimit))
+    );
+    Ok(())
+}
+
+#[test]
+fn it_runs() -> Result<(), Error> {
+    main()
+}
