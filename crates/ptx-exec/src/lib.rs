@@ -25,4 +25,5 @@ mod testkit;
 pub mod texture;
 pub mod trap;
 pub mod warp;
+pub mod watch;
 pub mod wide;

@@ -5,7 +5,7 @@
 
 use crate::engine::Natives;
 use crate::vm::Device;
-use crate::{Descriptor, Error, ErrorKind, Launch, Listing, Ran, Report};
+use crate::{Descriptor, Engine, Error, ErrorKind, Launch, Listing, Ran, Report};
 use ptx::analysis::cfg;
 use ptx::analysis::liveness::Liveness;
 use ptx::check::Unresolved;
@@ -275,7 +275,19 @@ impl Kernel {
         // Before either engine makes anything that is as large as the launch says.
         self.bound.check(&config).map_err(|error| Error::caller(error.to_string()))?;
         let mut ran = Ran::default();
-        match self.device.jit.launch(&self.bound, &self.natives, launch, &config, &mut ran)? {
+        let launched = match self.device.sanitizer {
+            Some(_) if launch.engine == Engine::Jit => {
+                return Err(Error::caller(
+                    "sanitizers watch the interpreter only: native code is refused (`--engine jit`)",
+                ));
+            }
+            Some(_) => {
+                ran.why_not = Some("sanitizers watch the interpreter".to_owned());
+                self.bound.launch(&config)
+            }
+            None => self.device.jit.launch(&self.bound, &self.natives, launch, &config, &mut ran)?,
+        };
+        match launched {
             Ok(report) => Ok(Report::new(report, ran)),
             Err(LaunchError::Invalid(why)) => Err(Error::caller(why)),
             Err(LaunchError::Memory(error)) => Err(error.into()),
