@@ -12,6 +12,7 @@
 
 mod finding;
 mod json;
+mod race;
 mod recorder;
 mod text;
 
@@ -56,7 +57,8 @@ impl Sanitizer {
         for tool in Tool::ALL.into_iter().filter(|tool| options.tools.contains(tool)) {
             // Each tool's observer is made here.
             let observer: Option<Box<dyn Observer>> = match tool {
-                Tool::Memcheck | Tool::Racecheck | Tool::Initcheck | Tool::Synccheck => None,
+                Tool::Racecheck => Some(Box::new(race::Racecheck::new(recorder.clone()))),
+                Tool::Memcheck | Tool::Initcheck | Tool::Synccheck => None,
             };
             observers.extend(observer);
         }
