@@ -42,7 +42,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("ptx-sem", &[]),
     ("ptx-exec", &["ptx", "ptx-sem"]),
     ("ptx-jit", &["ptx", "ptx-sem", "ptx-exec"]),
-    ("ptx-sanitize", &["ptx", "ptx-exec"]),
+    ("ptx-sanitize", &["ptx", "ptx-sem", "ptx-exec"]),
     ("ptxvm", &["ptx", "ptx-exec", "ptx-jit", "ptx-sanitize"]),
     ("ptxvm-cli", &["ptx-model", "ptxvm"]),
     ("ptxvm-cuda", &["host-memory", "ptxvm"]),

@@ -19,12 +19,14 @@ use crate::native::Reached;
 use crate::trap::{Fault, FaultKind};
 use crate::watch::WarpSyncEvent;
 pub(crate) use barrier::{Reduced, is_reduction, release};
+pub(crate) use mend::unblock;
 use native::Entered;
 pub(crate) use native::{Left, run_left};
 use ptx::ir::{BlockId, Guard};
 pub(crate) use world::{End, World};
 
 mod barrier;
+mod mend;
 mod native;
 #[cfg(test)]
 mod tests;
@@ -517,10 +519,13 @@ impl<'a> Run<'a> {
         // Usually one round: one member mask, all of whose live lanes are here.
         while rest != 0 {
             let lane = rest.trailing_zeros() as usize;
-            let mask = members.0[lane];
+            let mut mask = members.0[lane];
             let group = equal_lanes(rest, |lane| members.0[lane] == mask);
             if let Some(outside) = lanes_of(group & !mask).next() {
-                return Next::Failed(Fault::new(FaultKind::BadMemberMask, outside));
+                if !self.world.mends {
+                    return Next::Failed(Fault::new(FaultKind::BadMemberMask, outside));
+                }
+                mask |= group;
             }
             if group == mask & live {
                 if self.world.watched {
@@ -632,7 +637,7 @@ impl<'a> Run<'a> {
             return Some(Stop::Waiting);
         }
         if self.frame.groups.iter().all(|g| matches!(g.wait, Wait::Barrier(_))) {
-            return Some(self.arrive());
+            return self.arrive();
         }
         if self.frame.groups.iter().all(|g| matches!(g.wait, Wait::Aligned)) {
             return self.settle_aligned();

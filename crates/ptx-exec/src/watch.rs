@@ -38,6 +38,12 @@ pub trait Observer: Send {
     /// A CTA has ended, by itself or because the launch was stopped.
     fn cta_ends(&mut self, _launch: &Arc<LaunchFacts>, _cta: &CtaFacts) {}
 
+    /// Whether the machine is to go on behind mistakes at barriers and warp-synchronous instructions, which would be traps or deadlocks without
+    /// this observer: it reports them.
+    fn mends(&self) -> bool {
+        false
+    }
+
     /// An instruction is about to be executed by `lanes`, of the lanes `group` that are at it (the others' guards do not hold). Also called
     /// where no lane's guard holds, and for terminators: for those that wait (barriers, warp-synchronous instructions) when lanes arrive.
     fn step(&mut self, _site: &Site, _lanes: LaneMask, _group: LaneMask, _regs: &Registers) {}
@@ -71,7 +77,8 @@ pub trait Observer: Send {
     }
     /// `vprintf` of a lane is about to read the value of an argument, which leaves for the host.
     fn prints(&mut self, _site: &Site, _lane: usize, _address: u64, _bytes: u64) {}
-    /// What waits in this CTA can never go on. `site` is the first warp's that waits; a deadlock is a trap.
+    /// What waits in this CTA can never go on. `site` is the first warp's that waits; a deadlock is a trap, unless an observer
+    /// [mends](Observer::mends) it.
     fn deadlock(&mut self, _site: &Site) {}
 
     /// The host, or a kernel's `malloc`, allocated memory.
@@ -110,6 +117,11 @@ impl Watch {
     /// Bytes of freed memory that are not allocated again.
     pub fn quarantine(&self) -> u64 {
         self.quarantine
+    }
+
+    /// Whether the machine is to go on behind mistakes: see [`Observer::mends`].
+    pub(crate) fn mends(&self) -> bool {
+        self.observers().iter().any(|observer| observer.mends())
     }
 
     fn observers(&self) -> MutexGuard<'_, Vec<Box<dyn Observer>>> {

@@ -41,7 +41,15 @@ impl Run<'_> {
     }
 
     /// All live lanes wait at barriers: the warp arrives, if they agree.
-    pub(super) fn arrive(&mut self) -> Stop {
+    pub(super) fn arrive(&mut self) -> Option<Stop> {
+        if self.world.mends && self.part() {
+            return None;
+        }
+        Some(self.arrive_together())
+    }
+
+    fn arrive_together(&mut self) -> Stop {
+        let mends = self.world.mends;
         let frame = &mut *self.frame;
         let Some(Group { wait: Wait::Barrier(first), .. }) = frame.groups.first() else { return Stop::Stuck };
         let first = *first;
@@ -81,11 +89,11 @@ impl Run<'_> {
             } else {
                 None
             };
-            if let Some(why) = why {
+            if let Some(why) = why.filter(|_| !mends) {
                 odd = Some((FaultKind::BadBarrier(why), lane, group.act, group.block));
                 break;
             }
-            if wait.id != first.id {
+            if wait.id != first.id && !mends {
                 return Stop::Stuck;
             }
             all.truths |= wait.truths;
@@ -100,6 +108,11 @@ impl Run<'_> {
                 Some(block) => stopped(Fault::new(kind, lane), function, block.span, block.loc),
                 None => bug(function, 1 << lane),
             };
+        }
+        if mends {
+            // An observer has reported what is wrong with them.
+            all.id %= 16;
+            all.count = all.count.filter(|count| *count != 0 && count % LANES as u32 == 0);
         }
         if self.world.watched {
             self.frame.set_place(place.0, place.1, 0);

@@ -27,6 +27,8 @@ pub(crate) struct World<'a> {
     pub(crate) end: End<'a>,
     /// Whether observers see it: then every warp has a site.
     pub(crate) watched: bool,
+    /// Whether it goes on behind mistakes at barriers and warp-synchronous instructions, because an observer reports them.
+    pub(crate) mends: bool,
 }
 
 /// When a launch is to stop, whatever it has done by then.

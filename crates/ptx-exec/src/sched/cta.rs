@@ -3,7 +3,7 @@
 //! Invariant: a warp runs only while it has something to do; a CTA of which no warp has, and not all have exited, is deadlocked,
 //! because nothing outside a CTA can let one of its barriers or warp-synchronous instructions go on.
 
-use super::barrier::Barrier;
+use super::barrier::{Barrier, Release};
 use super::patience::Patience;
 use super::seed::Seed;
 use super::whole::Room;
@@ -277,7 +277,9 @@ impl Cta {
                 Ok(Round { ran: false, .. }) if self.live == 0 => return CtaStop::Finished,
                 Ok(Round { ran: false, .. }) => {
                     self.tell_deadlock();
-                    return self.deadlock(world);
+                    if !(world.mends && self.unblock(world, reached)) {
+                        return self.deadlock(world);
+                    }
                 }
                 Ok(Round { idle: true, .. }) => idle_rounds += 1,
                 Ok(_) => idle_rounds = 0,
@@ -387,7 +389,8 @@ impl Cta {
                 let lanes = self.warps[index].state.live;
                 let count = self.warps.len() as u32;
                 let barrier = wait.id as usize;
-                if let Err(why) = self.barriers[barrier].arrive(id, &wait, arrival, lanes, count) {
+                if let Err(why) = self.barriers[barrier].arrive(id, &wait, arrival, lanes, count, world.mends)
+                {
                     let stopped = blame(&self.warps[index], world, FaultKind::BadBarrier(why));
                     return Err(CtaStop::Trapped(stopped, id));
                 }
@@ -409,11 +412,37 @@ impl Cta {
         let count = self.warps.len() as u32;
         let Some(barrier) = self.barriers.get_mut(wait.id as usize) else { return };
         // Whole warps that wait for the whole CTA agree with each other.
-        let _fits = barrier.arrive(warp as u32, wait, arrival, lanes, count);
+        let _fits = barrier.arrive(warp as u32, wait, arrival, lanes, count, false);
     }
 
     pub(super) fn complete(&mut self, barrier: usize, world: &World<'_>) {
-        let Some(release) = self.barriers[barrier].complete(self.live) else { return };
+        if let Some(release) = self.barriers[barrier].complete(self.live) {
+            self.let_go(barrier, release, world);
+        }
+    }
+
+    /// What waits in this CTA can never go on: lets it, because an observer reports why. Whether something could.
+    fn unblock(&mut self, world: &World<'_>, reached: &mut Reached) -> bool {
+        let mut any = false;
+        for (id, warp) in self.warps.iter_mut().enumerate() {
+            if self.status[id] == Status::Stuck && interp::unblock(warp, world, reached) {
+                self.status[id] = Status::Runnable;
+                any = true;
+            }
+        }
+        for barrier in 0..self.barriers.len() {
+            if any {
+                break;
+            }
+            if let Some(release) = self.barriers[barrier].give_up() {
+                self.let_go(barrier, release, world);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn let_go(&mut self, barrier: usize, release: Release, world: &World<'_>) {
         if world.watched {
             self.tell_completed(barrier, &release.warps);
         }

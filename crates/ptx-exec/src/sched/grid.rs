@@ -117,6 +117,7 @@ impl GridRun {
             supply: self.supply.as_deref(),
             end: self.end(),
             watched: self.watch.is_some(),
+            mends: self.watch.as_ref().is_some_and(|(watch, _)| watch.mends()),
         }
     }
 }

@@ -139,6 +139,12 @@ pub enum BarrierEvent<'a> {
         /// Of these, lanes that wait (all of them, save those at `.arrive`).
         waiting: LaneMask,
     },
+    /// Lanes of a warp go on from a barrier alone: other lanes of the warp are at barriers at which it can't arrive together with them. Only
+    /// where an observer mends mistakes.
+    Parted {
+        /// The lanes.
+        lanes: LaneMask,
+    },
     /// A barrier has completed. The site is one of the warps that it lets go, or the last that arrived.
     Completed {
         /// Barrier number.
