@@ -14,6 +14,7 @@ mod finding;
 mod json;
 mod race;
 mod recorder;
+mod sync;
 mod text;
 
 pub use finding::{Described, Finding, Kind, OtherAccess, Tool};
@@ -58,7 +59,8 @@ impl Sanitizer {
             // Each tool's observer is made here.
             let observer: Option<Box<dyn Observer>> = match tool {
                 Tool::Racecheck => Some(Box::new(race::Racecheck::new(recorder.clone()))),
-                Tool::Memcheck | Tool::Initcheck | Tool::Synccheck => None,
+                Tool::Synccheck => Some(Box::new(sync::Synccheck::new(recorder.clone()))),
+                Tool::Memcheck | Tool::Initcheck => None,
             };
             observers.extend(observer);
         }

@@ -208,7 +208,7 @@ impl Observer for Racecheck {
     fn barrier(&mut self, site: &Site, event: &BarrierEvent<'_>) {
         let Some((running, at)) = self.at(site) else { return };
         match event {
-            BarrierEvent::Reached { .. } => {}
+            BarrierEvent::Reached { .. } | BarrierEvent::Parted { .. } => {}
             BarrierEvent::Arrived { id, lanes, waiting, .. } => {
                 running.detector.barrier_arrives(at, *id, *lanes, *waiting);
             }

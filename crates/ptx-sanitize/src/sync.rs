@@ -82,6 +82,8 @@ struct Bar {
     kind: Option<BarrierKind>,
     /// How often each warp has arrived.
     turns: BTreeMap<u32, u64>,
+    /// Whether it was used wrongly: what follows from that is no mistake of its own.
+    misused: bool,
 }
 
 fn is_reduction(kind: BarrierKind) -> bool {
@@ -98,7 +100,7 @@ impl Synccheck {
         Self { recorder, ctas: BTreeMap::new() }
     }
 
-    fn cta(&mut self, site: &Site) -> Option<(&mut Cta, usize, Teller<'_>)> {
+    fn cta<'a>(&'a mut self, site: &'a Site) -> Option<(&'a mut Cta, usize, Teller<'a>)> {
         let key = (site.launch.shape.gridid, site.warp.cta_slot);
         let cta = self.ctas.get_mut(&key)?;
         let warp = site.warp.warp as usize;
@@ -144,7 +146,9 @@ impl Observer for Synccheck {
     }
 
     fn step(&mut self, site: &Site, lanes: LaneMask, _group: LaneMask, regs: &Registers) {
-        let Some(inst) = site.inst().filter(|inst| matches!(inst.op, Op::ShflSync | Op::Shfl)) else { return };
+        let Some(inst) = site.inst().filter(|inst| matches!(inst.op, Op::ShflSync | Op::Shfl)) else {
+            return;
+        };
         let value = |at: usize| match inst.srcs.get(at) {
             Some(Src::Reg(reg)) => regs.r32.get(reg.index as usize).copied().unwrap_or(Lane([0; 32])),
             Some(Src::Imm(bits)) => Lane([*bits as u32; 32]),
@@ -166,7 +170,7 @@ impl Observer for Synccheck {
         let Some((cta, warp, teller)) = self.cta(site) else { return };
         match *event {
             BarrierEvent::Reached { lanes, id, count, kind: _, aligned } => {
-                reaches(&teller, lanes, (id, count), threads);
+                cta.bars[id as usize % 16].misused |= reaches(&teller, lanes, (id, count), threads);
                 cta.warps[warp].reached.push(Reached { place: site.place, lanes, aligned });
             }
             BarrierEvent::Parted { lanes } => parts(&mut cta.warps[warp], &teller, lanes),
@@ -183,18 +187,16 @@ impl Observer for Synccheck {
             }
             BarrierEvent::Completed { id, .. } => {
                 let bar = std::mem::take(&mut cta.bars[id as usize % 16]);
-                if let (true, Some((place, true))) = (bar.all, bar.place) {
+                if let (true, false, Some((place, true))) = (bar.all, bar.misused, bar.place) {
                     let gone: u32 = cta.warps.iter().map(|warp| warp.exited.count_ones()).sum();
                     let busy = cta.warps.iter().any(|warp| warp.busy != 0);
                     if gone != 0 {
-                        let first = bar.arrived.first().copied().unwrap_or(0);
                         let who = format!("{gone} threads of the CTA");
-                        let teller = Teller { site, ..teller };
                         left_out(&teller, place, 1, busy, &who);
-                        let _unused = first;
                     }
                 }
-                cta.bars[id as usize % 16].turns = bar.turns;
+                let Bar { turns, misused, .. } = bar;
+                cta.bars[id as usize % 16] = Bar { turns, misused, ..Bar::default() };
             }
             BarrierEvent::Released { .. } => {}
         }
@@ -206,7 +208,13 @@ impl Observer for Synccheck {
         // `mma` and `wmma` have no member mask.
         let masked = matches!(
             op,
-            Op::ShflSync | Op::VoteSync | Op::MatchAny | Op::MatchAll | Op::BarWarpSync | Op::ReduxSync | Op::ElectSync
+            Op::ShflSync
+                | Op::VoteSync
+                | Op::MatchAny
+                | Op::MatchAll
+                | Op::BarWarpSync
+                | Op::ReduxSync
+                | Op::ElectSync
         );
         if !masked {
             return;
@@ -219,7 +227,7 @@ impl Observer for Synccheck {
                 state.members.set(lanes, members);
                 state.waits.push((site.place, lanes));
                 let outside = |lane: &usize| members.0[*lane] >> lane & 1 == 0;
-                let outside = lanes_of(lanes).filter(outside).fold(0, |m, lane| m | 1 << lane);
+                let outside: LaneMask = lanes_of(lanes).filter(outside).fold(0, |m, lane| m | 1 << lane);
                 if outside != 0 {
                     let given = mask(members.0[outside.trailing_zeros() as usize % 32]);
                     let text = format!("the member mask {given} leaves out the executing lane");
@@ -284,26 +292,32 @@ impl Observer for Synccheck {
         let exited = cta.warps.iter().any(|warp| warp.exited != 0);
         for (id, bar) in cta.bars.iter_mut().enumerate() {
             let Some((place, _)) = bar.place else { continue };
-            never_completes(&teller, (id, bar), place, exited, threads);
+            if !bar.misused {
+                never_completes(&teller, (id, bar), place, exited, threads);
+            }
             let turns = std::mem::take(&mut bar.turns);
-            *bar = Bar { turns, ..Bar::default() };
+            *bar = Bar { turns, misused: bar.misused, ..Bar::default() };
         }
     }
 }
 
-/// Lanes reach a barrier: whether its number and count can be right.
-fn reaches(teller: &Teller<'_>, lanes: LaneMask, (id, count): (u32, Option<u32>), threads: u32) {
+/// Lanes reach a barrier: whether its number or count can't be right.
+fn reaches(teller: &Teller<'_>, lanes: LaneMask, (id, count): (u32, Option<u32>), threads: u32) -> bool {
     if id > 15 {
         teller.tell(Kind::BarrierCount, lanes, format!("barrier {id} does not exist (0 to 15)"));
+        return true;
     }
-    let Some(count) = count else { return };
+    let Some(count) = count else { return false };
     if count == 0 || count % 32 != 0 {
         let text = format!("a thread count of {count} is not a positive multiple of the warp size, 32");
         teller.tell(Kind::BarrierCount, lanes, text);
     } else if count > threads.next_multiple_of(32) {
         let text = format!("a thread count of {count} is more than the {threads} threads of the CTA");
         teller.tell(Kind::BarrierCount, lanes, text);
+    } else {
+        return false;
     }
+    true
 }
 
 /// Lanes of a warp go on from a barrier alone, because others of the warp are at another instruction.
@@ -321,7 +335,9 @@ fn parts(state: &mut Warp, teller: &Teller<'_>, lanes: LaneMask) {
 /// Threads have exited that an aligned barrier is for.
 fn left_out(teller: &Teller<'_>, place: Place, lanes: LaneMask, busy: bool, who: &str) {
     let (kind, text) = match busy {
-        true => (Kind::DivergentBarrier, format!("{who} went past this aligned barrier without executing it")),
+        true => {
+            (Kind::DivergentBarrier, format!("{who} went past this aligned barrier without executing it"))
+        }
         false => (Kind::BarrierExited, format!("{who} have exited without executing this aligned barrier")),
     };
     teller.tell_at(kind, place, lanes, text);
@@ -336,31 +352,37 @@ fn arrives(
 ) {
     let warp = teller.site.warp.warp;
     let warps = teller.site.launch.shape.warps();
+    let mut misused = bar.misused;
+    let mut wrong = |text: String| {
+        misused = true;
+        teller.tell(Kind::BarrierCount, lanes, text);
+    };
     if bar.arrived.contains(&warp) {
         let text = "the warp has arrived at this barrier already, and it has not completed since".to_owned();
-        teller.tell(Kind::BarrierCount, lanes, text);
+        wrong(text);
     }
     if let Some(first) = bar.kind
         && (is_reduction(first) != is_reduction(kind) || is_reduction(kind) && first != kind)
     {
         let text = "reductions are mixed with other forms in one use of a barrier".to_owned();
-        teller.tell(Kind::BarrierCount, lanes, text);
+        wrong(text);
     }
     let (all, counted) = (bar.all || count.is_none(), bar.count.or(count));
     match (bar.count, count) {
         (Some(before), Some(count)) if before != count => {
             let text = format!("a thread count of {count} where another warp gave {before} for this barrier");
-            teller.tell(Kind::BarrierCount, lanes, text);
+            wrong(text);
         }
         _ => {
             if let (true, Some(counted)) = (all && !bar.arrived.is_empty(), counted)
                 && counted != warps * 32
             {
                 let text = format!("a thread count of {counted} and none (all threads) for one barrier");
-                teller.tell(Kind::BarrierCount, lanes, text);
+                wrong(text);
             }
         }
     }
+    bar.misused = misused;
     bar.arrived.push(warp);
     bar.place = bar.place.or(Some((teller.site.place, aligned)));
     bar.kind = bar.kind.or(Some(kind));
@@ -369,13 +391,7 @@ fn arrives(
 }
 
 /// A barrier at which some wait, and which no one will complete.
-fn never_completes(
-    teller: &Teller<'_>,
-    (id, bar): (usize, &Bar),
-    place: Place,
-    exited: bool,
-    threads: u32,
-) {
+fn never_completes(teller: &Teller<'_>, (id, bar): (usize, &Bar), place: Place, exited: bool, threads: u32) {
     let there = bar.arrived.len() as u32 * 32;
     let Some(count) = bar.count else {
         let text = format!("warps wait at barrier {id} for warps that wait elsewhere");
@@ -394,10 +410,12 @@ fn never_completes(
         let text = format!("{all} threads arrive at barrier {id}, of which the count is {count}");
         teller.tell_at(Kind::BarrierCount, place, 1, text);
     } else if exited {
-        let text = format!("{there} of {count} threads have arrived at barrier {id}, and the others have exited");
+        let text =
+            format!("{there} of {count} threads have arrived at barrier {id}, and the others have exited");
         teller.tell_at(Kind::BarrierExited, place, 1, text);
     } else {
-        let text = format!("{there} of {count} threads have arrived at barrier {id}, and the others wait elsewhere");
+        let text =
+            format!("{there} of {count} threads have arrived at barrier {id}, and the others wait elsewhere");
         teller.tell_at(Kind::DivergentBarrier, place, 1, text);
     }
 }
