@@ -19,6 +19,8 @@
 //!
 //! Invariant: both accesses of a finding took place, and no chain of synchronisation orders them.
 
+#[cfg(test)]
+mod agreement;
 mod cta;
 mod detect;
 mod known;

@@ -118,6 +118,18 @@ const VARIANT_SCHEDULES: &[Schedule] = &[
     (1, 0, On::Jit),
 ];
 
+/// What cases are known to do wrong: how their names begin, the kind of finding, and what it is. All of it is allowed to stay, because what the
+/// cases compare does not depend on it.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("atomic_u32", "race", "the compiler reads by a weak load what a loop of `cas` then starts from"),
+    ("atomic_u64", "race", "as above"),
+    ("heap_list", "race", "as above"),
+    ("early_exit", "barrier-exited", "threads exit before an aligned barrier, which the case is about"),
+    ("events", "race", "all CTAs store equal values to one array"),
+    ("intrinsic_triggers", "race", "as above"),
+    ("spin_token", "race", "as above"),
+];
+
 fn main() {
     let args = Arguments::from_args();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
@@ -275,9 +287,9 @@ fn run(root: &Path, case: &Value, ptx: &str, (threads, seed, on): Schedule) -> R
             }
         },
     };
-    // What a case is known to do wrong, and why that stays, stands in the case.
+    let name = string(&case["name"]);
     let known = |finding: &ptxvm::Finding| {
-        case["findings"].as_array().into_iter().flatten().any(|kind| *kind == finding.kind.name())
+        KNOWN.iter().any(|(start, kind, _)| name.starts_with(start) && *kind == finding.kind.name())
     };
     let found: Vec<ptxvm::Finding> = vm.findings().into_iter().filter(|finding| !known(finding)).collect();
     if !found.is_empty() {
