@@ -9,7 +9,8 @@ fn main() -> Result<(), Error> {
     let vm = Vm::new()?;
 
     // The text is wrong: `load` fails, with diagnostics.
-    let error = vm.load("wrong.ptx", &format!("{HEAD}.visible .entry k() {{ ad.u32 1; }}")).unwrap_err();
+    let error =
+        vm.load("wrong.ptx", &format!("{HEAD}.visible .entry k() {{ ad.u32 1; }}")).expect_err("it fails");
     println!("rejected: {}", matches!(error.kind(), ErrorKind::Rejected(..)));
 
     // The program is wrong: `launch` fails, with the thread and the address.
@@ -28,13 +29,13 @@ fn main() -> Result<(), Error> {
     let module = vm.load("program.ptx", &text)?;
     let (kernel, data) = (module.kernel("write")?, vm.buffer(&[0u32; 5])?);
     let launch = Launch::new([1, 1, 1], [8, 1, 1]).args(&kernel, &[Arg::buffer(&data)])?;
-    let error = vm.launch(&kernel, &launch).unwrap_err();
+    let error = vm.launch(&kernel, &launch).expect_err("it fails");
     let trap = error.trap().expect("thread 5 writes behind the end of the array");
     println!("line {}: {}", trap.line, trap.instruction);
 
     // It does not end: a time limit is a trap, too.
     let launch = Launch::new([1, 1, 1], [32, 1, 1]).timeout(Duration::from_millis(50));
-    let error = vm.launch(&module.kernel("hang")?, &launch).unwrap_err();
+    let error = vm.launch(&module.kernel("hang")?, &launch).expect_err("it fails");
     println!(
         "stopped: {}",
         matches!(error.kind(), ErrorKind::Trap(trap, _) if matches!(trap.kind, FaultKind::TimeLimit))

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-//! Development tasks of the workspace: `cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients | agree | soak | dist | python`.
-=======
-//! Development tasks of the workspace: `cargo xtask ci | tidy | docs | coverage | testsuite | prove | bench | clients | agree | soak`.
->>>>>>> d38885a (Add the documentation site with checked links and executed commands)
+//! Development tasks of the workspace: `cargo xtask ci | tidy | docs | coverage | testsuite | prove | bench | clients | agree | soak | dist | python`.
 //!
 //! Invariant: `ci` is what the continuous integration runs, with the same commands that a contributor types.
 
@@ -11,11 +7,8 @@ mod bench;
 mod ci;
 mod clients;
 mod coverage;
-<<<<<<< HEAD
 mod dist;
-=======
 mod docs;
->>>>>>> d38885a (Add the documentation site with checked links and executed commands)
 mod prove;
 mod soak;
 mod testsuite;
@@ -39,13 +32,9 @@ fn main() -> ExitCode {
         "agree" => agree::agree(&rest),
         "bench" => bench::bench(&rest),
         "clients" => clients::clients(&rest),
-<<<<<<< HEAD
         "dist" => dist::dist(&rest),
         "python" => dist::python(&rest),
-        _ => Err("usage: cargo xtask ci | tidy | coverage | testsuite | prove | bench | clients | agree | soak | dist | python\n\
-=======
-        _ => Err("usage: cargo xtask ci | tidy | docs | coverage | testsuite | prove | bench | clients | agree | soak\n\
->>>>>>> d38885a (Add the documentation site with checked links and executed commands)
+        _ => Err("usage: cargo xtask ci | tidy | docs | coverage | testsuite | prove | bench | clients | agree | soak | dist | python\n\
              \n\
              ci       format, clippy, docs, tidy and the tests, as the continuous integration runs them; --full: all there is\n\
              tidy     rules of the house that no other tool checks\n\

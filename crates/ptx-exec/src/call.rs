@@ -10,6 +10,7 @@ use crate::lanes::{FULL, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Memory;
 use crate::printf::{self, Room};
 use crate::trap::{Fault, FaultKind};
+use crate::watch::{ArgumentMove, MovePlace};
 use ptx::check::module::{AddressSize, FunctionKind};
 use ptx::ir::{ArgPlace, Builtin, Callee, ParamPlace, ParamSlot, Reg, RegClass};
 use ptx::isa::{Sem, Space};
@@ -89,6 +90,10 @@ fn enter(
         return Err(missing());
     }
     let act = frame.enter(current.act, current.block, func, function, mask)?;
+    if let Some(site) = frame.view.site() {
+        let fresh = frame.acts[act as usize].lanes == mask;
+        site.tell(|observer, site| observer.enters(site, act, func, mask, fresh));
+    }
     // The callee's frame lies above the caller's: with its top both are in bounds.
     frame.view.set_local_top(frame.acts[act as usize].top);
     for (arg, slot) in call.args.iter().zip(&function.params) {
@@ -136,6 +141,10 @@ fn pass(
 ) -> Result<(), Box<Fault>> {
     let source = frame.acts[from as usize].frame;
     let target = frame.acts[to as usize].frame;
+    if let Some(site) = frame.view.site() {
+        let moved = moved((from, source, arg), (to, target, slot));
+        site.tell(|observer, site| observer.moves(site, mask, &moved));
+    }
     match (arg, slot.place) {
         (ArgPlace::None, _) => Ok(()),
         (
@@ -158,6 +167,31 @@ fn pass(
             store_bytes(frame, target + u64::from(at), slot.bytes, mask, &value)
         }
     }
+}
+
+/// A move as observers see it.
+fn moved(
+    (from, source, arg): (u32, u64, ArgPlace),
+    (to, target, slot): (u32, u64, ParamSlot),
+) -> ArgumentMove {
+    let mut bytes = u64::from(slot.bytes);
+    let from = match arg {
+        ArgPlace::Reg(reg) => MovePlace::Reg { act: from, reg },
+        ArgPlace::Frame { offset, bytes: size } => {
+            bytes = bytes.min(u64::from(size));
+            MovePlace::Local(source + u64::from(offset))
+        }
+        ArgPlace::KernelParam { offset, bytes: size } => {
+            bytes = bytes.min(u64::from(size));
+            MovePlace::Param(u64::from(offset))
+        }
+        ArgPlace::Imm(_) | ArgPlace::None => MovePlace::Immediate,
+    };
+    let to = match slot.place {
+        ParamPlace::Reg(reg) => MovePlace::Reg { act: to, reg },
+        ParamPlace::Frame(at) | ParamPlace::Kernel(at) => MovePlace::Local(target + u64::from(at)),
+    };
+    ArgumentMove { from, to, bytes }
 }
 
 /// The value of an argument, zero-extended. `bytes` is how much of a frame is read: 1 to 8.
@@ -268,12 +302,22 @@ fn run_builtin(
             let bytes = arg(frame, 0, pointer)?;
             for lane in lanes_of(current.mask) {
                 result.0[lane] = frame.view.malloc(bytes.0[lane]);
+                if let Some(site) = frame.view.site() {
+                    let (bytes, address) = (bytes.0[lane], result.0[lane]);
+                    site.tell(|observer, site| observer.malloc(site, lane, bytes, address));
+                }
             }
         }
         Builtin::Free => {
             let address = arg(frame, 0, pointer)?;
             for lane in lanes_of(current.mask) {
-                frame.view.free(lane, address.0[lane])?;
+                let ignored = frame.view.site().is_some_and(|site| {
+                    let site = &*site;
+                    site.watch.any(|observer| observer.free(site, lane, address.0[lane]))
+                });
+                if !ignored {
+                    frame.view.free(lane, address.0[lane])?;
+                }
             }
         }
         Builtin::AssertFail => {
@@ -296,6 +340,20 @@ fn run_builtin(
             Builtin::Vprintf | Builtin::Free | Builtin::AssertFail => 4,
         };
         let base = frame.acts[current.act as usize].frame;
+        if let Some(site) = frame.view.site() {
+            let (act, from) = (current.act, MovePlace::Immediate);
+            let to = match *ret {
+                ArgPlace::Reg(reg) => Some((MovePlace::Reg { act, reg }, 8)),
+                ArgPlace::Frame { offset, bytes: size } => {
+                    Some((MovePlace::Local(base + u64::from(offset)), u64::from(size.min(bytes))))
+                }
+                ArgPlace::KernelParam { .. } | ArgPlace::Imm(_) | ArgPlace::None => None,
+            };
+            if let Some((to, bytes)) = to {
+                let moved = ArgumentMove { from, to, bytes };
+                site.tell(|observer, site| observer.moves(site, current.mask, &moved));
+            }
+        }
         match *ret {
             ArgPlace::Reg(reg) => {
                 set_register(&mut frame.acts[current.act as usize].regs, reg, current.mask, &result)

@@ -404,7 +404,7 @@ impl WarpFrame {
     }
 
     /// The order of positions.
-    fn order(&self, a: (u32, u32), b: (u32, u32)) -> Ordering {
+    pub(crate) fn order(&self, a: (u32, u32), b: (u32, u32)) -> Ordering {
         let (a, b) = self.lift(a, b);
         // In different callees of one block any order will do, if it is always the same.
         let key = |(block, below): (u32, Option<u32>)| {

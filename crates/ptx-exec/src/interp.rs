@@ -13,19 +13,25 @@
 
 use crate::bound::{Block, Exec, Function, StepFn, Term, Value32, WarpSync};
 use crate::frame::{BarrierWait, Current, Group, ROOT, Wait, WarpFrame};
-use crate::lanes::{LANES, Lane, LaneMask, Registers, lanes_of};
+use crate::lanes::{Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Activity;
 use crate::native::Reached;
 use crate::trap::{Fault, FaultKind};
+use crate::watch::WarpSyncEvent;
+pub(crate) use barrier::{Reduced, is_reduction, release};
+pub(crate) use mend::unblock;
 use native::Entered;
 pub(crate) use native::{Left, run_left};
 use ptx::ir::{BlockId, Guard};
 pub(crate) use world::{End, World};
 
+mod barrier;
 mod followed;
+mod mend;
 mod native;
 #[cfg(test)]
 mod tests;
+mod watched;
 mod world;
 
 /// Blocks that a group out of turn may run before the lowest group runs again.
@@ -209,6 +215,9 @@ impl<'a> Run<'a> {
                     return Some(stop);
                 }
                 self.trace_terminator(&current, index, block);
+                if world.watched {
+                    self.reaches_terminator(&current, block);
+                }
                 let next = self.terminator(&mut current, function, block);
                 let Next::Block(BlockId(next)) = next else { break (block, next) };
                 let back = next <= current.block;
@@ -280,6 +289,9 @@ impl<'a> Run<'a> {
         frame.steps += count;
         frame.lane_steps += count * u64::from(current.mask.count_ones());
         frame.state.clock += count;
+        if self.world.watched {
+            return self.watched_steps(current, block, function, first);
+        }
         let act = &mut frame.acts[current.act as usize];
         let mut exec = Exec {
             mask: current.mask,
@@ -377,6 +389,12 @@ impl<'a> Run<'a> {
                     let rest = current.mask & !taken;
                     let (low, low_mask, high, high_mask) =
                         if then < els { (then, taken, els, rest) } else { (els, rest, then, taken) };
+                    if self.world.watched {
+                        let group = current.mask;
+                        self.tell(current.act, current.block, |observer, site| {
+                            observer.branches(site, taken, group);
+                        });
+                    }
                     self.frame.push_ready(current.act, high.0, high_mask);
                     current.mask = low_mask;
                     current.limit = current.limit.min(high.0);
@@ -430,6 +448,11 @@ impl<'a> Run<'a> {
         };
         match crate::call::give_results(self.frame, current, parent, function, call) {
             Ok(()) => {
+                if self.world.watched {
+                    self.tell(current.act, current.block, |observer, site| {
+                        observer.returns(site, parent, current.mask);
+                    });
+                }
                 self.frame.leave(current.act, current.mask);
                 Next::Moved { act: parent, block: call.next.0 }
             }
@@ -439,6 +462,9 @@ impl<'a> Run<'a> {
 
     /// Lanes exit; others may have waited for nobody but them.
     fn exit(&mut self, act: u32, mask: LaneMask) {
+        if let Some(site) = self.frame.view.site() {
+            site.tell(|observer, site| observer.exits(site, mask));
+        }
         self.frame.exit(act, mask);
         while let Some(index) = self.complete_sync() {
             self.finish_sync(index);
@@ -456,27 +482,38 @@ impl<'a> Run<'a> {
     }
 
     fn aligned(&mut self, current: &Current, run: &StepFn, next: BlockId) -> Next {
+        if self.world.watched {
+            let event = WarpSyncEvent::Reached { lanes: current.mask, members: &Lane::splat(LaneMask::MAX) };
+            self.tell(current.act, current.block, |observer, site| observer.warp_sync(site, &event));
+        }
         if current.mask != self.frame.state.live {
             self.frame.park(current.act, current.block, current.mask, Wait::Aligned);
             return Next::Split;
         }
-        match self.run_aligned(current.act, current.mask, run) {
+        match self.run_aligned(current.act, current.block, current.mask, run) {
             Ok(()) => Next::Block(next),
             Err(fault) => Next::Failed(fault),
         }
     }
 
-    fn run_aligned(&mut self, act: u32, mask: LaneMask, run: &StepFn) -> Result<(), Box<Fault>> {
+    fn run_aligned(&mut self, act: u32, block: u32, mask: LaneMask, run: &StepFn) -> Result<(), Box<Fault>> {
+        if self.world.watched {
+            self.completes_sync(mask, &[(act, block, mask)]);
+        }
         let frame = &mut *self.frame;
-        let act = &mut frame.acts[act as usize];
+        let running = &mut frame.acts[act as usize];
         run(&mut Exec {
             mask,
             group: mask,
-            regs: &mut act.regs,
+            regs: &mut running.regs,
             warp: &mut frame.state,
             mem: &mut frame.view,
-            frame: act.frame as u32,
-        })
+            frame: running.frame as u32,
+        })?;
+        if self.world.watched {
+            self.completed_sync(act, block, mask);
+        }
+        Ok(())
     }
 
     fn warp_sync(&mut self, current: &mut Current, sync: &WarpSync) -> Next {
@@ -484,19 +521,32 @@ impl<'a> Run<'a> {
         let members = sync.members.read(regs);
         let inputs = (sync.read)(regs);
         let live = self.frame.state.live;
+        if self.world.watched {
+            let event = WarpSyncEvent::Reached { lanes: current.mask, members: &members };
+            self.tell(current.act, current.block, |observer, site| observer.warp_sync(site, &event));
+        }
         let mut rest = current.mask;
         let mut parked: LaneMask = 0;
         // Usually one round: one member mask, all of whose live lanes are here.
         while rest != 0 {
             let lane = rest.trailing_zeros() as usize;
-            let mask = members.0[lane];
+            let mut mask = members.0[lane];
             let group = equal_lanes(rest, |lane| members.0[lane] == mask);
             if let Some(outside) = lanes_of(group & !mask).next() {
-                return Next::Failed(Fault::new(FaultKind::BadMemberMask, outside));
+                if !self.world.mends {
+                    return Next::Failed(Fault::new(FaultKind::BadMemberMask, outside));
+                }
+                mask |= group;
             }
             if group == mask & live {
+                if self.world.watched {
+                    self.completes_sync(group, &[(current.act, current.block, group)]);
+                }
                 let out = (sync.combine)(group, &inputs);
                 (sync.write)(&mut self.frame.acts[current.act as usize].regs, group, &out);
+                if self.world.watched {
+                    self.completed_sync(current.act, current.block, group);
+                }
             } else {
                 let wait = Wait::Sync { members: mask, inputs: Box::new(inputs.clone()) };
                 self.frame.park(current.act, current.block, group, wait);
@@ -565,6 +615,10 @@ impl<'a> Run<'a> {
             list.push(group);
         }
         let world = self.world;
+        if world.watched {
+            let parts: Vec<_> = list.iter().map(|g| (g.act, g.block, g.mask)).collect();
+            self.completes_sync(lanes, &parts);
+        }
         let mut out = None;
         for group in list {
             let function = self.frame.acts[group.act as usize].function;
@@ -573,31 +627,10 @@ impl<'a> Run<'a> {
             };
             let out = out.get_or_insert_with(|| (sync.combine)(lanes, &inputs));
             (sync.write)(&mut self.frame.acts[group.act as usize].regs, group.mask, out);
+            if world.watched {
+                self.completed_sync(group.act, group.block, group.mask);
+            }
             self.frame.push_ready(group.act, sync.next.0, group.mask);
-        }
-    }
-
-    /// Parks lanes at a barrier of the CTA, by barrier number and count. Whether the warp arrives is seen when nobody is ready.
-    fn barrier(&mut self, current: &Current, barrier: &crate::bound::Barrier) {
-        let regs = &self.frame.acts[current.act as usize].regs;
-        let id = barrier.id.read(regs);
-        let count = barrier.count.map(|count| count.read(regs));
-        let truths = barrier.pred.map_or(0, |pred| truths(pred, regs));
-        let mut rest = current.mask;
-        while rest != 0 {
-            let first = rest.trailing_zeros() as usize;
-            let count_of = |lane: usize| count.as_ref().map(|c| c.0[lane]);
-            let same = |lane: usize| id.0[lane] == id.0[first] && count_of(lane) == count_of(first);
-            let group = equal_lanes(rest, same);
-            let wait = BarrierWait {
-                kind: barrier.kind,
-                id: id.0[first],
-                count: count_of(first),
-                truths: truths & group,
-                arrived: false,
-            };
-            self.frame.park(current.act, current.block, group, Wait::Barrier(wait));
-            rest &= !group;
         }
     }
 
@@ -615,7 +648,7 @@ impl<'a> Run<'a> {
             return Some(Stop::Waiting);
         }
         if self.frame.groups.iter().all(|g| matches!(g.wait, Wait::Barrier(_))) {
-            return Some(self.arrive());
+            return self.arrive();
         }
         if self.frame.groups.iter().all(|g| matches!(g.wait, Wait::Aligned)) {
             return self.settle_aligned();
@@ -637,141 +670,13 @@ impl<'a> Run<'a> {
             return Some(bug(function, live));
         };
         self.frame.view.set_local_top(self.frame.acts[act as usize].top);
-        match self.run_aligned(act, live, run) {
+        match self.run_aligned(act, at, live, run) {
             Ok(()) => {
                 self.frame.push_ready(act, next.0, live);
                 None
             }
             Err(fault) => Some(stopped(fault, function, *span, *loc)),
         }
-    }
-
-    /// All live lanes wait at barriers: the warp arrives, if they agree.
-    fn arrive(&mut self) -> Stop {
-        let frame = &mut *self.frame;
-        let Some(Group { wait: Wait::Barrier(first), .. }) = frame.groups.first() else { return Stop::Stuck };
-        let first = *first;
-        let place = (frame.groups[0].act, frame.groups[0].block);
-        let mut all = BarrierWait { truths: 0, ..first };
-        let (mut waiting, mut aligned, mut places) = (0, false, 1);
-        let mut odd = None;
-        for group in &frame.groups {
-            let Wait::Barrier(wait) = group.wait else { continue };
-            let lane = group.mask.trailing_zeros() as usize;
-            let function = frame.acts[group.act as usize].function;
-            let barrier = match self.world.block(function, group.block).map(|b| &b.term) {
-                Some(Term::Barrier(barrier)) => barrier,
-                _ => return bug(function, group.mask),
-            };
-            aligned |= barrier.aligned;
-            if (group.act, group.block) != place {
-                places += 1;
-            }
-            let why = if wait.id > 15 {
-                Some(format!("barrier {} does not exist (0 to 15)", wait.id))
-            } else if wait.count.is_some_and(|c| c == 0 || c % LANES as u32 != 0) {
-                Some(format!(
-                    "a thread count of {} is not a positive multiple of 32",
-                    wait.count.unwrap_or(0)
-                ))
-            } else if places > 1 && aligned {
-                Some("lanes of one warp reach an aligned barrier through different instructions".to_owned())
-            } else if wait.id != first.id && aligned {
-                Some("lanes of one warp name different barriers".to_owned())
-            } else if wait.count != first.count && wait.id == first.id {
-                Some("lanes of one warp give different thread counts".to_owned())
-            } else if is_reduction(wait.kind) != is_reduction(first.kind)
-                || is_reduction(first.kind) && wait.kind != first.kind
-            {
-                Some("lanes of one warp mix reductions with other forms".to_owned())
-            } else {
-                None
-            };
-            if let Some(why) = why {
-                odd = Some((FaultKind::BadBarrier(why), lane, group.act, group.block));
-                break;
-            }
-            if wait.id != first.id {
-                return Stop::Stuck;
-            }
-            all.truths |= wait.truths;
-            if wait.kind != crate::bound::BarrierKind::Arrive {
-                waiting |= group.mask;
-                all.kind = wait.kind;
-            }
-        }
-        if let Some((kind, lane, act, block)) = odd {
-            let function = frame.acts[act as usize].function;
-            return match self.world.block(function, block) {
-                Some(block) => stopped(Fault::new(kind, lane), function, block.span, block.loc),
-                None => bug(function, 1 << lane),
-            };
-        }
-        // Those that only arrive go on; the others wait for the CTA.
-        for group in std::mem::take(&mut frame.groups) {
-            match group.wait {
-                Wait::Barrier(wait) if wait.kind == crate::bound::BarrierKind::Arrive => {
-                    let function = frame.acts[group.act as usize].function;
-                    if let Some(Term::Barrier(b)) = self.world.block(function, group.block).map(|b| &b.term) {
-                        frame.push_ready(group.act, b.next.0, group.mask);
-                    }
-                }
-                Wait::Barrier(wait) => {
-                    let wait = Wait::Barrier(BarrierWait { arrived: true, ..wait });
-                    frame.groups.push(Group { wait, ..group });
-                }
-                wait => frame.groups.push(Group { wait, ..group }),
-            }
-        }
-        Stop::Arrived(all, Arrival { waiting })
-    }
-}
-
-/// What a barrier's reduction found.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reduced {
-    /// Number of true predicates.
-    pub(crate) popc: u32,
-    /// Whether all are true.
-    pub(crate) all: bool,
-}
-
-/// Lets the lanes that wait at the completed barrier go on.
-pub(crate) fn release(frame: &mut WarpFrame, world: &World<'_>, reduced: Reduced) {
-    use crate::bound::BarrierKind;
-    for group in std::mem::take(&mut frame.groups) {
-        let Wait::Barrier(BarrierWait { arrived: true, .. }) = group.wait else {
-            frame.groups.push(group);
-            continue;
-        };
-        let act = &mut frame.acts[group.act as usize];
-        let Some(Term::Barrier(barrier)) = world.block(act.function, group.block).map(|b| &b.term) else {
-            continue;
-        };
-        if let Some(reg) = barrier.dst.reg() {
-            let index = reg.index as usize;
-            let truth = match barrier.kind {
-                BarrierKind::And => reduced.all,
-                BarrierKind::Or => reduced.popc != 0,
-                BarrierKind::Sync | BarrierKind::Arrive | BarrierKind::Popc => false,
-            };
-            match barrier.kind {
-                BarrierKind::Popc => act.regs.r32[index].blend(group.mask, &Lane::splat(reduced.popc)),
-                BarrierKind::And | BarrierKind::Or if truth => act.regs.pred[index] |= group.mask,
-                BarrierKind::And | BarrierKind::Or => act.regs.pred[index] &= !group.mask,
-                BarrierKind::Sync | BarrierKind::Arrive => {}
-            }
-        }
-        frame.push_ready(group.act, barrier.next.0, group.mask);
-    }
-}
-
-/// Whether the barrier form combines predicates.
-pub(crate) fn is_reduction(kind: crate::bound::BarrierKind) -> bool {
-    use crate::bound::BarrierKind;
-    match kind {
-        BarrierKind::Sync | BarrierKind::Arrive => false,
-        BarrierKind::Popc | BarrierKind::And | BarrierKind::Or => true,
     }
 }
 

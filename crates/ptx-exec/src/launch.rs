@@ -32,6 +32,7 @@ use workspace::Workspace;
 mod stack;
 #[cfg(test)]
 mod tests;
+mod watched;
 mod workspace;
 
 /// Shared memory of a CTA, static and dynamic: the most that any GPU of today gives (sm_90).
@@ -516,11 +517,33 @@ impl Kernel {
         let start = Instant::now();
         self.check(config)?;
         let memory = &self.module.memory;
-        let threads = config.threads.unwrap_or_else(|| memory.pool().cores()).clamp(1, THREAD_LIMIT);
+        let watch = memory.watched();
+        // The order of CTAs is part of what a seed replays, and observers see one warp at a time.
+        let threads = match config.seed != 0 || watch.is_some() {
+            true => 1,
+            false => config.threads.unwrap_or_else(|| memory.pool().cores()).clamp(1, THREAD_LIMIT),
+        };
         let shared_bytes = self.shared_bytes(config);
         let params = Params::new(self, &config.params)?;
         let workspace = config.cooperative.then(|| Workspace::new(memory)).transpose()?;
+        let shape = Arc::new(GridShape {
+            ntid: config.block,
+            nctaid: config.grid,
+            gridid: memory.next_launch(),
+            began: memory.now(),
+            nsmid: threads,
+            dynamic_shared: config.dynamic_shared,
+            total_shared: (shared_bytes as u32).next_multiple_of(shared_unit(self.module.program())),
+            envreg: workspace.as_ref().map_or([0; 32], Workspace::registers),
+        });
+        let watch = watch.map(|watch| (Arc::clone(watch), Arc::new(self.facts(config, &shape))));
+        let (native, supply) = if watch.is_some() { (None, None) } else { (native, supply) };
+        let told = watch.clone();
+        if let Some((watch, facts)) = &told {
+            watch.each(|observer| observer.launch_begins(facts));
+        }
         let run = GridRun {
+            watch,
             code: Arc::clone(&self.code),
             source: Arc::clone(&self.module.program.source),
             address_size: self.module.program.address_size,
@@ -528,16 +551,7 @@ impl Kernel {
             native: native.map(Arc::clone),
             supply: supply.map(Arc::clone),
             memory: Arc::clone(memory),
-            shape: Arc::new(GridShape {
-                ntid: config.block,
-                nctaid: config.grid,
-                gridid: memory.next_launch(),
-                began: memory.now(),
-                nsmid: threads,
-                dynamic_shared: config.dynamic_shared,
-                total_shared: (shared_bytes as u32).next_multiple_of(shared_unit(self.module.program())),
-                envreg: workspace.as_ref().map_or([0; 32], Workspace::registers),
-            }),
+            shape,
             kernel: self.kernel.0,
             shared_bytes,
             params: (params.address, config.params.len() as u64),
@@ -557,6 +571,10 @@ impl Kernel {
         };
         let began = Instant::now();
         let done: Outcome = run_grid(run);
+        if let Some((watch, facts)) = &told {
+            let trapped = done.trap.is_some();
+            watch.each(|observer| observer.launch_ends(facts, trapped));
+        }
         memory.pass(done.steps);
         let report = LaunchReport {
             steps: done.steps,

@@ -26,5 +26,6 @@ pub mod texture;
 pub mod trace;
 pub mod trap;
 pub mod warp;
+pub mod watch;
 mod whereabouts;
 pub mod wide;

@@ -288,6 +288,7 @@ impl Machine {
         cancel: Option<&Arc<std::sync::atomic::AtomicBool>>,
     ) -> Outcome {
         run_grid(GridRun {
+            watch: None,
             code: Arc::clone(code),
             source: Arc::clone(&self.source),
             address_size: AddressSize::Bits64,

@@ -26,6 +26,7 @@ mod options;
 mod output;
 mod progress;
 mod run;
+mod sanitize;
 mod shell;
 mod usage;
 
@@ -117,6 +118,8 @@ fn command(command: Command) -> Result<u8, UsageError> {
     let exit = match command {
         Command::Check(options) => check::check(&options),
         Command::Run(options) => run::run(&options),
+        // Found something: the status is the caller's choice.
+        Command::Sanitize(options) => return sanitize::sanitize(&options),
         Command::Fmt(options) => fmt::fmt(&options),
         Command::Explain(options) => explain::explain(&options),
         Command::Isa(options) => isa::isa(&options),

@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Check(CheckOptions),
     /// Run a kernel of a PTX file
     Run(Box<RunOptions>),
+    /// Run a kernel under tools that find memory errors, races, uninitialised values and misused barriers
+    Sanitize(Box<SanitizeOptions>),
     /// Bring PTX files into canonical layout; nothing but white space changes
     Fmt(FmtOptions),
     /// Say what a diagnostic code means, with examples
@@ -252,7 +254,7 @@ pub(crate) struct RunOptions {
     /// Launch this many times in the same process on the same memory, at most a million
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) repeat: u32,
-    /// Schedule seed: another order of lanes' turns, warps and CTAs
+    /// Schedule seed: another order of lanes' turns, warps and CTAs, on one OS thread whatever --threads says, so that runs repeat
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// Check as if to load on this architecture [default: the module's own .target]
@@ -276,6 +278,35 @@ pub(crate) struct RunOptions {
     /// What is printed on standard output
     #[arg(long, value_enum, default_value = "human")]
     pub(crate) format: Format,
+}
+
+/// Options of `sanitize`: those of `run`, and what the tools are to do.
+#[derive(Debug, Args)]
+#[command(after_long_help = OBJECTS)]
+pub(crate) struct SanitizeOptions {
+    /// Tools: memcheck, racecheck, initcheck, synccheck, several with commas between them, or all
+    #[arg(long, value_name = "TOOL[,TOOL]...", required = true, value_parser = tools)]
+    pub(crate) tool: Tools,
+    /// Exit status when something was found
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) error_exitcode: u8,
+    /// Stop after so many different findings
+    #[arg(long, value_name = "N", default_value_t = ptxvm::SanitizeOptions::MAX_FINDINGS as u64, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) max_findings: u64,
+    /// Run with so many seeds, from --seed on, each on new memory, and say which of them found something
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) schedules: u32,
+    /// How the kernel is run.
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+}
+
+/// Tools of `--tool`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tools(pub(crate) Vec<ptxvm::Tool>);
+
+fn tools(text: &str) -> Result<Tools, String> {
+    ptxvm::Tool::parse_list(text).map(Tools)
 }
 
 /// Options of `fmt`.

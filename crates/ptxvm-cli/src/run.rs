@@ -14,20 +14,64 @@ use serde_json::{Value, json};
 
 /// Runs the kernel.
 pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
+    let texts = texts(options)?;
+    Ok(attempt(options, &texts, options.seed, None)?.exit)
+}
+
+/// The PTX texts, each with its name.
+pub(crate) fn texts(options: &RunOptions) -> Result<Vec<(String, String)>, UsageError> {
+    let files = std::iter::once(&options.file).chain(&options.links);
+    files.map(|file| crate::read_source(file)).collect()
+}
+
+/// What became of running the kernel once.
+pub(crate) struct Attempt {
+    /// How the command is to end.
+    pub(crate) exit: Exit,
+    /// What sanitizers found.
+    pub(crate) findings: Vec<ptxvm::Finding>,
+}
+
+impl Attempt {
+    fn ended(exit: Exit) -> Self {
+        Self { exit, findings: Vec::new() }
+    }
+}
+
+/// Sanitizers that watch, and whether this is the first of several attempts.
+pub(crate) struct Watched<'a> {
+    pub(crate) sanitize: &'a ptxvm::SanitizeOptions,
+    pub(crate) first: bool,
+}
+
+/// Runs the kernel on a device of its own.
+pub(crate) fn attempt(
+    options: &RunOptions,
+    texts: &[(String, String)],
+    seed: u64,
+    sanitizers: Option<&Watched<'_>>,
+) -> Result<Attempt, UsageError> {
     let file = options.launch.as_deref().map(LaunchFile::read).transpose()?.unwrap_or_default();
     let given = given(options, file.given)?;
     let gpu_name = gpu_name(options.gpu_name.as_deref())?;
-    let files = std::iter::once(&options.file).chain(&options.links);
-    let texts = files.map(|file| crate::read_source(file)).collect::<Result<Vec<_>, _>>()?;
     let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let checked = ptxvm::link(&texts, &ptxvm::CheckOptions { gpu_name, strict: options.strict });
-    crate::check::print_diagnostics(&checked, Format::Human, options.max_errors);
+    if sanitizers.is_none_or(|watched| watched.first) {
+        crate::check::print_diagnostics(&checked, Format::Human, options.max_errors);
+    }
     let Some(module) = checked.module else {
-        return Ok(Exit::Rejected);
+        return Ok(Attempt::ended(Exit::Rejected));
     };
     let cache = if options.no_cache { CodeCache::Off } else { CodeCache::from_environment() };
     let cpu = options.cpu.map(Into::into);
-    let vm = Vm::with(ptxvm::Options { addresses: module.address_size, cpu, team: options.team, cache })?;
+    let sanitize = sanitizers.map(|watched| watched.sanitize.clone());
+    let vm = Vm::with(ptxvm::Options {
+        addresses: module.address_size,
+        cpu,
+        team: options.team,
+        cache,
+        sanitize,
+    })?;
     let module = match vm.load_module(module) {
         Ok(module) => module,
         Err(error) => match error.kind() {
@@ -35,26 +79,26 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
                 for diagnostic in diagnostics {
                     crate::print_err(&ptxvm::render(diagnostic, &checked.source, crate::colors()));
                 }
-                return Ok(Exit::Rejected);
+                return Ok(Attempt::ended(Exit::Rejected));
             }
             ErrorKind::Trap(..) | ErrorKind::Caller(_) | ErrorKind::Machine(_) => return Err(error.into()),
         },
     };
     if options.list {
         crate::kernels::list(&module, options.format)?;
-        return Ok(Exit::Done);
+        return Ok(Attempt::ended(Exit::Done));
     }
     let kernel = module.kernel_or_only(options.kernel.as_deref().or(file.kernel.as_deref()))?;
     if let Some(what) = options.emit {
         let block = options.block.or(file.block).or_else(|| kernel.resources().required_block);
         crate::print_out(&kernel.listing(block.unwrap_or([1; 3]), what.into())?)?;
-        return Ok(Exit::Done);
+        return Ok(Attempt::ended(Exit::Done));
     }
     let bound = Bound::new(&vm, &module, &kernel, &given)?;
     bound.warnings.iter().for_each(|warning| crate::print_err(warning));
     let grid = options.grid.or(file.grid).unwrap_or([1; 3]);
     let block = options.block.or(file.block).unwrap_or([1; 3]);
-    let mut launch = Launch::new(grid, block).seed(options.seed).engine(options.engine.into());
+    let mut launch = Launch::new(grid, block).seed(seed).engine(options.engine.into());
     launch.shared = options.shared.or(file.shared).unwrap_or(0);
     launch.threads = options.threads;
     launch.max_steps = options.max_steps;
@@ -66,7 +110,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
 
     let interrupt = Interrupt::new()?;
     launch.cancel = Some(interrupt.flag());
-    let mut session = Session { options, kernel: kernel.name().to_owned(), reports: Vec::new(), trap: None };
+    let quiet = sanitizers.is_some() && options.format == Format::Json;
+    let mut session =
+        Session { options, kernel: kernel.name().to_owned(), reports: Vec::new(), trap: None, quiet };
     let mut room = options.max_output;
     for _ in 0..options.repeat {
         launch.output_limit = room;
@@ -93,19 +139,25 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
             "ptxvm: note: the kernel ran in the interpreter, many times slower than native code: {why}; `ptxvm doctor` says more\n"
         ));
     }
+    if signal.is_none() && vm.findings_are_full() {
+        // The sanitizers stopped the launch.
+        let _stopped = session.trap.take_if(|trap| matches!(trap.kind, FaultKind::Cancelled));
+    }
     let printed = session.print();
+    let mut exit = Exit::Done;
     match (&session.trap, signal) {
-        (Some(trap), Some(exit)) if matches!(trap.kind, FaultKind::Cancelled) => {
+        (Some(trap), Some(signal)) if matches!(trap.kind, FaultKind::Cancelled) => {
             let done = session.reports.last().map_or(0, |report| report.ctas);
             crate::print_err(&format!("ptxvm: interrupted after {done} of {} CTAs\n", launch.ctas()));
-            return Ok(exit);
+            exit = signal;
         }
-        (Some(_), _) => return Ok(Exit::Trapped),
-        (None, _) => {}
+        (Some(_), _) => exit = Exit::Trapped,
+        (None, _) => {
+            bound.write_back(&vm)?;
+            printed?;
+        }
     }
-    bound.write_back(&vm)?;
-    printed?;
-    Ok(Exit::Done)
+    Ok(Attempt { exit, findings: vm.findings() })
 }
 
 /// Prints each instruction of a thread on standard error.
@@ -153,6 +205,8 @@ struct Session<'a> {
     kernel: String,
     reports: Vec<Report>,
     trap: Option<Trap>,
+    /// Whether standard output is for others: what the kernel printed goes to standard error.
+    quiet: bool,
 }
 
 impl Session<'_> {
@@ -163,6 +217,10 @@ impl Session<'_> {
             crate::print_err(&ptxvm::trap_report(trap));
         }
         let printed = match self.options.format {
+            _ if self.quiet => {
+                crate::print_err(&output);
+                Ok(())
+            }
             Format::Human => crate::print_out(&output),
             Format::Json => crate::print_out(&format!("{}\n", self.json(&output))),
         };

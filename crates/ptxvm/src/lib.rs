@@ -74,6 +74,10 @@ pub use ptx_exec::mem::{Access, DEVICES, DeviceId, EndingAllocator, Exported, Pa
 pub use ptx_exec::texture::{Sampler, Shape};
 pub use ptx_exec::trace::{Trace, Traced};
 pub use ptx_exec::trap::{FaultKind, Trap};
+pub use ptx_sanitize::{
+    Finding, Kind as FindingKind, Options as SanitizeOptions, OtherAccess, Tool, json as findings_json,
+    merge as merge_findings, text as findings_text,
+};
 pub use stream::{Mark, Pending, Stream, StreamGroup, StreamKind};
 pub use texture::{
     AddrMode, Array, ChannelOrder, ChannelType, Compare, Descriptor, FilterMode, Format, Object,

@@ -13,9 +13,10 @@ use std::sync::Arc;
 impl Vm {
     /// Another device of the same machine: modules loaded and memory allocated there are its own. What is done in streams of one is done for all.
     pub fn of_device(&self, device: DeviceId) -> Self {
-        let Device { memory, jit, executor } = &*self.device;
+        let Device { memory, jit, executor, sanitizer } = &*self.device;
+        let sanitizer = sanitizer.clone();
         let (memory, jit, executor) = (memory.of_device(device), Arc::clone(jit), Arc::clone(executor));
-        Self { device: Arc::new(Device { memory, jit, executor }) }
+        Self { device: Arc::new(Device { memory, jit, executor, sanitizer }) }
     }
 
     /// Which device of its machine it is.

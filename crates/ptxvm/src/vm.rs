@@ -9,6 +9,7 @@ use crate::{
 use ptx::check::CheckOptions;
 use ptx::check::module::AddressSize;
 use ptx_exec::mem::{Class, Memory, MemoryError};
+use ptx_sanitize::{Finding, Sanitizer, Tool};
 use std::sync::Arc;
 
 /// Alignment of a buffer in bytes, as CUDA guarantees it.
@@ -23,6 +24,8 @@ pub(crate) struct Device {
     pub(crate) memory: Arc<Memory>,
     pub(crate) jit: Arc<Jit>,
     pub(crate) executor: Arc<Executor>,
+    /// What watches its launches.
+    pub(crate) sanitizer: Option<Arc<Sanitizer>>,
 }
 
 impl std::fmt::Debug for Device {
@@ -79,12 +82,27 @@ pub struct Options {
     pub team: Option<u32>,
     /// Where native code is kept for later processes.
     pub cache: CodeCache,
+    /// The sanitizers that watch all launches; then the interpreter runs them, on one OS thread.
+    pub sanitize: Option<ptx_sanitize::Options>,
+}
+
+impl Options {
+    /// A device whose launches that tool watches, else as [`Options::default`]. [`Vm::findings`] says what it found.
+    pub fn tool(tool: Tool) -> Self {
+        Self::default().and_tool(tool)
+    }
+
+    /// The same with one tool more.
+    pub fn and_tool(mut self, tool: Tool) -> Self {
+        self.sanitize.get_or_insert_with(|| ptx_sanitize::Options::new([])).tools.push(tool);
+        self
+    }
 }
 
 impl Default for Options {
     /// 64-bit addresses, this machine's processor, and nothing kept.
     fn default() -> Self {
-        Self { addresses: AddressSize::Bits64, cpu: None, team: None, cache: CodeCache::Off }
+        Self { addresses: AddressSize::Bits64, cpu: None, team: None, cache: CodeCache::Off, sanitize: None }
     }
 }
 
@@ -127,10 +145,25 @@ impl Vm {
     /// # Errors
     /// As [`Vm::for_addresses`].
     pub fn with(options: Options) -> Result<Self, Error> {
-        let Options { addresses, cpu, team, cache } = options;
+        let Options { addresses, cpu, team, cache, sanitize } = options;
         let memory = Memory::new(addresses)?;
+        let sanitizer = sanitize.map(Sanitizer::new);
+        if let Some(sanitizer) = &sanitizer {
+            // The memory is new, so nothing is attached yet.
+            let _first = memory.watch(sanitizer.watch());
+        }
         let jit = Arc::new(Jit::new(cpu, team, cache));
-        Ok(Self { device: Arc::new(Device { memory, jit, executor: Arc::default() }) })
+        Ok(Self { device: Arc::new(Device { memory, jit, executor: Arc::default(), sanitizer }) })
+    }
+
+    /// What the sanitizers of [`Options`] have found so far, in the order in which it was found first. Empty without sanitizers.
+    pub fn findings(&self) -> Vec<Finding> {
+        self.device.sanitizer.as_ref().map_or_else(Vec::new, |sanitizer| sanitizer.findings())
+    }
+
+    /// Whether the sanitizers have found as much as they record; then launches are cancelled.
+    pub fn findings_are_full(&self) -> bool {
+        self.device.sanitizer.as_ref().is_some_and(|sanitizer| sanitizer.is_full())
     }
 
     pub(crate) fn memory(&self) -> &Memory {
@@ -205,7 +238,7 @@ impl Vm {
     pub fn zeros<T: Element>(&self, len: usize) -> Result<Buffer<T>, Error> {
         let bytes = (len as u64).checked_mul(size_of::<T>() as u64);
         let bytes = bytes.ok_or_else(|| Error::caller("a buffer larger than the address space"))?;
-        Buffer::new(&self.device, "buffer", bytes, len)
+        self.zeroed(Buffer::new(&self.device, "buffer", bytes, len)?, bytes)
     }
 
     /// `bytes` zero bytes in device memory, with a name for reports of traps.
@@ -215,7 +248,15 @@ impl Vm {
     pub fn named_zeros(&self, name: &str, bytes: u64) -> Result<Buffer<u8>, Error> {
         let len =
             usize::try_from(bytes).map_err(|_| Error::caller("a buffer larger than the address space"))?;
-        Buffer::new(&self.device, name, bytes, len)
+        self.zeroed(Buffer::new(&self.device, name, bytes, len)?, bytes)
+    }
+
+    /// A new buffer, which is zero: observers are told that the host wrote that.
+    fn zeroed<T: Element>(&self, buffer: Buffer<T>, bytes: u64) -> Result<Buffer<T>, Error> {
+        if self.device.sanitizer.is_some() {
+            self.memory().fill(buffer.address(), 0, bytes)?;
+        }
+        Ok(buffer)
     }
 
     /// Zeroed texels of that shape and format, for textures and surfaces.

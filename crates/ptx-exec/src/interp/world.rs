@@ -28,6 +28,10 @@ pub(crate) struct World<'a> {
     pub(crate) trace: Option<&'a Tracing>,
     /// When the launch is to stop.
     pub(crate) end: End<'a>,
+    /// Whether observers see it: then every warp has a site.
+    pub(crate) watched: bool,
+    /// Whether it goes on behind mistakes at barriers and warp-synchronous instructions, because an observer reports them.
+    pub(crate) mends: bool,
 }
 
 /// When a launch is to stop, whatever it has done by then.
@@ -37,12 +41,14 @@ pub(crate) struct End<'a> {
     pub(crate) deadline: Option<Instant>,
     /// When the host sets this.
     pub(crate) cancel: Option<&'a AtomicBool>,
+    /// When observers set this.
+    pub(crate) enough: Option<&'a AtomicBool>,
 }
 
 impl End<'_> {
     /// Why it is to stop now.
     pub(crate) fn come(self) -> Option<FaultKind> {
-        if self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+        if [self.cancel, self.enough].into_iter().flatten().any(|flag| flag.load(Ordering::Relaxed)) {
             return Some(FaultKind::Cancelled);
         }
         self.deadline.filter(|deadline| Instant::now() >= *deadline).map(|_| FaultKind::TimeLimit)

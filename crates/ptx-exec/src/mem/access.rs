@@ -6,10 +6,12 @@
 //!
 //! Invariant: every method checks all lanes of its mask before it accesses memory for any.
 
+use super::admit::{Asked, all};
 use super::view::{Refusal, refuse};
 use super::{Addresses, Cell, Class, View};
 use crate::lanes::{LANES, Lane, LaneMask, lanes_of};
 use crate::trap::{Fault, FaultKind};
+use crate::watch::AccessKind;
 use ptx::isa::{Sem, Space};
 use std::sync::atomic::{Ordering, fence};
 
@@ -60,12 +62,14 @@ impl View {
         addrs: impl Into<Addresses<'a>>,
         mask: LaneMask,
         sem: Sem,
-        out: [&mut Lane<T>; N],
+        mut out: [&mut Lane<T>; N],
     ) -> Result<(), Box<Fault>> {
+        let addrs = addrs.into();
+        let mask = self.admit_load(mask, (space, addrs, sem), out.each_mut().map(|out| &mut **out));
         if mask == 0 {
             return Ok(());
         }
-        let target = self.resolve(space, addrs.into(), mask, N as u64 * T::BYTES, false)?;
+        let target = self.resolve(space, addrs, mask, N as u64 * T::BYTES, false)?;
         for (k, out) in out.into_iter().enumerate() {
             let element = k as u64 * T::BYTES;
             if let Some(place) = target.same::<T>(element) {
@@ -134,10 +138,21 @@ impl View {
         sem: Sem,
         values: [&Lane<T>; N],
     ) -> Result<(), Box<Fault>> {
+        let addrs = addrs.into();
+        let kind = AccessKind::Store;
+        let mask = self.admit(mask, || Asked {
+            kind,
+            space,
+            addrs,
+            sem,
+            element: T::BYTES,
+            elements: N,
+            chosen: all(N),
+        });
         if mask == 0 {
             return Ok(());
         }
-        let target = self.resolve(space, addrs.into(), mask, N as u64 * T::BYTES, true)?;
+        let target = self.resolve(space, addrs, mask, N as u64 * T::BYTES, true)?;
         before(sem);
         for (k, values) in values.into_iter().enumerate() {
             let element = k as u64 * T::BYTES;
@@ -194,10 +209,14 @@ impl View {
         f: impl Fn(usize, T) -> Option<T>,
     ) -> Result<Lane<T>, Box<Fault>> {
         let mut out = Lane::splat(T::default());
+        let addrs = addrs.into();
+        let (kind, element) = (AccessKind::Atomic, T::BYTES);
+        let mask =
+            self.admit(mask, || Asked { kind, space, addrs, sem, element, elements: 1, chosen: all(1) });
         if mask == 0 {
             return Ok(out);
         }
-        let target = self.resolve(space, addrs.into(), mask, T::BYTES, true)?;
+        let target = self.resolve(space, addrs, mask, T::BYTES, true)?;
         let mut changed = false;
         before(sem);
         if target.own {
@@ -282,6 +301,9 @@ impl View {
     /// As [`View::load`].
     #[inline]
     pub fn load_one<T: Cell>(&mut self, space: Space, lane: usize, address: u64) -> Result<T, Box<Fault>> {
+        if self.admit_one::<T>(AccessKind::Load, space, lane, address) == 0 {
+            return Ok(T::default());
+        }
         match self.locate(space, lane, address, T::BYTES, false) {
             Ok((at, _)) => Ok(self.memory().checked_place::<T>(at).load()),
             Err(kind) => Err(refuse(Refusal::new(kind, lane, address), space, T::BYTES, false)),
@@ -300,12 +322,21 @@ impl View {
         address: u64,
         value: T,
     ) -> Result<(), Box<Fault>> {
+        if self.admit_one::<T>(AccessKind::Store, space, lane, address) == 0 {
+            return Ok(());
+        }
         match self.locate(space, lane, address, T::BYTES, true) {
             Ok((at, _)) => self.memory().checked_place::<T>(at).store(value),
             Err(kind) => return Err(refuse(Refusal::new(kind, lane, address), space, T::BYTES, true)),
         }
         self.note(false, true);
         Ok(())
+    }
+
+    #[inline(always)]
+    fn admit_one<T: Cell>(&mut self, kind: AccessKind, space: Space, lane: usize, address: u64) -> LaneMask {
+        let (addrs, sem, element) = (Addresses::Same(address), Sem::Weak, T::BYTES);
+        self.admit(1 << lane, || Asked { kind, space, addrs, sem, element, elements: 1, chosen: all(1) })
     }
 
     fn read_byte(&mut self, space: Space, lane: usize, address: u64) -> Result<u8, Box<Fault>> {

@@ -26,6 +26,7 @@
 //! What it does not do: no model of caches, no detection of races.
 
 mod access;
+mod admit;
 mod allocator;
 mod arena;
 mod cell;
@@ -40,7 +41,9 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod view;
+mod watched;
 mod whole;
+mod window;
 
 pub use allocator::{EndingAllocator, attempt};
 pub use cell::Cell;
@@ -51,6 +54,7 @@ pub use target::Addresses;
 pub use view::{Activity, View};
 
 use crate::texture::Opaques;
+use crate::watch::{Allocated, Watch};
 use arena::Arena;
 use cell::Place;
 use export::Exports;
@@ -60,10 +64,12 @@ use mapped::Reservations;
 use ptx::check::module::AddressSize;
 use ptx::isa::Space;
 use rights::{Peers, Rights};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+pub(crate) use window::Window;
+use window::WindowKind;
 
 /// Size of the region of function addresses in bytes.
 const FUNCTION_BYTES: u64 = 1 << 20;
@@ -181,6 +187,8 @@ struct Store {
     held: [Arc<AtomicU64>; DEVICES],
     /// Pages that other processes can map.
     exports: Mutex<Exports>,
+    /// Observers of all launches and of the host's side, if any.
+    watch: OnceLock<Arc<Watch>>,
 }
 
 /// Bounds of the regions. The last two are empty where addresses are scarce.
@@ -216,6 +224,8 @@ struct Tables {
     malloc: u64,
     /// By device, bytes that are handed out, parameter buffers and windows apart.
     used: [u64; DEVICES],
+    /// Freed memory that is not to be allocated again yet, oldest first, and its bytes.
+    quarantine: (VecDeque<(u64, Allocation)>, u64),
 }
 
 /// A live allocation.
@@ -282,6 +292,7 @@ impl Memory {
             functions: Functions::new(&regions.functions),
             malloc: 0,
             used: [0; DEVICES],
+            quarantine: Default::default(),
         };
         let opaques = Opaques::default();
         let [launches, time, frees] = [0; 3].map(AtomicU64::new);
@@ -299,6 +310,7 @@ impl Memory {
             host: AtomicBool::new(false),
             held: Default::default(),
             exports: Mutex::default(),
+            watch: OnceLock::new(),
         };
         Ok(Arc::new(Self { store: Arc::new(store), device: DeviceId::default() }))
     }
@@ -368,8 +380,14 @@ impl Memory {
         }
         let heap = tables.heap_of(class, rights);
         let mark = heap.mark();
-        let start = heap.take(bytes, align.max(1)).ok_or_else(|| full.clone())?;
-        let end = heap.mark();
+        let start = match heap.take(bytes, align.max(1)) {
+            Some(start) => start,
+            None => {
+                tables.end_quarantine();
+                tables.heap_of(class, rights).take(bytes, align.max(1)).ok_or_else(|| full.clone())?
+            }
+        };
+        let end = tables.heap_of(class, rights).mark();
         if end > mark && !self.store.arena.commit(mark, end) {
             tables.heap_of(class, rights).undo(start, bytes, mark);
             return Err(full);
@@ -384,6 +402,8 @@ impl Memory {
         if class != Class::Param {
             tables.used[device.index()] += bytes;
         }
+        drop(tables);
+        self.tell_allocated(&Allocated { address: start, bytes, class, name });
         Ok(start)
     }
 
@@ -404,7 +424,10 @@ impl Memory {
         }
         let gone = tables.live.remove(&address).ok_or(MemoryError::NotAllocated { address })?;
         self.store.frees.fetch_add(1, Ordering::Release);
-        tables.heap_of(gone.class, gone.rights).give(address, gone.bytes);
+        match self.watched() {
+            Some(watch) if gone.class != Class::Param => tables.set_aside(address, &gone, watch.quarantine()),
+            _ => tables.heap_of(gone.class, gone.rights).give(address, gone.bytes),
+        }
         if gone.class == Class::Malloc {
             tables.malloc -= gone.bytes;
         }
@@ -414,6 +437,8 @@ impl Memory {
         if gone.bytes >= LARGE {
             self.release(address, address + gone.bytes);
         }
+        drop(tables);
+        self.tell_freed(address, gone.bytes);
         Ok(())
     }
 
@@ -430,6 +455,7 @@ impl Memory {
     /// [`MemoryError::OutOfBounds`].
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
         self.inside(address, from.len() as u64, Access::ReadWrite)?;
+        self.host_accesses(address, from.len() as u64, true);
         self.put(address, from.len() as u64, |at, out: &mut [u8; 8]| {
             let from = &from[at as usize..];
             let n = from.len().min(8);
@@ -444,6 +470,7 @@ impl Memory {
     /// [`MemoryError::OutOfBounds`].
     pub fn read(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
         self.inside(address, to.len() as u64, Access::Read)?;
+        self.host_accesses(address, to.len() as u64, false);
         self.get(address, to);
         Ok(())
     }
@@ -454,6 +481,7 @@ impl Memory {
     /// [`MemoryError::OutOfBounds`].
     pub fn fill(&self, address: u64, byte: u8, bytes: u64) -> Result<(), MemoryError> {
         self.inside(address, bytes, Access::ReadWrite)?;
+        self.host_accesses(address, bytes, true);
         self.put(address, bytes, |_, out| *out = [byte; 8]);
         Ok(())
     }
@@ -729,54 +757,5 @@ impl Tables {
             WindowKind::Shared => &mut self.shared,
             WindowKind::Local => &mut self.local,
         }
-    }
-}
-
-/// Which region a window lies in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WindowKind {
-    Shared,
-    Local,
-}
-
-/// A range of addresses that one CTA owns: only its own thread accesses it.
-pub(crate) struct Window {
-    memory: Arc<Memory>,
-    kind: WindowKind,
-    start: u64,
-    bytes: u64,
-}
-
-impl Window {
-    /// First address.
-    pub(crate) fn start(&self) -> u64 {
-        self.start
-    }
-
-    /// Size in bytes.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Zeroes a part of it.
-    pub(crate) fn clear(&mut self, part: Range<u64>) {
-        let end = part.end.min(self.bytes);
-        let start = part.start.min(end);
-        if end - start >= LARGE {
-            return self.memory.zero(self.start + start, end - start);
-        }
-        let at: *mut u8 = std::ptr::with_exposed_provenance_mut((self.start + start) as usize);
-        // SAFETY: the bytes are inside the window, which is committed for as long as the memory lives (its arena exposed its provenance);
-        // only the thread that owns the window accesses them, and it does so here through `&mut self`.
-        unsafe { at.write_bytes(0, (end - start) as usize) };
-    }
-}
-
-impl Drop for Window {
-    fn drop(&mut self) {
-        if self.bytes >= LARGE {
-            self.memory.store.arena.release(self.start, self.start + self.bytes);
-        }
-        self.memory.tables().window_heap(self.kind).give(self.start, self.bytes);
     }
 }

@@ -12,6 +12,7 @@ use super::{Class, Extent, Memory};
 use crate::lanes::{LANES, Lane, LaneMask, lanes_of};
 use crate::native::{Reach, Windows};
 use crate::trap::{Fault, FaultAccess, FaultKind};
+use crate::watch::Site;
 use ptx::isa::Space;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -62,13 +63,15 @@ pub struct View {
     frees: u64,
     activity: Activity,
     opaque: crate::texture::Recent,
+    /// Where the warp is, if it is watched.
+    site: Option<Box<Site>>,
 }
 
 /// Why a lane's access is refused.
 pub(super) struct Refusal {
-    kind: FaultKind,
-    lane: usize,
-    address: u64,
+    pub(super) kind: FaultKind,
+    pub(super) lane: usize,
+    pub(super) address: u64,
 }
 
 impl View {
@@ -85,6 +88,7 @@ impl View {
             frees: 0,
             activity: Activity::default(),
             opaque: crate::texture::Recent::default(),
+            site: None,
         }
     }
 
@@ -96,6 +100,23 @@ impl View {
     /// The memory that this is a view of.
     pub fn memory(&self) -> &Arc<Memory> {
         &self.memory
+    }
+
+    /// Has the warp watched; `None`: no longer.
+    pub(crate) fn set_site(&mut self, site: Option<Box<Site>>) {
+        self.site = site;
+    }
+
+    /// Where the warp is, if it is watched.
+    #[inline(always)]
+    pub(crate) fn site(&mut self) -> Option<&mut Site> {
+        self.site.as_deref_mut()
+    }
+
+    /// Whether the warp is watched.
+    #[inline(always)]
+    pub(super) fn is_watched(&self) -> bool {
+        self.site.is_some()
     }
 
     pub(crate) fn set_shared(&mut self, start: u64, bytes: u64) {

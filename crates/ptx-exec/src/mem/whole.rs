@@ -5,9 +5,11 @@
 //! strong operations of different sizes are not morally strong). What a CTA owns needs no lock: its warps run on one thread.
 
 use super::access::{after, before};
+use super::admit::{Asked, all};
 use super::{Addresses, Cell, Place, View};
 use crate::lanes::{Lane, LaneMask};
 use crate::trap::Fault;
+use crate::watch::AccessKind;
 use ptx::isa::{Sem, Space};
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, PoisonError};
@@ -47,7 +49,7 @@ impl View {
         mask: LaneMask,
         sem: Sem,
     ) -> Result<[Lane<u64>; 2], Box<Fault>> {
-        let done = self.whole(space, addrs.into(), mask, (sem, false), |_, _| None)?;
+        let done = self.whole(space, addrs.into(), mask, (sem, AccessKind::Load), |_, _| None)?;
         self.note(true, false);
         Ok(done.old)
     }
@@ -65,7 +67,7 @@ impl View {
         values: [&Lane<u64>; 2],
     ) -> Result<(), Box<Fault>> {
         let new = |lane: usize, _| Some([values[0].0[lane], values[1].0[lane]]);
-        let done = self.whole(space, addrs.into(), mask, (sem, true), new)?;
+        let done = self.whole(space, addrs.into(), mask, (sem, AccessKind::Store), new)?;
         self.note(false, !done.private);
         Ok(())
     }
@@ -82,7 +84,7 @@ impl View {
         sem: Sem,
         f: impl Fn(usize, [u64; 2]) -> Option<[u64; 2]>,
     ) -> Result<[Lane<u64>; 2], Box<Fault>> {
-        let done = self.whole(space, addrs.into(), mask, (sem, true), f)?;
+        let done = self.whole(space, addrs.into(), mask, (sem, AccessKind::Atomic), f)?;
         self.note(!done.private, done.changed && !done.private);
         Ok(done.old)
     }
@@ -92,13 +94,23 @@ impl View {
         space: Space,
         addrs: Addresses<'_>,
         mask: LaneMask,
-        (sem, write): (Sem, bool),
+        (sem, kind): (Sem, AccessKind),
         f: impl Fn(usize, [u64; 2]) -> Option<[u64; 2]>,
     ) -> Result<Done, Box<Fault>> {
         let mut done = Done { old: [Lane::splat(0), Lane::splat(0)], changed: false, private: true };
+        let mask = self.admit(mask, || Asked {
+            kind,
+            space,
+            addrs,
+            sem,
+            element: BYTES,
+            elements: 1,
+            chosen: all(1),
+        });
         if mask == 0 {
             return Ok(done);
         }
+        let write = kind != AccessKind::Load;
         let memory = std::sync::Arc::clone(self.memory());
         let target = self.resolve(space, addrs, mask, BYTES, write)?;
         done.private = target.private;
@@ -137,10 +149,15 @@ impl View {
         sem: Sem,
         values: [Option<&Lane<T>>; N],
     ) -> Result<(), Box<Fault>> {
+        let addrs = addrs.into();
+        let chosen = (0..N.min(8)).filter(|k| values[*k].is_some()).fold(0, |chosen, k| chosen | 1 << k);
+        let kind = AccessKind::Store;
+        let mask =
+            self.admit(mask, || Asked { kind, space, addrs, sem, element: T::BYTES, elements: N, chosen });
         if mask == 0 {
             return Ok(());
         }
-        let target = self.resolve(space, addrs.into(), mask, N as u64 * T::BYTES, true)?;
+        let target = self.resolve(space, addrs, mask, N as u64 * T::BYTES, true)?;
         before(sem);
         for (k, values) in values.into_iter().enumerate() {
             if let Some(values) = values {

@@ -47,15 +47,17 @@ impl Barrier {
         arrival: Arrival,
         lanes: u32,
         warps: u32,
+        mends: bool,
     ) -> Result<(), String> {
         let reduction = is_reduction(wait.kind).then_some(wait.kind);
         if self.arrived == 0 {
             self.reduction = reduction;
-        } else if self.reduction != reduction {
+        } else if self.reduction != reduction && !mends {
             return Err("reductions mixed with other forms on one barrier".to_owned());
         }
         match wait.count {
             None => self.all = true,
+            Some(count) if self.count.is_some_and(|c| c != count) && mends => {}
             Some(count) if self.count.is_some_and(|c| c != count) => {
                 let other = self.count.unwrap_or(0);
                 return Err(format!("thread counts {other} and {count} on one barrier"));
@@ -64,6 +66,7 @@ impl Barrier {
         }
         if let (true, Some(count)) = (self.all, self.count)
             && count != warps * LANES as u32
+            && !mends
         {
             return Err(format!(
                 "a thread count of {count} and all {} threads of the CTA on one barrier",
@@ -88,6 +91,15 @@ impl Barrier {
             let gone = std::mem::take(self);
             Release { warps: gone.waiting, reduced: Reduced { popc: gone.popc, all: gone.falsities == 0 } }
         })
+    }
+
+    /// Lets go what waits at it although it has not completed. `None`: nothing waits.
+    pub(super) fn give_up(&mut self) -> Option<Release> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let gone = std::mem::take(self);
+        Some(Release { warps: gone.waiting, reduced: Reduced { popc: gone.popc, all: gone.falsities == 0 } })
     }
 
     /// What it lacks, in prose.

@@ -3,7 +3,7 @@
 //! Invariant: a warp runs only while it has something to do; a CTA of which no warp has, and not all have exited, is deadlocked,
 //! because nothing outside a CTA can let one of its barriers or warp-synchronous instructions go on.
 
-use super::barrier::Barrier;
+use super::barrier::{Barrier, Release};
 use super::patience::Patience;
 use super::seed::Seed;
 use super::whole::Room;
@@ -14,6 +14,7 @@ use crate::mem::Window;
 use crate::native::Reached;
 use crate::trap::{Fault, FaultKind};
 use crate::warp::{EventCounts, GridShape};
+use crate::watch::{BarrierEvent, CtaFacts, LaunchFacts, Watch};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -192,6 +193,9 @@ impl Cta {
             }
             warp.state.smid = self.smid;
         }
+        if world.watched {
+            self.tell_begin();
+        }
     }
 
     /// `%ctaid`
@@ -271,7 +275,12 @@ impl Cta {
             self.order = order;
             match round {
                 Ok(Round { ran: false, .. }) if self.live == 0 => return CtaStop::Finished,
-                Ok(Round { ran: false, .. }) => return self.deadlock(world),
+                Ok(Round { ran: false, .. }) => {
+                    self.tell_deadlock();
+                    if !(world.mends && self.unblock(world, reached)) {
+                        return self.deadlock(world);
+                    }
+                }
                 Ok(Round { idle: true, .. }) => idle_rounds += 1,
                 Ok(_) => idle_rounds = 0,
                 Err(stop) => return stop,
@@ -380,7 +389,8 @@ impl Cta {
                 let lanes = self.warps[index].state.live;
                 let count = self.warps.len() as u32;
                 let barrier = wait.id as usize;
-                if let Err(why) = self.barriers[barrier].arrive(id, &wait, arrival, lanes, count) {
+                if let Err(why) = self.barriers[barrier].arrive(id, &wait, arrival, lanes, count, world.mends)
+                {
                     let stopped = blame(&self.warps[index], world, FaultKind::BadBarrier(why));
                     return Err(CtaStop::Trapped(stopped, id));
                 }
@@ -402,14 +412,100 @@ impl Cta {
         let count = self.warps.len() as u32;
         let Some(barrier) = self.barriers.get_mut(wait.id as usize) else { return };
         // Whole warps that wait for the whole CTA agree with each other.
-        let _fits = barrier.arrive(warp as u32, wait, arrival, lanes, count);
+        let _fits = barrier.arrive(warp as u32, wait, arrival, lanes, count, false);
     }
 
     pub(super) fn complete(&mut self, barrier: usize, world: &World<'_>) {
-        let Some(release) = self.barriers[barrier].complete(self.live) else { return };
+        if let Some(release) = self.barriers[barrier].complete(self.live) {
+            self.let_go(barrier, release, world);
+        }
+    }
+
+    /// What waits in this CTA can never go on: lets it, because an observer reports why. Whether something could.
+    fn unblock(&mut self, world: &World<'_>, reached: &mut Reached) -> bool {
+        let mut any = false;
+        for (id, warp) in self.warps.iter_mut().enumerate() {
+            if self.status[id] == Status::Stuck && interp::unblock(warp, world, reached) {
+                self.status[id] = Status::Runnable;
+                any = true;
+            }
+        }
+        for barrier in 0..self.barriers.len() {
+            if any {
+                break;
+            }
+            if let Some(release) = self.barriers[barrier].give_up() {
+                self.let_go(barrier, release, world);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn let_go(&mut self, barrier: usize, release: Release, world: &World<'_>) {
+        if world.watched {
+            self.tell_completed(barrier, &release.warps);
+        }
         for warp in release.warps {
             interp::release(&mut self.warps[warp as usize], world, release.reduced);
             self.status[warp as usize] = Status::Runnable;
+        }
+    }
+
+    /// Reports that a barrier has completed.
+    fn tell_completed(&mut self, barrier: usize, warps: &[u32]) {
+        let first = warps.first().map_or(0, |warp| *warp as usize);
+        if let Some(site) = self.warps.get_mut(first).and_then(|warp| warp.view.site()) {
+            let event = BarrierEvent::Completed { id: barrier as u32, warps };
+            site.tell(|observer, site| observer.barrier(site, &event));
+        }
+    }
+
+    /// What observers are told about it.
+    pub(super) fn facts(&mut self) -> Option<(Arc<Watch>, Arc<LaunchFacts>, CtaFacts)> {
+        let (mut warps, mut locals, mut first) = (Vec::new(), Vec::new(), None);
+        for warp in &mut self.warps {
+            let site = warp.view.site()?;
+            warps.push(site.warp.slot);
+            locals.push(site.warp.local);
+            first = Some((Arc::clone(&site.watch), Arc::clone(&site.launch), site.warp.cta_slot));
+        }
+        let (watch, launch, slot) = first?;
+        let shared = self.shared.as_ref().map_or((0, 0), |window| (window.start(), window.bytes()));
+        Some((watch, launch, CtaFacts { slot, cta: self.index, ctaid: self.ctaid, warps, shared, locals }))
+    }
+
+    fn tell_deadlock(&mut self) {
+        let first = self.status.iter().position(|status| *status != Status::Exited);
+        let site = first.and_then(|warp| self.warps.get_mut(warp)).and_then(|warp| warp.view.site());
+        if let Some(site) = site {
+            site.tell(|observer, site| observer.deadlock(site));
+        }
+    }
+
+    /// Reports that the CTA has ended.
+    pub(super) fn tell_end(&mut self) {
+        if let Some((watch, launch, facts)) = self.facts() {
+            watch.each(|observer| observer.cta_ends(&launch, &facts));
+        }
+    }
+
+    /// Reports that the CTA begins, after it has its number.
+    fn tell_begin(&mut self) {
+        let (index, ctaid) = (self.index, self.ctaid);
+        let shared = self.shared.as_ref().map_or((0, 0), |window| (window.start(), window.bytes()));
+        for (id, warp) in self.warps.iter_mut().enumerate() {
+            let windows = warp.view.windows();
+            let (lanes, tid) = (warp.state.live, warp.state.tid);
+            if let Some(site) = warp.view.site() {
+                (site.warp.cta, site.warp.ctaid, site.warp.warp) = (index, ctaid, id as u32);
+                (site.warp.lanes, site.warp.tid, site.live) = (lanes, tid, lanes);
+                (site.warp.shared, site.warp.params) = (shared, windows.params);
+                site.warp.local = (windows.local.0, windows.local.1);
+            }
+        }
+        if let Some((watch, launch, facts)) = self.facts() {
+            watch.each(|observer| observer.cta_begins(&launch, &facts));
         }
     }
 

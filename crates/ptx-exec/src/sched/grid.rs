@@ -26,11 +26,12 @@ use crate::mem::{Memory, MemoryError, View, attempt};
 use crate::native::{Native, Reached, Supply};
 use crate::trap::FaultKind;
 use crate::warp::{EventCounts, GridShape, WarpState};
+use crate::watch::{LaunchFacts, Site, Watch};
 use crate::whereabouts::LaneRegisters;
 use ptx::check::module::{AddressSize, Source};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -99,9 +100,16 @@ pub(crate) struct GridRun {
     pub(crate) output_limit: u64,
     /// Rooms of earlier launches.
     pub(crate) rooms: Arc<Rooms>,
+    /// Observers, and what they are told about the launch.
+    pub(crate) watch: Option<(Arc<Watch>, Arc<LaunchFacts>)>,
 }
 
 impl GridRun {
+    fn end(&self) -> End<'_> {
+        let enough = self.watch.as_ref().map(|(watch, _)| watch.stop());
+        End { deadline: self.deadline, cancel: self.cancel.as_deref(), enough }
+    }
+
     fn world(&self) -> World<'_> {
         World {
             code: &self.code,
@@ -111,7 +119,9 @@ impl GridRun {
             native: self.native.as_deref(),
             supply: self.supply.as_deref(),
             trace: self.trace.as_ref(),
-            end: End { deadline: self.deadline, cancel: self.cancel.as_deref() },
+            end: self.end(),
+            watched: self.watch.is_some(),
+            mends: self.watch.as_ref().is_some_and(|(watch, _)| watch.mends()),
         }
     }
 }
@@ -217,6 +227,8 @@ pub(crate) struct Launching {
     printed: AtomicU64,
     dropped: AtomicU64,
     found: Mutex<Found>,
+    /// Numbers for watched CTAs and warps.
+    slots: [AtomicU32; 2],
 }
 
 #[derive(Default)]
@@ -256,6 +268,7 @@ pub(crate) fn run_grid(run: GridRun) -> Outcome {
         printed: AtomicU64::new(0),
         dropped: AtomicU64::new(0),
         found: Mutex::new(Found::default()),
+        slots: Default::default(),
     });
     match launching.run.native.as_ref().map_or(0, |native| native.stack()) {
         0 => on_kept_threads(&launching, memory.pool()),
@@ -411,8 +424,7 @@ impl Limits for Worker<'_> {
             self.alone.set(None);
             helpers.call();
         }
-        let run = &self.launching.run;
-        End { deadline: run.deadline, cancel: run.cancel.as_deref() }.come()
+        self.launching.run.end().come()
     }
 
     fn gives_way(&self, since: Instant) -> bool {
@@ -546,20 +558,19 @@ impl Launching {
             let Some(mut cta) = fresh.or_else(|| resident.pop_front()) else { break };
             worker.place.set(cta.place);
             if worker.stops(cta.place) {
-                self.keep_output(&mut cta);
+                self.end(&mut cta);
                 continue;
             }
             match cta.run(&world, &worker, &mut room.reached) {
                 CtaStop::Finished => {
+                    cta.tell_end();
                     worker.finish(1);
                     self.keep_output(&mut cta);
                     spare.push(cta);
                     idle = 0;
                 }
                 // What it waits for may never come.
-                CtaStop::Idle if self.has_stopped() && cta.vain >= FURTHER_SLICES => {
-                    self.keep_output(&mut cta);
-                }
+                CtaStop::Idle if self.has_stopped() && cta.vain >= FURTHER_SLICES => self.end(&mut cta),
                 CtaStop::Idle => {
                     cta.vain += u32::from(self.has_stopped());
                     resident.push_back(cta);
@@ -572,10 +583,10 @@ impl Launching {
                     resident.push_back(cta);
                     idle = 0;
                 }
-                CtaStop::Cancelled => self.keep_output(&mut cta),
+                CtaStop::Cancelled => self.end(&mut cta),
                 CtaStop::Trapped(stopped, warp) => {
                     self.trap(&cta, stopped, warp);
-                    self.keep_output(&mut cta);
+                    self.end(&mut cta);
                 }
             }
         }
@@ -583,12 +594,19 @@ impl Launching {
         // A room fits one native code, and here it is not known which came.
         if bytes <= KEPT_BYTES
             && run.supply.is_none()
+            && run.watch.is_none()
             && let Some(mut cta) = spare.pop()
         {
             cta.leave();
             room.cta = Some(cta);
             run.rooms.give(room);
         }
+    }
+
+    /// A CTA is given up.
+    fn end(&self, cta: &mut Cta) {
+        cta.tell_end();
+        self.keep_output(cta);
     }
 
     fn keep_output(&self, cta: &mut Cta) {
@@ -670,6 +688,8 @@ impl Launching {
             bytes => Some(run.memory.shared_window(bytes)?),
         };
         let mut warps = Vec::new();
+        let [ctas, slots] = &self.slots;
+        let cta_slot = if run.watch.is_some() { ctas.fetch_add(1, Ordering::Relaxed) } else { 0 };
         for warp in 0..run.shape.warps() {
             let local = match run.stack_bytes {
                 0 => None,
@@ -679,6 +699,10 @@ impl Launching {
             view.set_params(run.params.0, run.params.1);
             if let Some(window) = &shared {
                 view.set_shared(window.start(), window.bytes());
+            }
+            if let Some((watch, launch)) = &run.watch {
+                let slot = slots.fetch_add(1, Ordering::Relaxed);
+                view.set_site(Some(Site::new(Arc::clone(watch), Arc::clone(launch), slot, cta_slot)));
             }
             let state = WarpState::new(Arc::clone(&run.shape), [0; 3], warp);
             warps.push(WarpFrame::new(state, view, local));

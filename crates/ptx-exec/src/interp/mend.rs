@@ -1,0 +1,70 @@
+//! Going on behind mistakes at barriers and warp-synchronous instructions, where an observer reports them ([`Observer::mends`]).
+//!
+//! Invariant: each call that says so lets at least one lane go on, so a warp that is mended again and again gets to its end where the
+//! program does.
+//!
+//! [`Observer::mends`]: crate::watch::Observer::mends
+
+use super::{Budget, Run, World};
+use crate::bound::Term;
+use crate::frame::{Wait, WarpFrame};
+use crate::native::Reached;
+use crate::watch::BarrierEvent;
+
+impl Run<'_> {
+    /// Where lanes of the warp wait at barriers at which they can't arrive together, lets those at the lowest position go on alone. Whether
+    /// it did.
+    pub(super) fn part(&mut self) -> bool {
+        let mut waiting = Vec::new();
+        for group in &self.frame.groups {
+            let Wait::Barrier(wait) = group.wait else { continue };
+            let function = self.frame.acts[group.act as usize].function;
+            if let Some(Term::Barrier(barrier)) = self.world.block(function, group.block).map(|b| &b.term) {
+                waiting.push(((group.act, group.block), wait.id, barrier.aligned, barrier.next.0));
+            }
+        }
+        let Some((place, id, ..)) = waiting.first().copied() else { return false };
+        let aligned = waiting.iter().any(|(_, _, aligned, _)| *aligned);
+        let parted =
+            |(other, number, ..): &((u32, u32), u32, bool, u32)| *number != id || aligned && *other != place;
+        if !waiting.iter().any(parted) {
+            return false;
+        }
+        let lowest = waiting.iter().map(|(place, ..)| *place).min_by(|a, b| self.frame.order(*a, *b));
+        let Some((act, block)) = lowest else { return false };
+        let Some((.., next)) = waiting.iter().find(|(place, ..)| *place == (act, block)).copied() else {
+            return false;
+        };
+        let mut lanes = 0;
+        self.frame.groups.retain(|group| {
+            let goes = (group.act, group.block) == (act, block) && matches!(group.wait, Wait::Barrier(_));
+            lanes |= if goes { group.mask } else { 0 };
+            !goes
+        });
+        self.tell(act, block, |observer, site| observer.barrier(site, &BarrierEvent::Parted { lanes }));
+        self.frame.push_ready(act, next, lanes);
+        true
+    }
+
+    /// Carries out the warp-synchronous instructions at which lanes wait, for the lanes that are there. Whether there were any.
+    fn finish_all(&mut self) -> bool {
+        let mut any = false;
+        while let Some(at) = self.frame.groups.iter().position(|g| matches!(g.wait, Wait::Sync { .. })) {
+            let before = self.frame.groups.len();
+            self.finish_sync(at);
+            any = true;
+            if self.frame.groups.get(at).is_some_and(|g| matches!(g.wait, Wait::Sync { .. }))
+                && self.frame.groups.len() == before
+            {
+                break;
+            }
+        }
+        any
+    }
+}
+
+/// Lets lanes of a warp go on that wait for each other. Whether it could.
+pub(crate) fn unblock(frame: &mut WarpFrame, world: &World<'_>, reached: &mut Reached) -> bool {
+    let mut run = Run::new(frame, world, Budget { slice: 0, turn: 0, steps: 0 }, reached);
+    run.finish_all() || run.part()
+}

@@ -1,0 +1,38 @@
+//! What observers are told about a launch.
+
+use super::{Kernel, LaunchConfig};
+use crate::layout::used_variables;
+use crate::warp::GridShape;
+use crate::watch::{LaunchFacts, SharedVariable};
+use ptx::isa::Space;
+use std::sync::Arc;
+
+impl Kernel {
+    /// What observers are told about a launch.
+    pub(super) fn facts(&self, config: &LaunchConfig, shape: &Arc<GridShape>) -> LaunchFacts {
+        let layout = self.module.layout(self.kernel);
+        let program = &self.module.program;
+        let used = used_variables(program, self.kernel).into_iter();
+        let shared = used.map(|id| (id, &program.variables[id as usize]));
+        let mut shared: Vec<_> = shared
+            .filter(|(_, variable)| variable.space == Space::Shared)
+            .map(|(id, variable)| SharedVariable {
+                variable: id,
+                start: layout.variables[id as usize],
+                bytes: if variable.bytes == 0 { u64::from(config.dynamic_shared) } else { variable.bytes },
+                name: variable.name.clone(),
+            })
+            .collect();
+        shared.sort_by_key(|variable| variable.start);
+        LaunchFacts {
+            program: Arc::clone(program),
+            kernel: self.kernel,
+            shape: Arc::clone(shape),
+            seed: config.seed,
+            memory: Arc::clone(&self.module.memory),
+            shared,
+            variables: layout.variables,
+            shared_bytes: self.shared_bytes(config),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Accesses of watched warps: observers see them before they take place, and may have lanes left out.
+//!
+//! Invariant: what is left out is not accessed at all; the other lanes go through the checks of every access afterwards.
+
+use super::view::View;
+use super::{Addresses, Cell};
+use crate::lanes::{Bits, Lane, LaneMask, lanes_of};
+use crate::watch::{Access, AccessKind, Refused};
+use ptx::isa::{Sem, Space};
+
+/// An access, before its lanes are known to be in bounds.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) kind: AccessKind,
+    pub(super) space: Space,
+    pub(super) addrs: Addresses<'a>,
+    pub(super) sem: Sem,
+    /// Bytes of an element, and how many a lane accesses.
+    pub(super) element: u64,
+    pub(super) elements: usize,
+    /// Which elements.
+    pub(super) chosen: u8,
+}
+
+impl View {
+    /// The lanes of `mask` that are to take part: all, unless an observer objects.
+    #[inline(always)]
+    pub(super) fn admit<'a>(&mut self, mask: LaneMask, asked: impl FnOnce() -> Asked<'a>) -> LaneMask {
+        if !self.is_watched() || mask == 0 { mask } else { self.ask(mask, asked()) }
+    }
+
+    /// As [`View::admit`], for a load: lanes that do not take part get zeros.
+    #[inline(always)]
+    pub(super) fn admit_load<T: Cell + Bits, const N: usize>(
+        &mut self,
+        mask: LaneMask,
+        (space, addrs, sem): (Space, Addresses<'_>, Sem),
+        out: [&mut Lane<T>; N],
+    ) -> LaneMask {
+        if !self.is_watched() {
+            return mask;
+        }
+        let asked = Asked {
+            kind: AccessKind::Load,
+            space,
+            addrs,
+            sem,
+            element: T::BYTES,
+            elements: N,
+            chosen: all(N),
+        };
+        let admitted = self.admit(mask, || asked);
+        if admitted != mask {
+            for out in out {
+                out.blend(mask & !admitted, &Lane::splat(T::default()));
+            }
+        }
+        admitted
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask(&mut self, mask: LaneMask, asked: Asked<'_>) -> LaneMask {
+        let Asked { kind, space, addrs, sem, element, elements, chosen } = asked;
+        let bytes = element * elements as u64;
+        let write = kind != AccessKind::Load;
+        let mut refused = Vec::new();
+        if self.resolve(space, addrs, mask, bytes, write).is_err() {
+            for lane in lanes_of(mask) {
+                if let Err(kind) = self.locate(space, lane, addrs.at(lane), bytes, write) {
+                    refused.push(Refused { lane, kind });
+                }
+            }
+        }
+        let Some(site) = self.site() else { return mask };
+        let addresses = Lane(std::array::from_fn(|lane| addrs.at(lane)));
+        let generic = Lane(std::array::from_fn(|lane| site.warp.generic(space, lane, addresses.0[lane])));
+        let access = Access {
+            kind,
+            space,
+            lanes: mask,
+            addresses: &addresses,
+            generic: &generic,
+            bytes: bytes as u32,
+            element: element as u32,
+            chosen,
+            sem,
+            refused: &refused,
+        };
+        mask & !site.watch.lanes(|observer| observer.access(site, &access))
+    }
+}
+
+/// All of so many elements.
+pub(super) fn all(elements: usize) -> u8 {
+    u8::MAX >> (8 - elements.clamp(1, 8))
+}

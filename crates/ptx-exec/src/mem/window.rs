@@ -1,0 +1,56 @@
+//! Windows: the shared memory of a CTA, and the local memory of a warp.
+//!
+//! Invariant: a window is committed memory of its own for as long as it lives, and goes back to its region afterwards.
+
+use super::{LARGE, Memory};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Which region a window lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WindowKind {
+    Shared,
+    Local,
+}
+
+/// A range of addresses that one CTA owns: only its own thread accesses it.
+pub(crate) struct Window {
+    pub(super) memory: Arc<Memory>,
+    pub(super) kind: WindowKind,
+    pub(super) start: u64,
+    pub(super) bytes: u64,
+}
+
+impl Window {
+    /// First address.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Size in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Zeroes a part of it.
+    pub(crate) fn clear(&mut self, part: Range<u64>) {
+        let end = part.end.min(self.bytes);
+        let start = part.start.min(end);
+        if end - start >= LARGE {
+            return self.memory.zero(self.start + start, end - start);
+        }
+        let at: *mut u8 = std::ptr::with_exposed_provenance_mut((self.start + start) as usize);
+        // SAFETY: the bytes are inside the window, which is committed for as long as the memory lives (its arena exposed its provenance);
+        // only the thread that owns the window accesses them, and it does so here through `&mut self`.
+        unsafe { at.write_bytes(0, (end - start) as usize) };
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        if self.bytes >= LARGE {
+            self.memory.store.arena.release(self.start, self.start + self.bytes);
+        }
+        self.memory.tables().window_heap(self.kind).give(self.start, self.bytes);
+    }
+}

@@ -1,0 +1,121 @@
+//! Where a watched warp is.
+//!
+//! Invariant: the interpreter sets a site before it reports an event, so `place` is the instruction that the event belongs to.
+
+use super::events::LaunchFacts;
+use super::{Observer, Watch};
+use crate::lanes::{LANES, Lane, LaneMask};
+use ptx::ir::{Function, Inst, Terminator};
+use std::sync::Arc;
+
+/// An instruction of the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// `FuncId`.
+    pub function: u32,
+    /// Block of the function.
+    pub block: u32,
+    /// Instruction of the block; the number of its instructions for the terminator.
+    pub index: u32,
+}
+
+/// Which warp it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WarpFacts {
+    /// A number of the warp among all that are resident: another warp has it when this one's CTA has ended. Numbers are small, for tables.
+    pub slot: u32,
+    /// The same for its CTA.
+    pub cta_slot: u32,
+    /// The CTA's number in the grid.
+    pub cta: u64,
+    /// `%ctaid`
+    pub ctaid: [u32; 3],
+    /// The warp's number in its CTA.
+    pub warp: u32,
+    /// Lanes that exist, exited ones included.
+    pub lanes: LaneMask,
+    /// `%tid` of each lane.
+    pub tid: [Lane<u32>; 3],
+    /// Address of the CTA's shared memory, and its size.
+    pub shared: (u64, u64),
+    /// Address of lane 0's local memory, and bytes of each lane's.
+    pub local: (u64, u64),
+    /// Address of the parameter buffer, and its size.
+    pub params: (u64, u64),
+}
+
+impl WarpFacts {
+    /// `%tid` of a lane.
+    pub fn tid_of(&self, lane: usize) -> [u32; 3] {
+        [self.tid[0].0[lane], self.tid[1].0[lane], self.tid[2].0[lane]]
+    }
+
+    /// The generic address of an address in a state space, for a lane.
+    pub fn generic(&self, space: ptx::isa::Space, lane: usize, address: u64) -> u64 {
+        use ptx::isa::Space;
+        let origin = match space {
+            Space::Shared => self.shared.0,
+            Space::Local => self.local.0 + lane as u64 * self.local.1,
+            Space::Param => self.params.0,
+            Space::Generic | Space::Global | Space::Const | Space::Reg | Space::Sreg | Space::Tex => 0,
+        };
+        address.wrapping_add(origin)
+    }
+}
+
+/// Which instruction of which warp an event belongs to.
+pub struct Site {
+    pub(crate) watch: Arc<Watch>,
+    /// The launch.
+    pub launch: Arc<LaunchFacts>,
+    /// The warp.
+    pub warp: WarpFacts,
+    /// The instruction.
+    pub place: Place,
+    /// The activation that the lanes are in: a number among those of the warp, which other activations have when it has ended.
+    pub act: u32,
+    /// Offset of its frame in each lane's local memory.
+    pub frame: u64,
+    /// Lanes of the warp that have not exited.
+    pub live: LaneMask,
+}
+
+impl Site {
+    pub(crate) fn new(watch: Arc<Watch>, launch: Arc<LaunchFacts>, slot: u32, cta_slot: u32) -> Box<Self> {
+        let warp = WarpFacts {
+            slot,
+            cta_slot,
+            cta: 0,
+            ctaid: [0; 3],
+            warp: 0,
+            lanes: 0,
+            tid: [Lane([0; LANES]); 3],
+            shared: (0, 0),
+            local: (0, 0),
+            params: (0, 0),
+        };
+        Box::new(Self { watch, launch, warp, place: Place::default(), act: 0, frame: 0, live: 0 })
+    }
+
+    /// The function that runs.
+    pub fn function(&self) -> Option<&Function> {
+        self.launch.program.functions.get(self.place.function as usize)
+    }
+
+    /// The instruction; `None` where a block goes on without one, or falls off the function's end.
+    pub fn inst(&self) -> Option<&Inst> {
+        let block = self.function()?.blocks.get(self.place.block as usize)?;
+        block.insts.get(self.place.index as usize).or_else(|| block.term.inst())
+    }
+
+    /// The terminator, if the place is one.
+    pub fn terminator(&self) -> Option<&Terminator> {
+        let block = self.function()?.blocks.get(self.place.block as usize)?;
+        (self.place.index as usize >= block.insts.len()).then_some(&block.term)
+    }
+
+    /// Tells each observer.
+    pub(crate) fn tell(&self, mut event: impl FnMut(&mut dyn Observer, &Self)) {
+        self.watch.each(|observer| event(observer, self));
+    }
+}

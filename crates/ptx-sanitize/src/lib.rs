@@ -1,0 +1,114 @@
+//! Sanitizers: observers of the machine that find mistakes of running kernels.
+//!
+//! A [`Sanitizer`] holds the tools that were asked for and what they have found. Its [`Watch`] is attached to a machine's memory; from then
+//! on all launches there are watched. Each tool is a file of its own: an [`Observer`] that records [`Finding`]s, and one line in
+//! [`Sanitizer::new`].
+//!
+//! Invariants: a finding is a mistake of the program, or the tool's documentation says why not; a tool changes nothing of a launch but what
+//! the finding says (an access that is left out); the same program, launch and seed give the same findings.
+//!
+//! What it does not do: nothing here reads or writes guest memory.
+#![forbid(unsafe_code)]
+
+mod finding;
+mod json;
+mod race;
+mod recorder;
+mod sync;
+mod text;
+
+pub use finding::{Described, Finding, Kind, OtherAccess, Tool};
+pub use recorder::Recorder;
+
+use ptx_exec::watch::{Observer, Watch};
+use std::sync::Arc;
+
+/// What a sanitizer is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The tools, in any order; one that is named twice counts once.
+    pub tools: Vec<Tool>,
+    /// How many different findings are recorded; then the launch is stopped.
+    pub max_findings: usize,
+}
+
+impl Options {
+    /// Findings that are recorded unless the caller says otherwise.
+    pub const MAX_FINDINGS: usize = 100;
+
+    /// These tools.
+    pub fn new(tools: impl Into<Vec<Tool>>) -> Self {
+        Self { tools: tools.into(), max_findings: Self::MAX_FINDINGS }
+    }
+}
+
+/// Tools, and what they have found.
+#[derive(Debug)]
+pub struct Sanitizer {
+    options: Options,
+    recorder: Recorder,
+    watch: Arc<Watch>,
+}
+
+impl Sanitizer {
+    /// Tools that have found nothing yet.
+    pub fn new(options: Options) -> Arc<Self> {
+        let recorder = Recorder::new(options.max_findings);
+        let mut observers: Vec<Box<dyn Observer>> = Vec::new();
+        for tool in Tool::ALL.into_iter().filter(|tool| options.tools.contains(tool)) {
+            // Each tool's observer is made here.
+            let observer: Option<Box<dyn Observer>> = match tool {
+                Tool::Racecheck => Some(Box::new(race::Racecheck::new(recorder.clone()))),
+                Tool::Synccheck => Some(Box::new(sync::Synccheck::new(recorder.clone()))),
+                Tool::Memcheck | Tool::Initcheck => None,
+            };
+            observers.extend(observer);
+        }
+        let quarantine = if options.tools.contains(&Tool::Memcheck) { QUARANTINE } else { 0 };
+        let watch = Watch::new(observers, quarantine, recorder.stop());
+        Arc::new(Self { options, recorder, watch })
+    }
+
+    /// What is attached to the machine.
+    pub fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
+    /// The tools that it has.
+    pub fn tools(&self) -> &[Tool] {
+        &self.options.tools
+    }
+
+    /// What was found so far, in the order in which it was found first.
+    pub fn findings(&self) -> Vec<Finding> {
+        self.recorder.findings()
+    }
+
+    /// Whether as many were found as are recorded, so that launches stop.
+    pub fn is_full(&self) -> bool {
+        self.recorder.is_full()
+    }
+}
+
+/// Bytes of freed memory that memcheck keeps from being allocated again. Chosen: finds most accesses after `free`, and leaves room.
+const QUARANTINE: u64 = 256 << 20;
+
+/// Findings as people read them, with the last line `ERROR SUMMARY: N errors`.
+pub fn text(findings: &[Finding]) -> String {
+    text::all(findings)
+}
+
+/// Findings of several runs as one list: what an earlier run found, too, adds to its count.
+pub fn merge(into: &mut Vec<Finding>, more: Vec<Finding>) {
+    for finding in more {
+        match into.iter_mut().find(|same| same.key() == finding.key()) {
+            Some(same) => same.count = same.count.saturating_add(finding.count),
+            None => into.push(finding),
+        }
+    }
+}
+
+/// Findings as JSON, one object a line, and a last line with their number.
+pub fn json(findings: &[Finding]) -> String {
+    json::all(findings)
+}

@@ -1,0 +1,60 @@
+//! `ptxvm sanitize`: runs a kernel under tools that find its mistakes.
+//!
+//! Invariant: with `--format json` nothing but JSON lines goes to standard output; what was found decides the exit status before a trap does.
+
+use crate::options::{Format, SanitizeOptions};
+use crate::run::{Watched, attempt, texts};
+use crate::{Exit, UsageError};
+
+/// Runs the kernel, once for each schedule. The exit status.
+pub(crate) fn sanitize(options: &SanitizeOptions) -> Result<u8, UsageError> {
+    let mut sanitize = ptxvm::SanitizeOptions::new(options.tool.0.clone());
+    sanitize.max_findings = usize::try_from(options.max_findings).unwrap_or(usize::MAX);
+    let texts = texts(&options.run)?;
+    let (mut findings, mut seeds, mut exit) = (Vec::new(), Vec::new(), Exit::Done);
+    for turn in 0..options.schedules {
+        let seed = options.run.seed.wrapping_add(u64::from(turn));
+        let watched = Watched { sanitize: &sanitize, first: turn == 0 };
+        let done = attempt(&options.run, &texts, seed, Some(&watched))?;
+        if matches!(done.exit, Exit::Rejected | Exit::Usage) {
+            return Ok(done.exit as u8);
+        }
+        if !done.findings.is_empty() {
+            seeds.push(seed);
+        }
+        if done.exit != Exit::Done {
+            exit = done.exit;
+        }
+        ptxvm::merge_findings(&mut findings, done.findings);
+        if findings.len() >= sanitize.max_findings || matches!(exit, Exit::Interrupted | Exit::Terminated) {
+            break;
+        }
+    }
+    findings.truncate(sanitize.max_findings);
+    match options.run.format {
+        Format::Human => {
+            if options.schedules > 1 {
+                crate::print_err(&schedules(options.schedules, &seeds));
+            }
+            crate::print_err(&ptxvm::findings_text(&findings));
+        }
+        Format::Json => crate::print_out(&ptxvm::findings_json(&findings))?,
+    }
+    Ok(match (findings.is_empty(), exit) {
+        (_, Exit::Interrupted | Exit::Terminated) | (true, _) => exit as u8,
+        (false, _) => options.error_exitcode,
+    })
+}
+
+/// Which schedules found something.
+fn schedules(tried: u32, seeds: &[u64]) -> String {
+    const NAMED: usize = 16;
+    let mut names: Vec<_> = seeds.iter().take(NAMED).map(u64::to_string).collect();
+    if seeds.len() > NAMED {
+        names.push("...".to_owned());
+    }
+    match seeds {
+        [] => format!("{tried} schedules: none found anything\n"),
+        _ => format!("{tried} schedules: {} found something (--seed {})\n", seeds.len(), names.join(", ")),
+    }
+}
