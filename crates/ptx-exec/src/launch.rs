@@ -169,6 +169,10 @@ impl LoadedModule {
             };
             let address = address.map_err(|error| LoadError::Variable { name, error })?;
             self.variables[id] = Some(address);
+            if self.memory.watched().is_some() && class != Class::Texture {
+                // Variables without an initialiser are zero, which observers cannot know. PTX ISA §5.4.4.
+                self.memory.fill(address, 0, variable.bytes)?;
+            }
             if class == Class::Texture {
                 let fields = &variable.fields;
                 self.memory.opaques().declare(address, &variable.name, variable.ty, fields);

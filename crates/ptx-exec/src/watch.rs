@@ -15,8 +15,8 @@ mod events;
 mod site;
 
 pub use events::{
-    Access, AccessKind, Allocated, ArgumentMove, BarrierEvent, CtaFacts, HostAccess, LaunchFacts, MovePlace,
-    Refused, SharedVariable, SyncPart, WarpSyncEvent,
+    Access, AccessKind, Allocated, ArgumentMove, BarrierEvent, CtaFacts, HostAccess, HostAccessKind,
+    LaunchFacts, MovePlace, Refused, SharedVariable, SyncPart, WarpSyncEvent,
 };
 pub use site::{Place, Site, WarpFacts};
 
@@ -85,6 +85,8 @@ pub trait Observer: Send {
     fn allocated(&mut self, _what: &Allocated<'_>) {}
     /// Memory was freed by the host or by a kernel's `free`.
     fn freed(&mut self, _address: u64, _bytes: u64) {}
+    /// The program ends, or the context that it used: what was not freed by now never will be.
+    fn ends(&mut self) {}
     /// The host reads or writes device memory, after the access was found to be allowed.
     fn host(&mut self, _access: &HostAccess<'_>) {}
 }
@@ -107,6 +109,11 @@ impl Watch {
     /// them can be told from accesses to what came later. When `stop` becomes true, launches are cancelled soon after.
     pub fn new(observers: Vec<Box<dyn Observer>>, quarantine: u64, stop: Arc<AtomicBool>) -> Arc<Self> {
         Arc::new(Self { observers: Mutex::new(observers), quarantine, stop })
+    }
+
+    /// Tells observers that the program ends.
+    pub fn end(&self) {
+        self.each(|observer| observer.ends());
     }
 
     /// Whether launches are to be cancelled.

@@ -11,11 +11,17 @@
 #![forbid(unsafe_code)]
 
 mod finding;
+mod initcheck;
 mod json;
+mod memcheck;
+mod provenance;
 mod race;
 mod recorder;
+mod registers;
+mod shadow;
 mod sync;
 mod text;
+mod undefined;
 
 pub use finding::{Described, Finding, Kind, OtherAccess, Tool};
 pub use recorder::Recorder;
@@ -57,12 +63,13 @@ impl Sanitizer {
         let mut observers: Vec<Box<dyn Observer>> = Vec::new();
         for tool in Tool::ALL.into_iter().filter(|tool| options.tools.contains(tool)) {
             // Each tool's observer is made here.
-            let observer: Option<Box<dyn Observer>> = match tool {
-                Tool::Racecheck => Some(Box::new(race::Racecheck::new(recorder.clone()))),
-                Tool::Synccheck => Some(Box::new(sync::Synccheck::new(recorder.clone()))),
-                Tool::Memcheck | Tool::Initcheck => None,
+            let observer: Box<dyn Observer> = match tool {
+                Tool::Memcheck => Box::new(memcheck::Memcheck::new(recorder.clone())),
+                Tool::Racecheck => Box::new(race::Racecheck::new(recorder.clone())),
+                Tool::Initcheck => Box::new(initcheck::Initcheck::new(recorder.clone())),
+                Tool::Synccheck => Box::new(sync::Synccheck::new(recorder.clone())),
             };
-            observers.extend(observer);
+            observers.push(observer);
         }
         let quarantine = if options.tools.contains(&Tool::Memcheck) { QUARANTINE } else { 0 };
         let watch = Watch::new(observers, quarantine, recorder.stop());
@@ -82,6 +89,11 @@ impl Sanitizer {
     /// What was found so far, in the order in which it was found first.
     pub fn findings(&self) -> Vec<Finding> {
         self.recorder.findings()
+    }
+
+    /// The context ends: what only then is a mistake is found (leaks).
+    pub fn end(&self) {
+        self.watch.end();
     }
 
     /// Whether as many were found as are recorded, so that launches stop.

@@ -157,6 +157,7 @@ pub(crate) fn attempt(
             printed?;
         }
     }
+    vm.find_leaks();
     Ok(Attempt { exit, findings: vm.findings() })
 }
 

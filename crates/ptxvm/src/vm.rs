@@ -161,6 +161,14 @@ impl Vm {
         self.device.sanitizer.as_ref().map_or_else(Vec::new, |sanitizer| sanitizer.findings())
     }
 
+    /// Ends the program for the sanitizers: what kernels allocated with `malloc` and did not free is a leak from now on, which
+    /// [`Vm::findings`] lists.
+    pub fn find_leaks(&self) {
+        if let Some(sanitizer) = &self.device.sanitizer {
+            sanitizer.end();
+        }
+    }
+
     /// Whether the sanitizers have found as much as they record; then launches are cancelled.
     pub fn findings_are_full(&self) -> bool {
         self.device.sanitizer.as_ref().is_some_and(|sanitizer| sanitizer.is_full())

@@ -124,14 +124,6 @@ impl Machines {
         }
     }
 
-    /// What racecheck and synccheck find in a program.
-    pub(crate) fn findings(program: &Program) -> Result<Vec<ptxvm::Finding>, ptxvm::Error> {
-        let tools = Options::tool(ptxvm::Tool::Racecheck).and_tool(ptxvm::Tool::Synccheck);
-        let vm = Vm::with(tools)?;
-        end(&vm, program, &Given::new(program), Engine::Interp, 0)?;
-        Ok(vm.findings())
-    }
-
     /// Whether the interpreter leaves the same bytes whatever the schedule, as far as a few tries show.
     pub(crate) fn is_settled(&self, program: &Program) -> bool {
         let given = Given::new(program);

@@ -89,6 +89,7 @@ pub(super) fn instruction(row: RowId, mods: &Mods) -> Result<Inst, Missing> {
         srcs: Vec::new(),
         span: Span::default(),
         loc: None,
+        object: None,
     };
     if shape(form.row.op) == Shape::Flow {
         return Ok(inst);

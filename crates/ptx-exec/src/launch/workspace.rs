@@ -25,6 +25,7 @@ impl Workspace {
     pub(super) fn new(memory: &Arc<Memory>) -> Result<Self, MemoryError> {
         let address = memory.alloc(Class::Global, BYTES, BYTES, "workspace of a cooperative launch")?;
         let workspace = Self { memory: Arc::clone(memory), address };
+        memory.fill(address, 0, BYTES)?;
         memory.write(address, &(BYTES as u32).to_le_bytes())?;
         Ok(workspace)
     }

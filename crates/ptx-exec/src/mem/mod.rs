@@ -54,7 +54,7 @@ pub use target::Addresses;
 pub use view::{Activity, View};
 
 use crate::texture::Opaques;
-use crate::watch::{Allocated, Watch};
+use crate::watch::{Allocated, HostAccessKind, Watch};
 use arena::Arena;
 use cell::Place;
 use export::Exports;
@@ -403,7 +403,8 @@ impl Memory {
             tables.used[device.index()] += bytes;
         }
         drop(tables);
-        self.tell_allocated(&Allocated { address: start, bytes, class, name });
+        let common = rights == Rights::All;
+        self.tell_allocated(&Allocated { address: start, bytes, class, name, common });
         Ok(start)
     }
 
@@ -455,7 +456,7 @@ impl Memory {
     /// [`MemoryError::OutOfBounds`].
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
         self.inside(address, from.len() as u64, Access::ReadWrite)?;
-        self.host_accesses(address, from.len() as u64, true);
+        self.host_accesses(address, from.len() as u64, HostAccessKind::Write);
         self.put(address, from.len() as u64, |at, out: &mut [u8; 8]| {
             let from = &from[at as usize..];
             let n = from.len().min(8);
@@ -470,7 +471,7 @@ impl Memory {
     /// [`MemoryError::OutOfBounds`].
     pub fn read(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
         self.inside(address, to.len() as u64, Access::Read)?;
-        self.host_accesses(address, to.len() as u64, false);
+        self.host_accesses(address, to.len() as u64, HostAccessKind::Read);
         self.get(address, to);
         Ok(())
     }
@@ -481,7 +482,7 @@ impl Memory {
     /// [`MemoryError::OutOfBounds`].
     pub fn fill(&self, address: u64, byte: u8, bytes: u64) -> Result<(), MemoryError> {
         self.inside(address, bytes, Access::ReadWrite)?;
-        self.host_accesses(address, bytes, true);
+        self.host_accesses(address, bytes, HostAccessKind::Write);
         self.put(address, bytes, |_, out| *out = [byte; 8]);
         Ok(())
     }

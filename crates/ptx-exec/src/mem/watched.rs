@@ -2,8 +2,8 @@
 //!
 //! Invariant: freed memory in quarantine is not accessible, as other freed memory; it is only not handed out again.
 
-use super::{Allocation, Memory, Tables};
-use crate::watch::{Allocated, HostAccess, Watch};
+use super::{Access, Allocation, Memory, MemoryError, Tables};
+use crate::watch::{Allocated, HostAccess, HostAccessKind, Watch};
 use std::sync::Arc;
 
 impl Memory {
@@ -15,6 +15,22 @@ impl Memory {
     /// The observers that are attached.
     pub fn watched(&self) -> Option<&Arc<Watch>> {
         self.store.watch.get()
+    }
+
+    /// Tells observers that the host copies device memory to device memory: they carry over what they know of it. The copy itself is a
+    /// [`Memory::read_quietly`] and a [`Memory::write`] before this.
+    pub fn tell_copied(&self, from: u64, to: u64, bytes: u64) {
+        self.host_accesses(from, bytes, HostAccessKind::Copy { to });
+    }
+
+    /// As [`Memory::read`], of what does not leave for the host.
+    ///
+    /// # Errors
+    /// As [`Memory::read`].
+    pub fn read_quietly(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
+        self.inside(address, to.len() as u64, Access::Read)?;
+        self.get(address, to);
+        Ok(())
     }
 
     /// Tells observers of an allocation.
@@ -33,10 +49,10 @@ impl Memory {
 
     /// Tells observers that the host accesses memory.
     #[inline]
-    pub(super) fn host_accesses(&self, address: u64, bytes: u64, write: bool) {
+    pub(super) fn host_accesses(&self, address: u64, bytes: u64, kind: HostAccessKind) {
         let Some(watch) = self.watched().filter(|_| bytes > 0) else { return };
-        let name = if write { None } else { self.name_at(address) };
-        let access = HostAccess { address, bytes, write, name: name.as_deref() };
+        let name = if kind == HostAccessKind::Write { None } else { self.name_at(address) };
+        let access = HostAccess { address, bytes, kind, name: name.as_deref() };
         watch.each(|observer| observer.host(&access));
     }
 }

@@ -229,6 +229,22 @@ pub struct Allocated<'a> {
     pub class: Class,
     /// Its name in reports.
     pub name: &'a str,
+    /// Whether the host may write it without anything being reported: memory that host and devices share.
+    pub common: bool,
+}
+
+/// What the host does to device memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostAccessKind {
+    /// Writes.
+    Write,
+    /// Reads: what is there leaves for the host.
+    Read,
+    /// Copies it to other device memory, which the write of this copy follows.
+    Copy {
+        /// Where it goes.
+        to: u64,
+    },
 }
 
 /// An access of the host.
@@ -237,8 +253,8 @@ pub struct HostAccess<'a> {
     pub address: u64,
     /// So many bytes.
     pub bytes: u64,
-    /// Whether it writes.
-    pub write: bool,
+    /// What it does.
+    pub kind: HostAccessKind,
     /// Name of the allocation, for reads.
     pub name: Option<&'a str>,
 }

@@ -111,6 +111,8 @@ pub struct Function {
     pub frame_bytes: u32,
     /// Alignment of the frame.
     pub frame_align: u32,
+    /// What the text names in the frame and in the parameter buffer, by their number in the text.
+    pub objects: Vec<Object>,
     /// Performance directives.
     pub performance: Performance,
     /// Blocks in the order of rule 1; empty for a declaration.
@@ -132,6 +134,22 @@ pub enum Builtin {
     Free,
     /// `__assertfail(message, file, line, function, char size)`
     AssertFail,
+}
+
+/// A variable in an activation's frame, or a parameter of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Name in the text.
+    pub name: String,
+    /// What an address of it is based on: [`Base::Frame`], [`Base::KernelParam`], or [`Base::Absolute`] for `.local` variables of module
+    /// scope.
+    pub base: Base,
+    /// Offset from there.
+    pub offset: u64,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Whether it is a `.param` variable.
+    pub param: bool,
 }
 
 /// Where a parameter is.
@@ -195,6 +213,9 @@ pub struct Inst {
     pub span: Span,
     /// `.loc` in force.
     pub loc: Option<Loc>,
+    /// The variable of the frame or parameter of the kernel that an address operand names: an index of [`Function::objects`]. The address may
+    /// lie outside it. Of several such operands, the first.
+    pub object: Option<u32>,
 }
 
 /// A destination.

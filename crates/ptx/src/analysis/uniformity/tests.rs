@@ -28,6 +28,7 @@ fn inst(text: &str, dsts: Vec<Dst>, srcs: Vec<Src>) -> Inst {
         srcs,
         span: crate::Span::default(),
         loc: None,
+        object: None,
     }
 }
 
@@ -93,6 +94,7 @@ fn function(graph: &Graph, rng: &mut Rng) -> Function {
         kind: FunctionKind::Entry,
         regs: RegCounts { pred: PREDS as u32, r16: 0, r32: REGS as u32, r64: 0 },
         reg_names: Default::default(),
+        objects: Vec::new(),
         param_names: Vec::new(),
         param_types: Vec::new(),
         params: vec![],

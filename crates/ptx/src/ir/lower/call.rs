@@ -72,6 +72,7 @@ impl Lowering<'_> {
                 srcs: Vec::new(),
                 span: inst.span,
                 loc,
+                object: None,
             },
         }
     }

@@ -8,7 +8,7 @@ use super::Context;
 use crate::check::module::{
     self, Body, FunctionKind, LocalId, LocalRole, Module, Param, RegisterId, Storage,
 };
-use crate::ir::{ArgPlace, Base, Function, ParamPlace, ParamSlot, Reg, RegClass, RegCounts};
+use crate::ir::{ArgPlace, Base, Function, Object, ParamPlace, ParamSlot, Reg, RegClass, RegCounts};
 use crate::isa::{Space, Ty};
 use std::collections::{BTreeSet, HashMap};
 
@@ -266,6 +266,20 @@ impl Layout {
             Some((Place::Local(address), _)) => (Base::Absolute, i64::from(clamp(*address)), Space::Local),
             None => (Base::Frame, 0, Space::Local),
         }
+    }
+
+    /// The variables of a body as the IR keeps them.
+    pub(super) fn objects(&self, body: &Body) -> Vec<Object> {
+        let object = |(local, (place, bytes)): (&module::LocalVar, &(Place, u64))| {
+            let (base, offset) = match place {
+                Place::Frame(offset) => (Base::Frame, *offset),
+                Place::Kernel(offset) => (Base::KernelParam, *offset),
+                Place::Local(address) => (Base::Absolute, *address),
+            };
+            let param = local.space == Space::Param;
+            Object { name: local.name.clone(), base, offset, bytes: *bytes, param }
+        };
+        body.locals.iter().zip(&self.locals).map(object).collect()
     }
 
     /// A local variable as an argument or result of a call.

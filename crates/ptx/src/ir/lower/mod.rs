@@ -125,6 +125,7 @@ fn lower_function(context: &Context<'_>, function: &module::Function) -> Functio
         param_bytes: layout::clamp(layout.param_bytes),
         frame_bytes: layout::clamp(layout.frame_bytes),
         frame_align: layout.frame_align,
+        objects: function.body.as_ref().map_or_else(Vec::new, |body| layout.objects(body)),
         performance: function.performance.clone(),
         blocks: Vec::new(),
         builtin: if function.body.is_none() { builtin(&function.name) } else { None },

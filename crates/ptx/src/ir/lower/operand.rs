@@ -22,11 +22,12 @@ pub(super) struct Lowering<'a> {
     pub(super) layout: &'a Layout,
 }
 
-/// Sources gathered so far, and the space of the variable that an address names.
+/// Sources gathered so far, the space of the variable that an address names, and its number if it is one of the body.
 #[derive(Default)]
 struct Sources {
     srcs: Vec<Src>,
     named_space: Option<Space>,
+    object: Option<u32>,
 }
 
 impl Lowering<'_> {
@@ -54,6 +55,7 @@ impl Lowering<'_> {
             mods,
             guard: None,
             dsts,
+            object: sources.object,
             srcs: sources.srcs,
             span: inst.span,
             loc,
@@ -229,8 +231,11 @@ impl Lowering<'_> {
             | Operand::Function(_)
             | Operand::CallTargets(_)
             | Operand::Prototype(_)
-            | Operand::Args(_)
-            | Operand::ParamVar(_) => sources.srcs.push(self.scalar(operand)),
+            | Operand::Args(_) => sources.srcs.push(self.scalar(operand)),
+            Operand::ParamVar(local) => {
+                sources.object.get_or_insert(local.0);
+                sources.srcs.push(self.scalar(operand));
+            }
         }
     }
 
@@ -287,6 +292,7 @@ impl Lowering<'_> {
             AddressBase::Local(local) => {
                 let (base, start, space) = self.layout.local(local);
                 sources.named_space = Some(space);
+                sources.object.get_or_insert(local.0);
                 let offset = offset.saturating_add(start);
                 sources.srcs.push(Src::Addr(Addr { base, index, offset }));
                 return;

@@ -1,0 +1,935 @@
+//! initcheck: values that were never written, where they matter.
+//!
+//! Every bit of a register and every bit of memory is defined or not. Registers, shared memory of a CTA, local memory of a function, blocks
+//! of `malloc`, and buffers that the host neither wrote nor set begin undefined; `.global` and `.const` variables, parameters, and memory that
+//! host and device share begin defined. Undefinedness goes through moves, loads, stores and arithmetic (`undefined.rs`) without a report. It is
+//! reported where it decides: the predicate of a branch or of a guarded access, an address, an operand of a barrier or of a
+//! warp-synchronous instruction, an indirect call; and where it leaves for the host: a copy to the host, an argument of `vprintf`.
+//!
+//! **Why no false alarms.** Copies of partly undefined values (padding, vectors of which not all is used) are no report; bitwise operations,
+//! shifts, field and byte selections work bit by bit. Of a copy to the host, short holes that recur often are taken for padding.
+//!
+//! **What can be missed.** Matrix instructions give undefined results only where an operand is undefined as a whole. What textures and surfaces
+//! hold is taken to be defined, and so is memory that the host maps page by page. What was reported once counts as defined afterwards, so that
+//! one mistake is not reported at every later use.
+//!
+//! Invariant: the tool changes nothing; registers and memory have the values that a plain launch has.
+
+use crate::registers::{Frame, Frames};
+use crate::shadow::{Shadow, width};
+use crate::undefined::{Value, result};
+use crate::{Described, Finding, Kind, OtherAccess, Recorder};
+use ptx::ir::{Addr, Base, Builtin, Callee, Dst, Inst, Reg, RegClass, Src, Terminator};
+use ptx::isa::{AtomOp, Class as RowClass, Op, Slot, Space, Ty};
+use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
+use ptx_exec::mem::Class;
+use ptx_exec::watch::{
+    Access, AccessKind, Allocated, ArgumentMove, BarrierEvent, CtaFacts, HostAccess, HostAccessKind,
+    LaunchFacts, MovePlace, Observer, Site, WarpSyncEvent,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What is undefined in a register.
+#[derive(Clone, Debug)]
+struct Undefined {
+    /// Lanes with undefined bits.
+    lanes: LaneMask,
+    /// Those bits; all of them where there is no list.
+    bits: Option<Box<Lane<u64>>>,
+    /// Where they came from: an index of [`Initcheck::origins`]; 0 for a register that was never written.
+    origin: u32,
+}
+
+const FRESH: Undefined = Undefined { lanes: LaneMask::MAX, bits: None, origin: 0 };
+
+impl Undefined {
+    fn of(&self, lane: usize) -> u64 {
+        match &self.bits {
+            _ if self.lanes >> lane & 1 == 0 => 0,
+            Some(bits) => bits.0[lane],
+            None => u64::MAX,
+        }
+    }
+
+    /// Gives lanes new bits.
+    fn set(&mut self, lanes: LaneMask, new: impl Fn(usize) -> u64, all: u64, origin: u32) {
+        let mut bits = self.bits.take().unwrap_or_else(|| Box::new(Lane::splat(u64::MAX)));
+        let (mut some, mut whole) = (self.lanes & !lanes, self.bits.is_none());
+        for lane in lanes_of(lanes) {
+            bits.0[lane] = new(lane) & all;
+            some |= LaneMask::from(bits.0[lane] != 0) << lane;
+        }
+        for lane in lanes_of(some) {
+            whole &= bits.0[lane] & all == all;
+        }
+        if some & lanes != 0 {
+            self.origin = origin;
+        }
+        self.lanes = some;
+        self.bits = (!whole && some != 0).then_some(bits);
+    }
+}
+
+/// A place where something undefined was read or stored first.
+#[derive(Clone, Debug)]
+struct Origin {
+    kernel: String,
+    place: Described,
+    cta: [u32; 3],
+    thread: [u32; 3],
+    what: String,
+    seed: u64,
+}
+
+/// A store of undefined bytes.
+#[derive(Clone, Copy, Debug)]
+struct Stored {
+    /// The store, in `origins`.
+    store: u32,
+    /// Where the value came from.
+    value: u32,
+    /// Whether nothing of the value was defined.
+    whole: bool,
+}
+
+/// What the running instruction has loaded: by lane, the undefined bits of each of at most four words of eight bytes, and the address.
+#[derive(Clone, Debug)]
+struct Loaded {
+    lanes: LaneMask,
+    words: Box<[Lane<u64>; 4]>,
+    base: Lane<u64>,
+    origin: u32,
+}
+
+/// The tool.
+pub(crate) struct Initcheck {
+    recorder: Recorder,
+    frames: Frames<Undefined>,
+    shadow: Shadow,
+    origins: Vec<Origin>,
+    known: HashMap<(usize, ptx_exec::watch::Place, bool), u32>,
+    /// By a fourth of the generic address: what stored undefined bytes there last.
+    stored: HashMap<u64, Stored>,
+    /// What the instruction gives its destinations, decided before it is executed.
+    pending: Vec<(Reg, Lane<u64>, u32)>,
+    loaded: Option<Loaded>,
+    carry: HashMap<u32, LaneMask>,
+}
+
+impl Initcheck {
+    pub(crate) fn new(recorder: Recorder) -> Self {
+        let nowhere = Origin {
+            kernel: String::new(),
+            place: Described::default(),
+            cta: [0; 3],
+            thread: [0; 3],
+            what: "a register that was never written".to_owned(),
+            seed: 0,
+        };
+        Self {
+            recorder,
+            frames: Frames::new(FRESH),
+            shadow: Shadow::default(),
+            origins: vec![nowhere],
+            known: HashMap::new(),
+            stored: HashMap::new(),
+            pending: Vec::new(),
+            loaded: None,
+            carry: HashMap::new(),
+        }
+    }
+
+    /// The origin that the site's instruction is, for a lane.
+    fn origin(&mut self, site: &Site, lane: usize, store: bool, what: impl Fn() -> String) -> u32 {
+        let key = (Arc::as_ptr(&site.launch) as usize, site.place, store);
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let origin = Origin {
+            kernel: site.launch.kernel_name().to_owned(),
+            place: Described::of(&site.launch, site.place),
+            cta: site.warp.ctaid,
+            thread: site.warp.tid_of(lane),
+            what: what(),
+            seed: site.launch.seed,
+        };
+        self.origins.push(origin);
+        let index = self.origins.len() as u32 - 1;
+        self.known.insert(key, index);
+        index
+    }
+
+    /// With the place that an undefined value came from.
+    fn with_origin(&self, mut finding: Finding, origin: u32) -> Finding {
+        let Some(from) = self.origins.get(origin as usize) else { return finding };
+        if origin == 0 {
+            return finding.note("origin", from.what.clone());
+        }
+        finding.other = Some(OtherAccess {
+            line: from.place.line,
+            instruction: from.place.instruction.clone(),
+            source: from.place.source.clone(),
+            cta: from.cta,
+            thread: from.thread,
+            access: from.what.clone(),
+        });
+        finding
+    }
+
+    /// Reports lanes in which an undefined value decides something.
+    fn report(&mut self, site: &Site, lanes: LaneMask, what: &str, origin: u32) {
+        let lane = lanes.trailing_zeros() as usize % 32;
+        let finding = Finding::at(
+            Kind::UninitializedRead,
+            site,
+            lane,
+            format!("an uninitialised value decides {what}"),
+        );
+        let finding = finding.times(u64::from(lanes.count_ones()));
+        self.recorder.record(self.with_origin(finding, origin));
+    }
+
+    /// Lanes of a register with undefined bits among `used`, and their origin. They count as defined afterwards.
+    fn take(&mut self, site: &Site, reg: Reg, lanes: LaneMask, used: u64) -> Option<(LaneMask, u32)> {
+        let undefined = self.frames.at(site).get_mut(reg)?;
+        let some = lanes_of(lanes & undefined.lanes).filter(|lane| undefined.of(*lane) & used != 0);
+        let some: LaneMask = some.fold(0, |m, lane| m | 1 << lane);
+        if some == 0 {
+            return None;
+        }
+        let origin = undefined.origin;
+        undefined.set(some, |_| 0, u64::MAX, 0);
+        Some((some, origin))
+    }
+
+    /// Reports undefined bits of a source that decides something.
+    fn decides(&mut self, site: &Site, src: &Src, lanes: LaneMask, what: &str) {
+        let mut regs = Vec::new();
+        src.for_each_reg(&mut |reg| regs.push(reg));
+        for reg in regs {
+            if let Some((some, origin)) = self.take(site, reg, lanes, all_of(reg)) {
+                self.report(site, some, what, origin);
+            }
+        }
+    }
+
+    /// What an instruction that is no access does to its destinations. Called before it is executed.
+    fn compute(&mut self, site: &Site, inst: &Inst, lanes: LaneMask, regs: &Registers) {
+        let frame = self.frames.at(site);
+        let carry_in = matches!(inst.op, Op::Addc | Op::Subc | Op::Madc);
+        let carry_out = matches!(inst.op, Op::AddCc | Op::SubCc | Op::MadCc | Op::Addc | Op::Subc | Op::Madc);
+        let carried =
+            if carry_in { self.carry.get(&site.warp.slot).copied().unwrap_or(0) & lanes } else { 0 };
+        let (mut undefined, mut origin) = (carried, 0);
+        for src in &inst.srcs {
+            src.for_each_reg(&mut |reg| {
+                if let Some(known) = frame.get(reg).filter(|known| known.lanes & lanes != 0) {
+                    undefined |= known.lanes & lanes;
+                    origin = known.origin;
+                }
+            });
+        }
+        if carry_out {
+            let flags = self.carry.entry(site.warp.slot).or_insert(0);
+            *flags = *flags & !lanes | undefined;
+        }
+        let frame = self.frames.at(site);
+        if undefined == 0 {
+            for reg in inst.dsts.iter().filter_map(Dst::reg) {
+                if let Some(old) = frame.get_mut(reg) {
+                    old.lanes &= !lanes;
+                }
+            }
+            return;
+        }
+        let dsts: Vec<Reg> = inst.dsts.iter().filter_map(Dst::reg).collect();
+        match inst.op {
+            Op::MovVec => {
+                for (dst, src) in inst.dsts.iter().zip(&inst.srcs) {
+                    let Some(reg) = dst.reg() else { continue };
+                    let bits = Lane(std::array::from_fn(|lane| source(frame, regs, src, lane).undefined));
+                    self.pending.push((reg, bits, origin));
+                }
+            }
+            Op::MovPack | Op::MovUnpack => {
+                let whole = inst.mods.ty_in(Slot::Type).map_or(64, Ty::bits);
+                let pack = inst.op == Op::MovPack;
+                let (from, to) = match pack {
+                    true => (whole / inst.srcs.len().max(1) as u32, whole / inst.dsts.len().max(1) as u32),
+                    false => (whole / inst.srcs.len().max(1) as u32, whole / inst.dsts.len().max(1) as u32),
+                };
+                let mut parts = vec![Lane::splat(0u64); inst.dsts.len()];
+                for lane in lanes_of(undefined) {
+                    let joined = inst.srcs.iter().rev().fold(0u128, |all, src| {
+                        all << from.min(127)
+                            | u128::from(source(frame, regs, src, lane).undefined & width(from))
+                    });
+                    for (i, part) in parts.iter_mut().enumerate() {
+                        part.0[lane] = (joined >> (i as u32 * to).min(127)) as u64 & width(to);
+                    }
+                }
+                for (dst, bits) in inst.dsts.iter().zip(parts) {
+                    self.pending.extend(dst.reg().map(|reg| (reg, bits, origin)));
+                }
+            }
+            _ => {
+                for (i, reg) in dsts.into_iter().enumerate() {
+                    let bits = Lane(std::array::from_fn(|lane| {
+                        if undefined >> lane & 1 == 0 {
+                            return 0;
+                        }
+                        if carried >> lane & 1 != 0 || i > 0 {
+                            return all_of(reg);
+                        }
+                        let mut values = [Value::default(); 8];
+                        let count = inst.srcs.len().min(8);
+                        for (value, src) in values.iter_mut().zip(&inst.srcs) {
+                            *value = source(frame, regs, src, lane);
+                        }
+                        if inst.srcs.len() > 8 {
+                            all_of(reg)
+                        } else {
+                            result(inst, reg.class.bits(), &values[..count])
+                        }
+                    }));
+                    self.pending.push((reg, bits, origin));
+                }
+            }
+        }
+    }
+
+    /// Gives destinations what was decided, in the lanes that were executed.
+    fn settle(&mut self, site: &Site, lanes: LaneMask) {
+        for (reg, bits, origin) in std::mem::take(&mut self.pending) {
+            if let Some(old) = self.frames.at(site).get_mut(reg) {
+                old.set(lanes, |lane| bits.0[lane], all_of(reg), origin);
+            }
+        }
+    }
+
+    /// Marks destinations as defined.
+    fn define(&mut self, site: &Site, inst: &Inst, lanes: LaneMask) {
+        let frame = self.frames.at(site);
+        for reg in inst.dsts.iter().filter_map(Dst::reg) {
+            if let Some(old) = frame.get_mut(reg) {
+                old.lanes &= !lanes;
+            }
+        }
+    }
+
+    /// An instruction reads memory: what is undefined there.
+    fn loads(&mut self, site: &Site, access: &Access<'_>) {
+        if self.shadow.is_empty() {
+            return;
+        }
+        let words = access.bytes.div_ceil(8).min(4);
+        let mut loaded: Option<Loaded> = None;
+        for lane in lanes_of(access.lanes) {
+            for word in 0..words {
+                let bytes = (access.bytes - 8 * word).min(8);
+                let bits = self.shadow.bits(access.generic.0[lane] + u64::from(8 * word), bytes);
+                if bits != 0 {
+                    let loaded = loaded.get_or_insert_with(|| Loaded {
+                        lanes: 0,
+                        words: Box::new([Lane::splat(0); 4]),
+                        base: *access.generic,
+                        origin: 0,
+                    });
+                    loaded.lanes |= 1 << lane;
+                    loaded.words[word as usize].0[lane] = bits;
+                }
+            }
+        }
+        let Some(mut found) = loaded else { return };
+        let first = found.lanes.trailing_zeros() as usize;
+        // A value that was stored undefined came from further back.
+        let before = self.stored.get(&(access.generic.0[first] / 4)).map(|stored| stored.value);
+        let space = space_name(site, access, first);
+        found.origin = match before {
+            Some(origin) if origin != 0 => origin,
+            _ => {
+                let bytes = access.bytes;
+                self.origin(site, first, false, || {
+                    format!("read of {bytes} bytes of uninitialised {space} memory")
+                })
+            }
+        };
+        match &mut self.loaded {
+            // Parts of one copy.
+            Some(parts) if site.inst().is_some_and(|inst| inst.op == Op::CpAsync) => {
+                for lane in lanes_of(found.lanes) {
+                    let at = 8 * (found.base.0[lane].wrapping_sub(parts.base.0[lane])) as u32;
+                    if let Some(word) = parts.words.get_mut((at / 64) as usize) {
+                        word.0[lane] |= found.words[0].0[lane] << (at % 64);
+                    }
+                }
+                parts.lanes |= found.lanes;
+            }
+            _ => self.loaded = Some(found),
+        }
+    }
+
+    /// An instruction writes memory: what of it is undefined.
+    fn stores(&mut self, site: &Site, access: &Access<'_>, inst: &Inst) {
+        let element = access.element.min(access.bytes).max(1);
+        let copied = if inst.op == Op::CpAsync { self.loaded.take() } else { None };
+        for lane in lanes_of(access.lanes) {
+            let address = access.generic.0[lane];
+            let (mut any, mut whole, mut value) = (0, true, 0);
+            for at in (0..access.bytes).step_by(element.min(8) as usize) {
+                let bytes = element.min(8).min(access.bytes - at);
+                if access.chosen >> (at / element).min(7) & 1 == 0 {
+                    continue;
+                }
+                let bits = match (&copied, inst.op) {
+                    (Some(copied), _) => {
+                        value = copied.origin;
+                        copied
+                            .words
+                            .get(at as usize / 8)
+                            .map_or(0, |word| word.0[lane] >> (8 * (at % 8)) & width(8 * bytes))
+                    }
+                    (None, Op::St) => {
+                        let src = inst.srcs.get(1 + (at / element.min(8)) as usize);
+                        let frame = self.frames.at(site);
+                        let mut bits = 0;
+                        if let Some(Src::Reg(reg)) = src
+                            && let Some(known) = frame.get(*reg)
+                        {
+                            bits = known.of(lane) & width(8 * bytes);
+                            if bits != 0 {
+                                value = known.origin;
+                            }
+                        }
+                        bits
+                    }
+                    (None, _) => 0,
+                };
+                any |= bits;
+                whole &= bits == width(8 * bytes);
+                self.shadow.set(address + u64::from(at), bytes, bits);
+            }
+            self.note_store(site, lane, (address, access.bytes), any, whole, value);
+        }
+    }
+
+    fn note_store(
+        &mut self,
+        site: &Site,
+        lane: usize,
+        (address, bytes): (u64, u32),
+        any: u64,
+        whole: bool,
+        value: u32,
+    ) {
+        let cells = address / 4..(address + u64::from(bytes)).div_ceil(4);
+        if any == 0 {
+            if !self.stored.is_empty() {
+                cells.for_each(|cell| _ = self.stored.remove(&cell));
+            }
+            return;
+        }
+        let store =
+            self.origin(site, lane, true, || format!("write of {bytes} bytes of an uninitialised value"));
+        for cell in cells {
+            self.stored.insert(cell, Stored { store, value, whole });
+        }
+    }
+
+    /// An atomic operation: the old value goes to the destination, the operands to memory.
+    fn atomic(&mut self, site: &Site, access: &Access<'_>, inst: &Inst) {
+        self.loads(site, access);
+        if !matches!(inst.op, Op::Atom | Op::Red) {
+            return;
+        }
+        let exchange = inst.mods.atom_op() == Some(AtomOp::Exch);
+        for lane in lanes_of(access.lanes) {
+            let address = access.generic.0[lane];
+            for word in 0..access.bytes.div_ceil(8) {
+                let bytes = (access.bytes - 8 * word).min(8);
+                let at = address + u64::from(8 * word);
+                let old = if exchange { 0 } else { self.shadow.bits(at, bytes) };
+                let mut new = 0;
+                let frame = self.frames.at(site);
+                for src in inst.srcs.iter().skip(1) {
+                    if let Src::Reg(reg) = src {
+                        new |= frame.get(*reg).map_or(0, |known| known.of(lane));
+                    }
+                }
+                let bits = (if exchange { new } else { smeared(old | new) }) & width(8 * bytes);
+                if bits != 0 || old != 0 || exchange {
+                    self.shadow.set(at, bytes, bits);
+                }
+            }
+        }
+    }
+
+    /// What the loads of an instruction give its destinations.
+    fn give_loaded(&mut self, site: &Site, inst: &Inst, lanes: LaneMask) {
+        let loaded = self.loaded.take();
+        let Some(loaded) = loaded.filter(|loaded| loaded.lanes & lanes != 0) else {
+            return self.define(site, inst, lanes);
+        };
+        let ty = inst.mods.ty_in(Slot::Type).unwrap_or(Ty::B32);
+        let signed = matches!(ty, Ty::S8 | Ty::S16 | Ty::S32 | Ty::S64);
+        let part = ty.bits().clamp(8, 64);
+        let frame = self.frames.at(site);
+        for (i, dst) in inst.dsts.iter().enumerate() {
+            let Some(reg) = dst.reg() else { continue };
+            let at = i as u32 * part;
+            let bits = |lane: usize| {
+                let word = loaded.words.get((at / 64) as usize).map_or(0, |word| word.0[lane]);
+                let own = word >> (at % 64) & width(part);
+                if signed && own >> (part - 1) & 1 != 0 { own | !width(part) } else { own }
+            };
+            if let Some(old) = frame.get_mut(reg) {
+                old.set(
+                    lanes,
+                    |lane| if loaded.lanes >> lane & 1 != 0 { bits(lane) } else { 0 },
+                    all_of(reg),
+                    loaded.origin,
+                );
+            }
+        }
+    }
+
+    /// Matrix instructions: undefined only where an operand, or all that was loaded, is undefined as a whole.
+    fn matrix(&mut self, site: &Site, inst: &Inst, lanes: LaneMask) {
+        let frame = self.frames.at(site);
+        let mut nothing = None;
+        for src in &inst.srcs {
+            if let Src::Reg(reg) = src
+                && let Some(known) = frame.get(*reg)
+                && known.lanes & lanes == lanes
+                && known.bits.is_none()
+            {
+                nothing = Some(known.origin);
+            }
+        }
+        if let Some(loaded) = self.loaded.take().filter(|loaded| loaded.lanes & lanes == lanes)
+            && lanes_of(lanes).all(|lane| loaded.words[0].0[lane] & 0xffff == 0xffff)
+        {
+            nothing = Some(loaded.origin);
+        }
+        match nothing {
+            Some(origin) => {
+                for reg in inst.dsts.iter().filter_map(Dst::reg) {
+                    if let Some(old) = frame.get_mut(reg) {
+                        old.set(lanes, |_| u64::MAX, all_of(reg), origin);
+                    }
+                }
+            }
+            None => self.define(site, inst, lanes),
+        }
+    }
+
+    /// The function of the machine's own that a call is of.
+    fn builtin(site: &Site) -> Option<Builtin> {
+        let Some(Terminator::Call(call)) = site.terminator() else { return None };
+        let Callee::Direct(callee) = &call.callee else { return None };
+        site.launch.program.functions.get(callee.0 as usize)?.builtin
+    }
+
+    /// Operands of a terminator that decide something.
+    fn terminator(&mut self, site: &Site, terminator: &Terminator, lanes: LaneMask) {
+        match terminator {
+            Terminator::Branch { cond, inst, .. } => {
+                if let Some((some, origin)) = self.take(site, cond.pred, lanes, 1) {
+                    let what = if inst.op == Op::Bra {
+                        "a branch".to_owned()
+                    } else {
+                        format!("whether `{}` is executed", inst.op.name())
+                    };
+                    self.report(site, some, &what, origin);
+                }
+            }
+            Terminator::Switch { inst, .. } => {
+                for src in &inst.srcs {
+                    self.decides(site, src, lanes, "a branch");
+                }
+            }
+            Terminator::Call(call) => {
+                if let Callee::Indirect { address, .. } = &call.callee {
+                    self.decides(site, &Src::Reg(*address), lanes, "which function is called");
+                }
+            }
+            Terminator::Barrier { inst, .. } => {
+                for src in inst.srcs.iter().take(2) {
+                    self.decides(site, src, lanes, "which barrier is used");
+                }
+            }
+            Terminator::WarpSync { .. } | Terminator::Goto(..) | Terminator::Ret(_) | Terminator::Exit(_) => {
+            }
+        }
+    }
+
+    /// A warp-synchronous instruction is about to be carried out.
+    fn synchronises(&mut self, site: &Site, lanes: LaneMask, inst: &Inst, regs: Option<&Registers>) {
+        let members = match inst.op {
+            Op::ShflSync => inst.srcs.get(3),
+            Op::VoteSync | Op::MatchAny | Op::MatchAll | Op::ReduxSync => inst.srcs.get(1),
+            Op::BarWarpSync | Op::ElectSync => inst.srcs.first(),
+            _ => None,
+        };
+        if let Some(members) = members {
+            self.decides(site, members, lanes, "which lanes take part");
+        }
+        let _values = regs;
+    }
+
+    /// Values of the lanes of a shuffle, a vote or a match, once it has been carried out.
+    fn exchanged(&mut self, site: &Site, inst: &Inst, lanes: LaneMask, regs: &Registers) {
+        let frame = self.frames.at(site);
+        let Some(Src::Reg(value) | Src::Not(value)) = inst.srcs.first() else {
+            return self.define(site, inst, lanes);
+        };
+        let Some(known) = frame.get(*value).cloned().filter(|known| known.lanes & lanes != 0) else {
+            return self.define(site, inst, lanes);
+        };
+        if matches!(inst.op, Op::ShflSync | Op::Shfl) {
+            // The lane that a value came from is what the instruction computed; without the inputs of other groups the value stands for it.
+            let from = shuffled(inst, lanes, regs);
+            let fetched = Lane(std::array::from_fn(|lane| known.of(from[lane])));
+            self.define(site, inst, lanes);
+            if let Some(reg) = inst.dsts.first().and_then(Dst::reg)
+                && let Some(old) = self.frames.at(site).get_mut(reg)
+            {
+                old.set(lanes, |lane| fetched.0[lane], all_of(reg), known.origin);
+            }
+            return;
+        }
+        let ballot = inst.dsts.first().and_then(Dst::reg).is_some_and(|reg| reg.class == RegClass::R32)
+            && matches!(inst.op, Op::VoteSync | Op::Vote);
+        let some = u64::from(known.lanes & lanes);
+        for reg in inst.dsts.iter().filter_map(Dst::reg) {
+            if let Some(old) = self.frames.at(site).get_mut(reg) {
+                old.set(lanes, |_| if ballot { some } else { u64::MAX }, all_of(reg), known.origin);
+            }
+        }
+    }
+
+    /// Undefined bytes leave for the host.
+    fn leaves(&mut self, access: &HostAccess<'_>) {
+        const MOST: usize = 4096;
+        let end = access.address + access.bytes;
+        let runs = self.shadow.runs(access.address..end, MOST);
+        if runs.is_empty() {
+            return;
+        }
+        let total: u64 = runs.iter().map(|run| run.end - run.start).sum();
+        // Short holes that recur: padding of structures.
+        let short = runs.iter().all(|run| run.end - run.start < 8);
+        let padding = short && 2 * total <= access.bytes && runs.len() as u64 * 64 >= access.bytes;
+        let mut reported = false;
+        for run in &runs {
+            let stored = self.stored.get(&(run.start / 4)).copied();
+            if stored.is_none_or(|stored| !stored.whole) && padding || stored.is_none() && reported {
+                continue;
+            }
+            reported = true;
+            let name = access.name.unwrap_or("device memory");
+            let bytes = if stored.is_some() { run.end - run.start } else { total };
+            let message = format!("{bytes} uninitialised bytes of {name} are copied to the host");
+            let mut finding = Finding::new(Kind::UninitializedRead, message);
+            (finding.address, finding.bytes) = (Some(run.start), Some(bytes));
+            finding.space = Some(Space::Global.name());
+            if let Some(stored) = stored
+                && let Some(store) = self.origins.get(stored.store as usize)
+            {
+                finding.message = "an uninitialised value is stored, and copied to the host".to_owned();
+                finding.kernel = store.kernel.clone();
+                finding.function = store.place.function.clone();
+                finding.file = store.place.file.clone();
+                finding.line = store.place.line;
+                finding.instruction = store.place.instruction.clone();
+                finding.source = store.place.source.clone();
+                (finding.cta, finding.thread, finding.seed) = (store.cta, store.thread, store.seed);
+                finding = finding.note("buffer", name);
+                finding = self.with_origin(finding, stored.value);
+            }
+            self.recorder.record(finding);
+        }
+        self.shadow.define(access.address..end);
+    }
+}
+
+/// All bits of a register.
+fn all_of(reg: Reg) -> u64 {
+    width(reg.class.bits())
+}
+
+fn smeared(bits: u64) -> u64 {
+    bits | bits.wrapping_neg()
+}
+
+fn space_name(site: &Site, access: &Access<'_>, lane: usize) -> &'static str {
+    match access.space {
+        Space::Generic => site.launch.memory.space_of(access.generic.0[lane]).name(),
+        space => space.name(),
+    }
+}
+
+/// A source in one lane.
+fn source(frame: &Frame<Undefined>, regs: &Registers, src: &Src, lane: usize) -> Value {
+    match src {
+        Src::Reg(reg) => Value {
+            bits: bits_of(regs, *reg, lane),
+            undefined: frame.get(*reg).map_or(0, |k| k.of(lane)) & all_of(*reg),
+        },
+        Src::Not(reg) => {
+            let value = source(frame, regs, &Src::Reg(*reg), lane);
+            Value { bits: value.bits ^ 1, undefined: value.undefined }
+        }
+        Src::Imm(bits) => Value { bits: *bits, undefined: 0 },
+        Src::Video(video) => source(frame, regs, &video.value, lane),
+        Src::Addr(Addr { base: Base::Reg(reg), .. }) => source(frame, regs, &Src::Reg(*reg), lane),
+        Src::Absent | Src::Sreg(..) | Src::Addr(_) => Value::default(),
+    }
+}
+
+fn bits_of(regs: &Registers, reg: Reg, lane: usize) -> u64 {
+    let index = reg.index as usize;
+    match reg.class {
+        RegClass::Pred => regs.pred.get(index).map_or(0, |mask| u64::from(mask >> lane & 1)),
+        RegClass::R16 => regs.r16.get(index).map_or(0, |r| u64::from(r.0[lane])),
+        RegClass::R32 => regs.r32.get(index).map_or(0, |r| u64::from(r.0[lane])),
+        RegClass::R64 => regs.r64.get(index).map_or(0, |r| r.0[lane]),
+    }
+}
+
+/// The lane that each lane of a shuffle reads from. PTX ISA §9.7.8.5.
+fn shuffled(inst: &Inst, lanes: LaneMask, regs: &Registers) -> [usize; 32] {
+    let operand = |index: usize, lane: usize| match inst.srcs.get(index) {
+        Some(Src::Reg(reg)) => bits_of(regs, *reg, lane) as u32,
+        Some(Src::Imm(bits)) => *bits as u32,
+        _ => 0,
+    };
+    use ptx::isa::ShflMode;
+    std::array::from_fn(|lane| {
+        let (b, c) = (operand(1, lane) & 31, operand(2, lane));
+        let (segment, clamp) = (c >> 8 & 31, c & 31);
+        let id = lane as u32;
+        let most = id & segment | clamp & !segment;
+        let least = id & segment;
+        let (from, inside) = match inst.mods.shfl_mode() {
+            Some(ShflMode::Up) => (id.wrapping_sub(b), id.wrapping_sub(b) as i32 >= most as i32),
+            Some(ShflMode::Down) => (id + b, id + b <= most),
+            Some(ShflMode::Bfly) => (id ^ b, id ^ b <= most),
+            Some(ShflMode::Idx) | None => (least | b & !segment, least | b & !segment <= most),
+        };
+        let from = from as usize;
+        if inside && from < 32 && lanes >> from & 1 != 0 { from } else { lane }
+    })
+}
+
+impl Observer for Initcheck {
+    fn launch_begins(&mut self, _launch: &Arc<LaunchFacts>) {
+        self.known.clear();
+    }
+
+    fn cta_begins(&mut self, _launch: &Arc<LaunchFacts>, cta: &CtaFacts) {
+        self.frames.begin(cta);
+        self.shadow.undefine(cta.shared.0..cta.shared.0 + cta.shared.1);
+        for (start, bytes) in &cta.locals {
+            self.shadow.undefine(*start..start + 32 * bytes);
+        }
+    }
+
+    fn step(&mut self, site: &Site, lanes: LaneMask, group: LaneMask, regs: &Registers) {
+        self.pending.clear();
+        self.loaded = None;
+        if let Some(terminator) = site.terminator() {
+            return self.terminator(site, terminator, group);
+        }
+        let Some(inst) = site.inst() else { return };
+        let class = inst.row.row().class;
+        if let Some(guard) = inst.guard {
+            let undefined = self.frames.at(site).get(guard.pred).map_or(0, |known| known.lanes) & group;
+            if undefined != 0 {
+                let acts = inst.dsts.is_empty() || !matches!(class, RowClass::Lane);
+                if acts && let Some((some, origin)) = self.take(site, guard.pred, group, 1) {
+                    let what = format!("whether `{}` is executed", inst.op.name());
+                    self.report(site, some, &what, origin);
+                } else {
+                    // As a choice between the old and the new value.
+                    let frame = self.frames.at(site);
+                    let origin = frame.get(guard.pred).map_or(0, |known| known.origin);
+                    for reg in inst.dsts.iter().filter_map(Dst::reg) {
+                        if let Some(old) = frame.get_mut(reg) {
+                            old.set(undefined, |_| u64::MAX, all_of(reg), origin);
+                        }
+                    }
+                }
+            }
+        }
+        let accesses =
+            matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red | Op::CpAsync);
+        if lanes != 0 && !accesses && !inst.dsts.is_empty() && !matches!(inst.op, Op::Shfl | Op::Vote) {
+            self.compute(site, inst, lanes, regs);
+        }
+    }
+
+    fn stepped(&mut self, site: &Site, lanes: LaneMask, regs: &Registers) {
+        let Some(inst) = site.inst() else { return };
+        match inst.op {
+            Op::Ld | Op::LdNc | Op::Ldu | Op::Atom => self.give_loaded(site, inst, lanes),
+            Op::ShflSync
+            | Op::VoteSync
+            | Op::MatchAny
+            | Op::MatchAll
+            | Op::ReduxSync
+            | Op::Shfl
+            | Op::Vote => {
+                self.exchanged(site, inst, lanes, regs);
+            }
+            Op::BarWarpSync | Op::ElectSync => self.define(site, inst, lanes),
+            Op::WmmaLoad
+            | Op::WmmaStore
+            | Op::WmmaMma
+            | Op::Mma
+            | Op::Ldmatrix
+            | Op::Stmatrix
+            | Op::Movmatrix => {
+                self.matrix(site, inst, lanes);
+            }
+            _ => self.settle(site, lanes),
+        }
+    }
+
+    fn access(&mut self, site: &Site, access: &Access<'_>) -> LaneMask {
+        let Some(inst) = site.inst() else { return 0 };
+        if site.terminator().is_some_and(|term| matches!(term, Terminator::Call(_) | Terminator::Ret(_))) {
+            // What a call moves is a copy; what the machine's own functions read is used.
+            if let (Some(builtin), AccessKind::Load) = (Self::builtin(site), access.kind) {
+                self.loads(site, access);
+                if let Some(loaded) = self.loaded.take() {
+                    let what = match builtin {
+                        Builtin::Vprintf => "what `vprintf` prints",
+                        Builtin::Malloc => "the size for `malloc`",
+                        Builtin::Free => "what `free` frees",
+                        Builtin::AssertFail => "the message of an assertion",
+                    };
+                    self.report(site, loaded.lanes, what, loaded.origin);
+                    for lane in lanes_of(loaded.lanes) {
+                        let start = access.generic.0[lane];
+                        self.shadow.define(start..start + u64::from(access.bytes));
+                    }
+                }
+            }
+            return 0;
+        }
+        let operand = usize::from(inst.op == Op::CpAsync && access.space == Space::Global);
+        if let Some(src @ (Src::Reg(_) | Src::Addr(_))) = inst.srcs.get(operand)
+            && !matches!(inst.op, Op::Tex | Op::Tld4 | Op::Suld | Op::Sust | Op::Sured)
+        {
+            self.decides(site, &src.clone(), access.lanes, "an address");
+        }
+        if access.space == Space::Tex {
+            return 0;
+        }
+        match access.kind {
+            AccessKind::Load => self.loads(site, access),
+            AccessKind::Store => self.stores(site, access, inst),
+            AccessKind::Atomic => self.atomic(site, access, inst),
+        }
+        0
+    }
+
+    fn barrier(&mut self, site: &Site, event: &BarrierEvent<'_>) {
+        if let (BarrierEvent::Released { lanes, .. }, Some(inst)) = (event, site.inst()) {
+            self.define(site, inst, *lanes);
+        }
+    }
+
+    fn warp_sync(&mut self, site: &Site, event: &WarpSyncEvent<'_>) {
+        self.loaded = None;
+        if let (WarpSyncEvent::Reached { lanes, .. }, Some(inst)) = (event, site.inst()) {
+            self.synchronises(site, *lanes, inst, None);
+        }
+    }
+
+    fn enters(&mut self, site: &Site, act: u32, function: u32, lanes: LaneMask, fresh: bool) {
+        if fresh {
+            self.frames.renew(site, act, function);
+        }
+        // Local variables of a function are new at each call.
+        let program = &site.launch.program;
+        let (Some(caller), Some(callee)) = (site.function(), program.functions.get(function as usize)) else {
+            return;
+        };
+        let top = site.frame + u64::from(caller.frame_bytes);
+        let frame = top.next_multiple_of(u64::from(callee.frame_align.max(1)));
+        for lane in lanes_of(lanes) {
+            let start = site.warp.generic(Space::Local, lane, frame);
+            self.shadow.undefine(start..start + u64::from(callee.frame_bytes));
+        }
+    }
+
+    fn moves(&mut self, site: &Site, lanes: LaneMask, moved: &ArgumentMove) {
+        let generic = |offset: u64, lane: usize| site.warp.generic(Space::Local, lane, offset);
+        let function = site.place.function;
+        let from: Option<Undefined> = match moved.from {
+            MovePlace::Reg { act, reg } => self.frames.of(site, act, function).get(reg).cloned(),
+            MovePlace::Local(_) | MovePlace::Param(_) | MovePlace::Immediate => None,
+        };
+        for lane in lanes_of(lanes) {
+            match (moved.from, moved.to) {
+                (MovePlace::Local(from), MovePlace::Local(to)) => {
+                    self.shadow.copy(generic(from, lane), generic(to, lane), moved.bytes);
+                }
+                (_, MovePlace::Local(to)) => {
+                    let bytes = moved.bytes.min(8) as u32;
+                    let bits = from.as_ref().map_or(0, |known| known.of(lane)) & width(8 * bytes);
+                    self.shadow.set(generic(to, lane), bytes, bits);
+                    if moved.bytes > 8 {
+                        self.shadow.define(generic(to + 8, lane)..generic(to + moved.bytes, lane));
+                    }
+                }
+                (_, MovePlace::Reg { .. } | MovePlace::Param(_) | MovePlace::Immediate) => {}
+            }
+        }
+        if let MovePlace::Reg { act, reg } = moved.to {
+            let bits = Lane(std::array::from_fn(|lane| match (moved.from, &from) {
+                (MovePlace::Local(at), _) if lanes >> lane & 1 != 0 => {
+                    self.shadow.bits(generic(at, lane), moved.bytes.min(8) as u32)
+                }
+                (_, Some(known)) => known.of(lane),
+                (_, None) => 0,
+            }));
+            let origin = from.map_or(0, |known| known.origin);
+            if let Some(old) = self.frames.of(site, act, function).get_mut(reg) {
+                old.set(lanes, |lane| bits.0[lane], all_of(reg), origin);
+            }
+        }
+    }
+
+    fn allocated(&mut self, what: &Allocated<'_>) {
+        let range = what.address..what.address.saturating_add(what.bytes);
+        match what.class {
+            Class::Global | Class::Malloc if !what.common => self.shadow.undefine(range),
+            Class::Global | Class::Malloc | Class::Const | Class::Param | Class::Texture => {
+                self.shadow.define(range)
+            }
+        }
+    }
+
+    fn freed(&mut self, address: u64, bytes: u64) {
+        self.shadow.define(address..address.saturating_add(bytes));
+    }
+
+    fn host(&mut self, access: &HostAccess<'_>) {
+        match access.kind {
+            HostAccessKind::Write => {
+                let end = access.address + access.bytes;
+                self.shadow.define(access.address..end);
+                if !self.stored.is_empty() {
+                    let cells = access.address / 4..end.div_ceil(4);
+                    self.stored.retain(|cell, _| !cells.contains(cell));
+                }
+            }
+            HostAccessKind::Read => self.leaves(access),
+            HostAccessKind::Copy { to } => self.shadow.copy(access.address, to, access.bytes),
+        }
+    }
+}

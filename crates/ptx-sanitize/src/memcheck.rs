@@ -1,0 +1,280 @@
+//! memcheck: addresses that no access may have, and memory that is freed wrongly or never.
+//!
+//! **Bounds.** The machine itself checks every access against the exact bytes of allocations (buffers, `.global` and `.const` variables,
+//! blocks of the device heap) and of windows (a CTA's shared memory, a thread's local memory, a kernel's parameters). Such an access is
+//! reported, the lane is left out, and the launch goes on. Neighbours inside a window are told apart by **provenance** (`provenance.rs`):
+//! where the address of a lane was computed from the address of one variable, its bytes must lie in that variable.
+//!
+//! **Why no false alarms.** Provenance is kept only through operations that make an address from an address and something that is not one.
+//! What was computed from addresses in any other way (differences of addresses, products) has none, and neither has an address that is
+//! computed with it. An access without provenance is reported only where it touches bytes that no variable has.
+//!
+//! **What can be missed.** A wrong address that lies in the variable it was derived from; a neighbour reached by an address whose provenance
+//! is unknown (loaded from memory that did not get it from a register as a whole, exchanged between lanes, chosen lane by lane among
+//! several variables); memory that was freed so long ago that it left the quarantine and was allocated again.
+//!
+//! Invariant: a lane whose access is reported does not make it.
+
+use crate::provenance::{Object, Provenance, Where};
+use crate::{Described, Finding, Kind, Recorder};
+use ptx::isa::Space;
+use ptx_exec::lanes::{LaneMask, Registers};
+use ptx_exec::mem::Class;
+use ptx_exec::trap::FaultKind;
+use ptx_exec::watch::{
+    Access, AccessKind, Allocated, ArgumentMove, CtaFacts, LaunchFacts, Observer, Refused, Site,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The tool.
+pub(crate) struct Memcheck {
+    recorder: Recorder,
+    provenance: Provenance,
+    /// By first address.
+    live: BTreeMap<u64, Block>,
+    freed: BTreeMap<u64, Block>,
+}
+
+/// Memory that is or was allocated.
+#[derive(Clone, Debug)]
+struct Block {
+    bytes: u64,
+    class: Class,
+    name: String,
+    /// Where a kernel allocated it: a finding that says so.
+    made: Option<Finding>,
+    /// Where it was freed.
+    gone: Option<String>,
+}
+
+impl Memcheck {
+    pub(crate) fn new(recorder: Recorder) -> Self {
+        Self { recorder, provenance: Provenance::default(), live: BTreeMap::new(), freed: BTreeMap::new() }
+    }
+
+    /// The freed block that an address lies in.
+    fn freed_at(&self, address: u64) -> Option<(u64, &Block)> {
+        let (start, block) = self.freed.range(..=address).next_back()?;
+        (address - start < block.bytes).then_some((*start, block))
+    }
+
+    /// Reports lanes whose access the machine refuses.
+    fn refused(&self, site: &Site, access: &Access<'_>) -> LaneMask {
+        let mut lanes = 0;
+        let mut groups: Vec<(Kind, String, Finding)> = Vec::new();
+        for Refused { lane, kind } in access.refused {
+            lanes |= 1 << lane;
+            let (kind, message, note) = self.explain(site, access, *lane, kind);
+            match groups.iter_mut().find(|(same, said, _)| (*same, said) == (kind, &message)) {
+                Some((_, _, finding)) => finding.count += 1,
+                None => {
+                    let address = access.addresses.0[*lane];
+                    let bytes = u64::from(access.bytes);
+                    let finding = Finding::at(kind, site, *lane, message.clone())
+                        .access(access.space, address, bytes)
+                        .note("nearest", note);
+                    groups.push((kind, message, finding));
+                }
+            }
+        }
+        for (_, _, finding) in groups {
+            self.recorder.record(finding);
+        }
+        lanes
+    }
+
+    fn explain(
+        &self,
+        site: &Site,
+        access: &Access<'_>,
+        lane: usize,
+        why: &FaultKind,
+    ) -> (Kind, String, String) {
+        let what = what(access);
+        let (address, generic) = (access.addresses.0[lane], access.generic.0[lane]);
+        let global = matches!(access.space, Space::Global | Space::Generic | Space::Const | Space::Tex);
+        if *why == FaultKind::Misaligned {
+            let message = format!("{what} at an address that is not a multiple of {}", access.bytes);
+            return (Kind::Misaligned, message, self.near(site, access.space, lane, address));
+        }
+        if let Some((start, block)) = self.freed_at(generic).filter(|_| global) {
+            let gone = block.gone.as_deref().unwrap_or("freed by the host");
+            let note = format!(
+                "{}, {} bytes at {start:#x}, {gone}; the address is {} bytes into it",
+                block.name,
+                block.bytes,
+                generic - start
+            );
+            return (Kind::UseAfterFree, format!("{what} in memory that was freed"), note);
+        }
+        let near = self.near(site, access.space, lane, address);
+        if *why == FaultKind::ReadOnly {
+            return (Kind::OutOfBounds, format!("{what} in memory that can only be read"), near);
+        }
+        (Kind::OutOfBounds, format!("{what} out of bounds"), near)
+    }
+
+    /// What lies next to an address, in prose.
+    fn near(&self, site: &Site, space: Space, lane: usize, address: u64) -> String {
+        match self.provenance.nearest(site, space, lane, address) {
+            Some(prose) => prose,
+            None => site.launch.memory.nearest(address),
+        }
+    }
+
+    /// Reports lanes whose bytes do not lie in the object that their address was computed from.
+    fn outside(&mut self, site: &Site, access: &Access<'_>, asked: LaneMask) -> LaneMask {
+        let found = self.provenance.outside(site, access, asked);
+        let mut lanes = 0;
+        let mut first: Option<(usize, Object, u64)> = None;
+        for Where { lane, object, past } in &found {
+            lanes |= 1 << lane;
+            first.get_or_insert((*lane, object.clone(), *past));
+        }
+        let Some((lane, object, offset)) = first else { return 0 };
+        let what = what(access);
+        let place = object.place(offset, u64::from(access.bytes));
+        let message = format!("{what} outside {}", object.name);
+        let mut finding = Finding::at(Kind::OutOfBounds, site, lane, message)
+            .access(access.space, access.addresses.0[lane], u64::from(access.bytes))
+            .note("object", format!("{}, {} bytes; the address is {place}", object.name, object.bytes))
+            .times(found.len() as u64);
+        if let Some(other) = self.provenance.neighbour(site, access, lane, &object) {
+            finding = finding.note("inside", other);
+        }
+        self.recorder.record(finding);
+        lanes
+    }
+
+    /// Reports what kernels allocated and have not freed.
+    fn leaks(&mut self) {
+        for block in self.live.values_mut().filter(|block| block.class == Class::Malloc) {
+            if let Some(finding) = block.made.take() {
+                self.recorder.record(finding);
+            }
+        }
+    }
+}
+
+/// An access in words.
+fn what(access: &Access<'_>) -> String {
+    let verb = match access.kind {
+        AccessKind::Load => "read",
+        AccessKind::Store => "write",
+        AccessKind::Atomic => "atomic operation",
+    };
+    format!("{verb} of {} bytes", access.bytes)
+}
+
+impl Observer for Memcheck {
+    fn launch_begins(&mut self, launch: &Arc<LaunchFacts>) {
+        self.provenance.launch_begins(launch);
+    }
+
+    fn cta_begins(&mut self, _launch: &Arc<LaunchFacts>, cta: &CtaFacts) {
+        self.provenance.cta_begins(cta);
+    }
+
+    fn step(&mut self, site: &Site, _lanes: LaneMask, _group: LaneMask, _regs: &Registers) {
+        self.provenance.reaches(site);
+    }
+
+    fn stepped(&mut self, site: &Site, lanes: LaneMask, regs: &Registers) {
+        let live = &self.live;
+        let block = |address: u64| {
+            let (start, block) = live.range(..=address).next_back()?;
+            let inside = address - start < block.bytes && block.class != Class::Param;
+            inside.then(|| (*start, block.bytes, block.name.clone()))
+        };
+        self.provenance.stepped(site, lanes, regs, block);
+    }
+
+    fn access(&mut self, site: &Site, access: &Access<'_>) -> LaneMask {
+        let refused = if access.refused.is_empty() { 0 } else { self.refused(site, access) };
+        let asked = access.lanes & !refused;
+        let outside = if asked == 0 { 0 } else { self.outside(site, access, asked) };
+        let left = asked & !outside;
+        if left != 0 {
+            self.provenance.accesses(site, access, left);
+        }
+        refused | outside
+    }
+
+    fn enters(&mut self, site: &Site, act: u32, function: u32, _lanes: LaneMask, fresh: bool) {
+        if fresh {
+            self.provenance.renew(site, act, function);
+        }
+    }
+
+    fn moves(&mut self, site: &Site, lanes: LaneMask, moved: &ArgumentMove) {
+        self.provenance.moves(site, lanes, moved);
+    }
+
+    fn malloc(&mut self, site: &Site, lane: usize, bytes: u64, address: u64) {
+        if let Some(block) = self.live.get_mut(&address) {
+            let Described { line, .. } = Described::of(&site.launch, site.place);
+            let place = line.map_or_else(String::new, |line| format!(" by `malloc` in line {line}"));
+            block.name = format!("{bytes} bytes allocated{place}");
+            let message = format!("{bytes} bytes of the device heap are never freed");
+            let mut finding = Finding::at(Kind::Leak, site, lane, message);
+            finding.address = Some(address);
+            finding.bytes = Some(bytes);
+            block.made = Some(finding);
+        }
+    }
+
+    fn free(&mut self, site: &Site, lane: usize, address: u64) -> bool {
+        if address == 0 {
+            return false;
+        }
+        match self.live.get_mut(&address) {
+            Some(block) if block.class == Class::Malloc => {
+                let Described { line, .. } = Described::of(&site.launch, site.place);
+                block.gone = Some(format!("freed in line {}", line.unwrap_or(0)));
+                return false;
+            }
+            Some(_) | None => {}
+        }
+        let (kind, message) = match self.freed.get(&address) {
+            Some(block) if block.class == Class::Malloc => {
+                let gone = block.gone.as_deref().unwrap_or("freed by the host");
+                (Kind::DoubleFree, format!("`free` of memory that was {gone} before"))
+            }
+            Some(_) | None => (Kind::InvalidFree, "`free` of what `malloc` did not return".to_owned()),
+        };
+        let mut finding = Finding::at(kind, site, lane, message)
+            .note("nearest", self.near(site, Space::Generic, lane, address));
+        (finding.space, finding.address) = (Some(Space::Generic.name()), Some(address));
+        self.recorder.record(finding);
+        true
+    }
+
+    fn allocated(&mut self, what: &Allocated<'_>) {
+        let Allocated { address, bytes, class, name, common: _ } = *what;
+        // What was freed there is forgotten.
+        let end = address.saturating_add(bytes);
+        let over: Vec<u64> = self
+            .freed
+            .range(..end)
+            .rev()
+            .take_while(|(s, b)| *s + b.bytes > address)
+            .map(|(s, _)| *s)
+            .collect();
+        for start in over {
+            self.freed.remove(&start);
+        }
+        let block = Block { bytes, class, name: name.to_owned(), made: None, gone: None };
+        self.live.insert(address, block);
+    }
+
+    fn freed(&mut self, address: u64, _bytes: u64) {
+        if let Some(block) = self.live.remove(&address).filter(|block| block.class != Class::Param) {
+            self.freed.insert(address, block);
+        }
+    }
+
+    fn ends(&mut self) {
+        self.leaks();
+    }
+}

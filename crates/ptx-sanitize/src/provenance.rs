@@ -1,0 +1,568 @@
+//! From which object each address was computed.
+//!
+//! A register that holds an address has the object that it was computed from, for some lanes. It goes through moves, conversions between
+//! spaces and widths, additions of what is no address, masks that align, choices, calls, and through memory where a register is stored and
+//! loaded whole. Everything else that is computed from an address is *mixed*: it is no address of one object, and what is added to it has no
+//! object either. So differences of addresses, which compilers make when they reduce induction variables, never give a wrong object.
+//!
+//! Invariant: an object is given to a lane only if all of the lane's address but its offset came from that object's address.
+
+use crate::registers::{Frame, Frames};
+use ptx::ir::{Addr, Base, Dst, Inst, Reg, RegClass, Src};
+use ptx::isa::{Op, Slot, Space};
+use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
+use ptx_exec::watch::{Access, AccessKind, ArgumentMove, CtaFacts, LaunchFacts, MovePlace, Site};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// What the value in a register is based on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tag {
+    /// Number of an object; [`NONE`] for what is no address, [`MIXED`] for what is computed from addresses in other ways.
+    object: u32,
+    /// In these lanes. In the others nothing is known, as for [`MIXED`].
+    lanes: LaneMask,
+}
+
+const NONE: u32 = 0;
+const MIXED: u32 = 1;
+const FIRST: u32 = 2;
+
+const UNKNOWN: Tag = Tag { object: MIXED, lanes: LaneMask::MAX };
+const PLAIN: Tag = Tag { object: NONE, lanes: LaneMask::MAX };
+
+/// A variable, a parameter, or an allocation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Object {
+    /// The space that `start` is an address of: `Shared`, `Local`, `Param`, or `Global` for all that has real addresses.
+    pub(crate) space: Space,
+    /// First address in that space.
+    pub(crate) start: u64,
+    /// Its size.
+    pub(crate) bytes: u64,
+    /// In prose, such as "shared variable `s`".
+    pub(crate) name: String,
+}
+
+impl Object {
+    /// Where an address is, that lies so far from the object's start (which wraps around before it).
+    pub(crate) fn place(&self, offset: u64, bytes: u64) -> String {
+        if (offset as i64) < 0 {
+            format!("{} bytes before it", offset.wrapping_neg())
+        } else if offset >= self.bytes {
+            format!("{} bytes past its end", offset - self.bytes)
+        } else {
+            format!("{offset} bytes into it, and the last of {bytes} bytes lies behind it")
+        }
+    }
+}
+
+/// A lane whose bytes are not all in its object.
+pub(crate) struct Where {
+    pub(crate) lane: usize,
+    pub(crate) object: Object,
+    /// From the object's start to the address.
+    pub(crate) past: u64,
+}
+
+/// Provenance of all registers, and of addresses that lie in memory.
+#[derive(Debug)]
+pub(crate) struct Provenance {
+    frames: Frames<Tag>,
+    objects: Vec<Object>,
+    known: BTreeMap<(u8, u64, u64), u32>,
+    /// By generic address: the value that was stored there, its object, and how many bytes it has.
+    stored: HashMap<u64, (u64, u32, u32)>,
+    /// Generic addresses and bytes of the running instruction's accesses, by lane.
+    accessed: Option<(Lane<u64>, LaneMask, u32, AccessKind)>,
+    shared: Arc<[(u64, u64, String)]>,
+    /// Where dynamic shared memory starts, and the end of shared memory.
+    dynamic: (u64, u64),
+}
+
+impl Default for Provenance {
+    fn default() -> Self {
+        Self {
+            frames: Frames::new(PLAIN),
+            objects: Vec::new(),
+            known: BTreeMap::new(),
+            stored: HashMap::new(),
+            accessed: None,
+            shared: Arc::new([]),
+            dynamic: (0, 0),
+        }
+    }
+}
+
+impl Provenance {
+    pub(crate) fn launch_begins(&mut self, launch: &LaunchFacts) {
+        self.objects.clear();
+        self.known.clear();
+        self.stored.clear();
+        let dynamic = u64::from(launch.shape.dynamic_shared);
+        self.dynamic = (launch.shared_bytes - dynamic, launch.shared_bytes);
+        self.shared = launch.shared.iter().map(|v| (v.start, v.bytes, v.name.clone())).collect();
+    }
+
+    pub(crate) fn cta_begins(&mut self, cta: &CtaFacts) {
+        self.frames.begin(cta);
+    }
+
+    pub(crate) fn renew(&mut self, site: &Site, act: u32, function: u32) {
+        self.frames.renew(site, act, function);
+    }
+
+    pub(crate) fn reaches(&mut self, _site: &Site) {
+        self.accessed = None;
+    }
+
+    fn intern(&mut self, object: Object) -> u32 {
+        let space = match object.space {
+            Space::Shared => 0,
+            Space::Local => 1,
+            Space::Param => 2,
+            _ => 3,
+        };
+        let objects = &mut self.objects;
+        *self.known.entry((space, object.start, object.bytes)).or_insert_with(|| {
+            objects.push(object);
+            FIRST + objects.len() as u32 - 1
+        })
+    }
+
+    fn object(&self, number: u32) -> Option<&Object> {
+        self.objects.get(number.checked_sub(FIRST)? as usize)
+    }
+
+    /// The object that an address operand names.
+    fn named(&mut self, site: &Site, inst: &Inst, addr: &Addr) -> Tag {
+        match addr.base {
+            Base::Var(var) => {
+                let program = &site.launch.program;
+                let Some(variable) = program.variables.get(var.0 as usize) else { return UNKNOWN };
+                let start = site.launch.variables.get(var.0 as usize).copied().unwrap_or(0);
+                let (space, kind) = match variable.space {
+                    Space::Shared => (Space::Shared, "shared"),
+                    Space::Const => (Space::Global, "constant"),
+                    _ => (Space::Global, "global"),
+                };
+                let bytes = match (variable.space, variable.bytes) {
+                    (Space::Shared, 0) => self.dynamic.1.saturating_sub(start),
+                    (_, bytes) => bytes,
+                };
+                let name = format!("{kind} variable `{}`", variable.name);
+                Tag { object: self.intern(Object { space, start, bytes, name }), lanes: LaneMask::MAX }
+            }
+            Base::Frame | Base::KernelParam | Base::Absolute => {
+                let object = inst.object.and_then(|object| site.function()?.objects.get(object as usize));
+                let Some(object) = object.filter(|object| object.base == addr.base) else {
+                    return if addr.base == Base::Absolute { PLAIN } else { UNKNOWN };
+                };
+                let (space, start) = match object.base {
+                    Base::KernelParam => (Space::Param, object.offset),
+                    Base::Frame => (Space::Local, site.frame + object.offset),
+                    Base::Absolute | Base::Reg(_) | Base::Var(_) | Base::Func(_) => {
+                        (Space::Local, object.offset)
+                    }
+                };
+                let kind = if object.param { "parameter" } else { "local variable" };
+                let (bytes, name) = (object.bytes, format!("{kind} `{}`", object.name));
+                Tag { object: self.intern(Object { space, start, bytes, name }), lanes: LaneMask::MAX }
+            }
+            Base::Reg(reg) => self.frames.at(site).get(reg).copied().unwrap_or(UNKNOWN),
+            Base::Func(_) => UNKNOWN,
+        }
+    }
+
+    fn source(&mut self, site: &Site, inst: &Inst, src: &Src) -> Tag {
+        match src {
+            Src::Reg(reg) | Src::Not(reg) => self.frames.at(site).get(*reg).copied().unwrap_or(UNKNOWN),
+            Src::Addr(addr) => self.named(site, inst, addr),
+            Src::Absent | Src::Imm(_) | Src::Sreg(..) => PLAIN,
+            Src::Video(video) => self.source(site, inst, &video.value),
+        }
+    }
+
+    /// The lanes whose bytes do not all lie in the object that their address was computed from, or, without one, in any variable.
+    pub(crate) fn outside(&mut self, site: &Site, access: &Access<'_>, asked: LaneMask) -> Vec<Where> {
+        let Some(inst) = site.inst() else { return Vec::new() };
+        // Arguments and results that a call moves are the machine's own accesses.
+        if matches!(inst.op, Op::Call | Op::CallIndirect | Op::Ret) {
+            return Vec::new();
+        }
+        let operand = if inst.op == Op::CpAsync && access.space == Space::Global { 1 } else { 0 };
+        let Some(src) = inst.srcs.get(operand) else { return Vec::new() };
+        let tag = self.source(site, inst, src);
+        let bytes = u64::from(access.bytes);
+        let mut found = Vec::new();
+        if let Some(object) = self.object(tag.object) {
+            for lane in lanes_of(asked & tag.lanes) {
+                let Some(address) = in_space(site, lane, object.space, access.generic.0[lane]) else {
+                    continue;
+                };
+                let past = address.wrapping_sub(object.start);
+                if past > object.bytes || object.bytes - past < bytes {
+                    found.push(Where { lane, object: object.clone(), past });
+                }
+            }
+        }
+        let rest = if self.object(tag.object).is_some() { asked & !tag.lanes } else { asked };
+        for lane in lanes_of(rest) {
+            if let Some(address) = in_space(site, lane, Space::Shared, access.generic.0[lane])
+                && let Some(hit) = self.between_variables(address, bytes)
+            {
+                found.push(Where { lane, past: address.wrapping_sub(hit.start), object: hit });
+            }
+        }
+        found
+    }
+
+    /// The variable before bytes of shared memory of which some belong to no variable.
+    fn between_variables(&self, address: u64, bytes: u64) -> Option<Object> {
+        let (mut at, end) = (address, address + bytes);
+        if self.shared.first().is_none_or(|(start, _, _)| address < *start) {
+            return None;
+        }
+        while at < end {
+            if at >= self.dynamic.0 {
+                return None;
+            }
+            match self.shared.iter().find(|(start, bytes, _)| at.wrapping_sub(*start) < *bytes) {
+                Some((start, bytes, _)) => at = start + bytes,
+                None => {
+                    let before = self.shared.iter().rfind(|(start, _, _)| *start <= at);
+                    let (start, bytes, name) = before.or(self.shared.first())?;
+                    let name = format!("shared variable `{name}`");
+                    return Some(Object { space: Space::Shared, start: *start, bytes: *bytes, name });
+                }
+            }
+        }
+        None
+    }
+
+    /// The variable that bytes outside an object lie in, in prose.
+    pub(crate) fn neighbour(
+        &self,
+        site: &Site,
+        access: &Access<'_>,
+        lane: usize,
+        object: &Object,
+    ) -> Option<String> {
+        let address = in_space(site, lane, object.space, access.generic.0[lane])?;
+        let holds = |start: u64, bytes: u64| address.wrapping_sub(start) < bytes;
+        match object.space {
+            Space::Shared => {
+                let found = self.shared.iter().find(|(start, bytes, _)| holds(*start, *bytes));
+                found.map(|(_, _, name)| format!("shared variable `{name}`"))
+            }
+            Space::Local | Space::Param => {
+                let base = if object.space == Space::Local { Base::Frame } else { Base::KernelParam };
+                let frame = if object.space == Space::Local { site.frame } else { 0 };
+                let objects = &site.function()?.objects;
+                let found = objects.iter().find(|o| o.base == base && holds(frame + o.offset, o.bytes))?;
+                Some(format!("`{}`", found.name))
+            }
+            _ => site.launch.memory.name_at(access.generic.0[lane]).map(|name| name.to_string()),
+        }
+    }
+
+    /// The shared variable next to an address, in prose.
+    pub(crate) fn nearest(&self, site: &Site, space: Space, lane: usize, address: u64) -> Option<String> {
+        let generic = site.warp.generic(space, lane, address);
+        match space {
+            Space::Shared => {}
+            Space::Local => {
+                return Some(format!("local memory of the thread; the address is {address:#x} in it"));
+            }
+            Space::Param => {
+                let bytes = site.warp.params.1;
+                return Some(format!(
+                    "parameters of the kernel, {bytes} bytes; the address is {address:#x} in them"
+                ));
+            }
+            _ => return None,
+        }
+        let offset = in_space(site, lane, Space::Shared, generic).unwrap_or(address);
+        let (start, bytes, name) = self.shared.iter().rfind(|(start, _, _)| *start <= offset)?;
+        let object =
+            Object { space, start: *start, bytes: *bytes, name: format!("shared variable `{name}`") };
+        let place = object.place(offset - start, 1);
+        Some(format!("{}, {bytes} bytes at {start:#x}; the address is {place}", object.name))
+    }
+
+    /// An access of the running instruction is made by these lanes.
+    pub(crate) fn accesses(&mut self, site: &Site, access: &Access<'_>, lanes: LaneMask) {
+        self.accessed = Some((*access.generic, lanes, access.bytes, access.kind));
+        let Some(inst) = site.inst() else { return };
+        if access.kind == AccessKind::Load || self.stored.is_empty() && inst.op != Op::St {
+            return;
+        }
+        // What is overwritten is forgotten by its value: a load compares.
+        if inst.op == Op::St && inst.srcs.len() == 2 && matches!(access.bytes, 4 | 8) {
+            let tag = self.source(site, inst, &inst.srcs[1].clone());
+            if tag.object >= FIRST {
+                self.keep(site, tag, lanes, access.generic, access.bytes);
+            }
+        }
+    }
+
+    /// Remembers that addresses are stored; their values are filled in when the store has taken place.
+    fn keep(&mut self, _site: &Site, tag: Tag, lanes: LaneMask, at: &Lane<u64>, bytes: u32) {
+        for lane in lanes_of(lanes & tag.lanes) {
+            self.stored.insert(at.0[lane], (PENDING, tag.object, bytes));
+        }
+    }
+
+    /// An instruction has been executed: what its results are based on. `block`: the allocation that an address lies in.
+    pub(crate) fn stepped(
+        &mut self,
+        site: &Site,
+        lanes: LaneMask,
+        regs: &Registers,
+        block: impl Fn(u64) -> Option<(u64, u64, String)>,
+    ) {
+        let Some(inst) = site.inst() else { return };
+        let accessed = self.accessed.take();
+        if let (Op::St, Some((at, stored, bytes, AccessKind::Store))) = (inst.op, &accessed) {
+            self.fill_in(inst, regs, at, *stored, *bytes);
+            return;
+        }
+        if inst.dsts.is_empty() || accessed.is_none() && self.is_plain(site, inst, lanes) {
+            return;
+        }
+        let tag = match inst.op {
+            Op::Ld | Op::LdNc | Op::Ldu => self.loaded(inst, lanes, regs, accessed, block),
+            _ => self.computed(site, inst, lanes, regs),
+        };
+        let moves_elements = matches!(inst.op, Op::MovVec);
+        for (i, dst) in inst.dsts.iter().enumerate() {
+            let Some(reg) = dst.reg() else { continue };
+            let tag = match inst.srcs.get(i) {
+                Some(src) if moves_elements => self.source(site, inst, &src.clone()),
+                _ if i == 0 && !matches!(dst, Dst::Video { .. }) => tag,
+                _ if tag.object == NONE => PLAIN,
+                _ => UNKNOWN,
+            };
+            set(self.frames.at(site), reg, lanes, !site.live, tag);
+        }
+    }
+
+    /// Whether no source of an instruction is an address; then its results are none, which is noted.
+    fn is_plain(&mut self, site: &Site, inst: &Inst, lanes: LaneMask) -> bool {
+        let frame = self.frames.at(site);
+        let plain = inst.srcs.iter().all(|src| match src {
+            Src::Reg(reg) | Src::Not(reg) => {
+                frame.get(*reg).is_some_and(|tag| tag.object == NONE && lanes & !tag.lanes == 0)
+            }
+            Src::Absent | Src::Imm(_) | Src::Sreg(..) => true,
+            Src::Addr(_) | Src::Video(_) => false,
+        });
+        if plain {
+            for reg in inst.dsts.iter().filter_map(Dst::reg) {
+                set(frame, reg, lanes, !site.live, PLAIN);
+            }
+        }
+        plain
+    }
+
+    fn fill_in(&mut self, inst: &Inst, regs: &Registers, at: &Lane<u64>, lanes: LaneMask, bytes: u32) {
+        let Some(Src::Reg(reg)) = inst.srcs.get(1) else { return };
+        for lane in lanes_of(lanes) {
+            if let Some((value, _, same)) = self.stored.get_mut(&at.0[lane])
+                && *same == bytes
+                && *value == PENDING
+            {
+                *value = value_of(regs, *reg, lane);
+            }
+        }
+    }
+
+    /// What a loaded value is based on: the object of the address that was stored there, or the allocation that a parameter points into.
+    fn loaded(
+        &mut self,
+        inst: &Inst,
+        lanes: LaneMask,
+        regs: &Registers,
+        accessed: Option<(Lane<u64>, LaneMask, u32, AccessKind)>,
+        block: impl Fn(u64) -> Option<(u64, u64, String)>,
+    ) -> Tag {
+        let Some((at, made, bytes, AccessKind::Load)) = accessed else { return PLAIN };
+        let [Dst::Reg(reg)] = inst.dsts[..] else { return PLAIN };
+        let first = lanes.trailing_zeros() as usize % 32;
+        if inst.mods.space() == Space::Param && reg.class == RegClass::R64 && bytes == 8 {
+            let value = value_of(regs, reg, first);
+            let uniform = lanes_of(lanes).all(|lane| value_of(regs, reg, lane) == value);
+            if let (true, Some((start, bytes, name))) = (uniform, block(value)) {
+                let object = self.intern(Object { space: Space::Global, start, bytes, name });
+                return Tag { object, lanes: LaneMask::MAX };
+            }
+        }
+        if self.stored.is_empty() {
+            return PLAIN;
+        }
+        let mut tag: Option<Tag> = None;
+        for lane in lanes_of(made) {
+            let Some((value, object, same)) = self.stored.get(&at.0[lane]).copied() else { continue };
+            if same != bytes || value != value_of(regs, reg, lane) {
+                continue;
+            }
+            match &mut tag {
+                None => tag = Some(Tag { object, lanes: 1 << lane }),
+                Some(tag) if tag.object == object => tag.lanes |= 1 << lane,
+                Some(_) => return UNKNOWN,
+            }
+        }
+        tag.unwrap_or(PLAIN)
+    }
+
+    /// What a computed value is based on.
+    fn computed(&mut self, site: &Site, inst: &Inst, lanes: LaneMask, regs: &Registers) -> Tag {
+        let mut tags = [PLAIN; 4];
+        for (tag, src) in tags.iter_mut().zip(&inst.srcs) {
+            *tag = self.source(site, inst, src);
+        }
+        let count = inst.srcs.len().min(4);
+        let tags = &tags[..count];
+        let plain = |tag: &Tag| tag.object == NONE && lanes & !tag.lanes == 0;
+        let wide = inst
+            .dsts
+            .iter()
+            .filter_map(Dst::reg)
+            .all(|reg| matches!(reg.class, RegClass::R32 | RegClass::R64));
+        if !wide {
+            return if tags.iter().all(plain) { PLAIN } else { UNKNOWN };
+        }
+        match (inst.op, tags) {
+            (Op::Mov | Op::Cvta | Op::CvtaTo, [tag, ..]) => *tag,
+            (Op::Cvt, [tag, ..]) if integers(inst) => *tag,
+            (Op::Add, [a, b, ..]) => sum(*a, *b, lanes),
+            (Op::Sub, [a, b, ..]) if plain(b) => *a,
+            (Op::Or | Op::Xor, [a, b, ..]) => sum(*a, *b, lanes),
+            (Op::And, [a, b, ..]) if plain(b) && aligns(&inst.srcs[1]) => *a,
+            (Op::And, [a, b, ..]) if plain(a) && aligns(&inst.srcs[0]) => *b,
+            // What is left of an address below a mask is an offset.
+            (Op::And, [_, b, ..]) if plain(b) && matches!(inst.srcs[1], Src::Imm(_)) => PLAIN,
+            (Op::Mad | Op::Mad24, [a, b, c, ..]) if plain(a) && plain(b) => *c,
+            (Op::Selp, [a, b, ..]) => {
+                let Some(Src::Reg(p)) = inst.srcs.get(2) else { return UNKNOWN };
+                let truths = regs.pred.get(p.index as usize).copied().unwrap_or(0);
+                if lanes & !truths == 0 {
+                    *a
+                } else if lanes & truths == 0 {
+                    *b
+                } else if a.object == b.object {
+                    Tag { object: a.object, lanes: a.lanes & b.lanes }
+                } else {
+                    UNKNOWN
+                }
+            }
+            // The result of a comparison or a conversion of an address decides, it does not point.
+            (Op::Set | Op::Setp | Op::Isspacep, _) => PLAIN,
+            _ => UNKNOWN,
+        }
+    }
+
+    /// An argument or a result moves.
+    pub(crate) fn moves(&mut self, site: &Site, lanes: LaneMask, moved: &ArgumentMove) {
+        let generic = |offset: u64, lane: usize| site.warp.generic(Space::Local, lane, offset);
+        match (moved.from, moved.to) {
+            (MovePlace::Reg { act, reg }, MovePlace::Reg { act: to, reg: target }) => {
+                let tag = self.frames.of(site, act, site.place.function).get(reg).copied().unwrap_or(UNKNOWN);
+                set_in(&mut self.frames, site, to, target, lanes, tag);
+            }
+            (MovePlace::Local(from), MovePlace::Local(to)) if !self.stored.is_empty() => {
+                for at in (0..moved.bytes).step_by(4) {
+                    for lane in lanes_of(lanes) {
+                        match self.stored.get(&generic(from + at, lane)).copied() {
+                            Some(kept) => _ = self.stored.insert(generic(to + at, lane), kept),
+                            None => _ = self.stored.remove(&generic(to + at, lane)),
+                        }
+                    }
+                }
+            }
+            (_, MovePlace::Reg { act, reg }) => set_in(&mut self.frames, site, act, reg, lanes, UNKNOWN),
+            (_, MovePlace::Local(_) | MovePlace::Param(_) | MovePlace::Immediate) => {}
+        }
+    }
+}
+
+/// Stands for a value that is about to be stored. No address of an object is so high.
+const PENDING: u64 = u64::MAX;
+
+/// Lanes that are written get the new tag; `dead`: lanes that do not exist any more count as written.
+fn set(frame: &mut Frame<Tag>, reg: Reg, lanes: LaneMask, dead: LaneMask, tag: Tag) {
+    let Some(old) = frame.get_mut(reg) else { return };
+    let lanes = lanes | dead;
+    let new = Tag { object: tag.object, lanes: (tag.lanes | dead) & lanes };
+    if old.object == new.object && new.object != MIXED {
+        old.lanes = old.lanes & !lanes | new.lanes;
+    } else if new.object == MIXED {
+        old.lanes &= !lanes;
+        if old.lanes == 0 {
+            *old = UNKNOWN;
+        }
+    } else if old.object == MIXED || old.lanes & !lanes == 0 || new.object >= FIRST {
+        *old = new;
+    } else {
+        old.lanes &= !lanes;
+    }
+}
+
+fn set_in(frames: &mut Frames<Tag>, site: &Site, act: u32, reg: Reg, lanes: LaneMask, tag: Tag) {
+    // The frame is there: a callee's was made when it was entered.
+    set(frames.of(site, act, site.place.function), reg, lanes, !site.live, tag);
+}
+
+/// Whether a conversion is one between integers.
+fn integers(inst: &Inst) -> bool {
+    let float = |slot| inst.mods.ty_in(slot).is_some_and(|ty| ty.is_float());
+    ![Slot::Type, Slot::Dtype, Slot::Atype, Slot::Stype].into_iter().any(float)
+}
+
+/// What the sum of two values is based on.
+fn sum(a: Tag, b: Tag, lanes: LaneMask) -> Tag {
+    let plain = |tag: Tag| tag.object == NONE && lanes & !tag.lanes == 0;
+    match (plain(a), plain(b)) {
+        (true, true) => PLAIN,
+        (true, false) => b,
+        (false, true) => a,
+        (false, false) => UNKNOWN,
+    }
+}
+
+/// Whether a mask clears low bits alone.
+fn aligns(src: &Src) -> bool {
+    match src {
+        Src::Imm(bits) => {
+            let low = bits.trailing_zeros();
+            low <= 12 && (bits >> low).trailing_ones() + low >= 32
+        }
+        _ => false,
+    }
+}
+
+fn value_of(regs: &Registers, reg: Reg, lane: usize) -> u64 {
+    let index = reg.index as usize;
+    match reg.class {
+        RegClass::R32 => regs.r32.get(index).map_or(0, |r| u64::from(r.0[lane])),
+        RegClass::R64 => regs.r64.get(index).map_or(0, |r| r.0[lane]),
+        RegClass::R16 => regs.r16.get(index).map_or(0, |r| u64::from(r.0[lane])),
+        RegClass::Pred => 0,
+    }
+}
+
+/// A generic address as an address of a space, if it lies there.
+fn in_space(site: &Site, lane: usize, space: Space, generic: u64) -> Option<u64> {
+    let warp = &site.warp;
+    let (start, bytes) = match space {
+        Space::Shared => warp.shared,
+        Space::Local => (warp.local.0 + lane as u64 * warp.local.1, warp.local.1),
+        Space::Param => warp.params,
+        _ => {
+            let space = site.launch.memory.space_of(generic);
+            return matches!(space, Space::Global | Space::Const).then_some(generic);
+        }
+    };
+    let offset = generic.wrapping_sub(start);
+    (offset < bytes).then_some(offset)
+}

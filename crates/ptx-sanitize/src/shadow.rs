@@ -1,0 +1,249 @@
+//! Which bits of guest memory were never given a value, by generic address.
+//!
+//! Invariant: memory that was not said to be undefined is defined. What takes room here is proportional to the undefined memory that was
+//! touched since, a byte for each of its bytes: whole pages that are undefined are ranges.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+/// Hashes page numbers: they are spread by a multiplication (Fibonacci hashing).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PageHasher(u64);
+
+impl Hasher for PageHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+}
+
+/// Undefined bits of memory.
+#[derive(Debug, Default)]
+pub(crate) struct Shadow {
+    /// By number: for each byte, its undefined bits.
+    pages: HashMap<u64, Box<[u8; PAGE as usize]>, BuildHasherDefault<PageHasher>>,
+    /// Start and end of ranges of whole pages that are undefined where they are not in `pages`; never adjacent.
+    undefined: BTreeMap<u64, u64>,
+}
+
+impl Shadow {
+    /// Whether a page that is not in `pages` is undefined.
+    fn default_of(&self, page: u64) -> bool {
+        self.undefined.range(..=page * PAGE).next_back().is_some_and(|(_, end)| *end > page * PAGE)
+    }
+
+    fn page(&mut self, page: u64) -> &mut [u8; PAGE as usize] {
+        let fill = if self.pages.contains_key(&page) || !self.default_of(page) { 0 } else { 0xff };
+        self.pages.entry(page).or_insert_with(|| Box::new([fill; PAGE as usize]))
+    }
+
+    /// Whether there is anything undefined at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pages.is_empty() && self.undefined.is_empty()
+    }
+
+    /// The undefined bits of up to eight bytes, the first in the low byte.
+    pub(crate) fn bits(&self, address: u64, bytes: u32) -> u64 {
+        let (page, at) = (address / PAGE, (address % PAGE) as usize);
+        if at + bytes as usize <= PAGE as usize {
+            return match self.pages.get(&page) {
+                Some(page) => {
+                    let mut word = [0; 8];
+                    word[..bytes as usize].copy_from_slice(&page[at..at + bytes as usize]);
+                    u64::from_le_bytes(word)
+                }
+                None if self.undefined.is_empty() || !self.default_of(page) => 0,
+                None => width(8 * bytes),
+            };
+        }
+        let byte = |i: u32| self.bits(address.wrapping_add(u64::from(i)), 1) << (8 * i);
+        (0..bytes).fold(0, |bits, i| bits | byte(i))
+    }
+
+    /// Sets the undefined bits of up to eight bytes.
+    pub(crate) fn set(&mut self, address: u64, bytes: u32, bits: u64) {
+        let (page, at) = (address / PAGE, (address % PAGE) as usize);
+        if at + bytes as usize > PAGE as usize {
+            for i in 0..bytes {
+                self.set(address.wrapping_add(u64::from(i)), 1, bits >> (8 * i) & 0xff);
+            }
+            return;
+        }
+        if bits == 0 && !self.pages.contains_key(&page) && !self.default_of(page) {
+            return;
+        }
+        let word = bits.to_le_bytes();
+        self.page(page)[at..at + bytes as usize].copy_from_slice(&word[..bytes as usize]);
+    }
+
+    /// Memory is undefined from now on.
+    pub(crate) fn undefine(&mut self, range: Range<u64>) {
+        let whole = self.edges(range, 0xff);
+        if whole.is_empty() {
+            return;
+        }
+        self.forget(&whole);
+        let (mut start, mut end) = (whole.start, whole.end);
+        let near: Vec<(u64, u64)> = self
+            .undefined
+            .range(..=end)
+            .rev()
+            .take_while(|(_, e)| **e >= start)
+            .map(|(s, e)| (*s, *e))
+            .collect();
+        for (from, to) in near {
+            self.undefined.remove(&from);
+            (start, end) = (start.min(from), end.max(to));
+        }
+        self.undefined.insert(start, end);
+    }
+
+    /// Memory is defined from now on.
+    pub(crate) fn define(&mut self, range: Range<u64>) {
+        if self.is_empty() {
+            return;
+        }
+        let whole = self.edges(range, 0);
+        if whole.is_empty() {
+            return;
+        }
+        self.forget(&whole);
+        let over: Vec<(u64, u64)> = self
+            .undefined
+            .range(..whole.end)
+            .rev()
+            .take_while(|(_, e)| **e > whole.start)
+            .map(|(s, e)| (*s, *e))
+            .collect();
+        for (from, to) in over {
+            self.undefined.remove(&from);
+            if from < whole.start {
+                self.undefined.insert(from, whole.start);
+            }
+            if to > whole.end {
+                self.undefined.insert(whole.end, to);
+            }
+        }
+    }
+
+    /// Writes what lies in pages at the ends of a range that it does not fill, and returns the rest: whole pages.
+    fn edges(&mut self, range: Range<u64>, bits: u8) -> Range<u64> {
+        let (start, end) = (range.start.next_multiple_of(PAGE), range.end / PAGE * PAGE);
+        let mut part = |from: u64, to: u64| {
+            if from >= to
+                || bits == 0 && !self.pages.contains_key(&(from / PAGE)) && !self.default_of(from / PAGE)
+            {
+                return;
+            }
+            let (at, length) = ((from % PAGE) as usize, (to - from) as usize);
+            self.page(from / PAGE)[at..at + length].fill(bits);
+        };
+        if start > end {
+            part(range.start, range.end);
+            return 0..0;
+        }
+        part(range.start, start.min(range.end));
+        part(end.max(range.start), range.end);
+        start..end
+    }
+
+    fn forget(&mut self, whole: &Range<u64>) {
+        let pages = whole.start / PAGE..whole.end / PAGE;
+        if pages.end - pages.start > self.pages.len() as u64 {
+            self.pages.retain(|page, _| !pages.contains(page));
+        } else {
+            for page in pages {
+                self.pages.remove(&page);
+            }
+        }
+    }
+
+    /// Copies what is known of bytes to other bytes.
+    pub(crate) fn copy(&mut self, from: u64, to: u64, bytes: u64) {
+        if self.is_empty() {
+            return;
+        }
+        let all: Vec<u64> =
+            (0..bytes).step_by(8).map(|at| self.bits(from + at, (bytes - at).min(8) as u32)).collect();
+        for (at, bits) in (0..bytes).step_by(8).zip(all) {
+            self.set(to + at, (bytes - at).min(8) as u32, bits);
+        }
+    }
+
+    /// Runs of bytes with undefined bits, at most so many.
+    pub(crate) fn runs(&self, range: Range<u64>, most: usize) -> Vec<Range<u64>> {
+        let mut runs: Vec<Range<u64>> = Vec::new();
+        let mut at = range.start;
+        while at < range.end && runs.len() <= most {
+            let page = at / PAGE;
+            let end = ((page + 1) * PAGE).min(range.end);
+            match self.pages.get(&page) {
+                Some(bits) => {
+                    for address in at..end {
+                        if bits[(address % PAGE) as usize] != 0 {
+                            join(&mut runs, address..address + 1);
+                        }
+                    }
+                }
+                None if self.default_of(page) => join(&mut runs, at..end),
+                None => {}
+            }
+            at = end;
+        }
+        runs.truncate(most);
+        runs
+    }
+}
+
+fn join(runs: &mut Vec<Range<u64>>, run: Range<u64>) {
+    match runs.last_mut() {
+        Some(last) if last.end == run.start => last.end = run.end,
+        _ => runs.push(run),
+    }
+}
+
+/// So many low bits.
+pub(crate) fn width(bits: u32) -> u64 {
+    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_and_bytes() {
+        let mut shadow = Shadow::default();
+        let base = 0x7000_0000_0100;
+        shadow.undefine(base..base + 10 * PAGE);
+        assert_eq!(shadow.bits(base - 1, 2), 0xff00);
+        assert_eq!(shadow.bits(base + 10 * PAGE - 1, 2), 0xff);
+        assert_eq!(shadow.bits(base + 5 * PAGE, 8), u64::MAX);
+        shadow.set(base + 5 * PAGE, 4, 0x0000_00f0);
+        assert_eq!(shadow.bits(base + 5 * PAGE, 8), 0xffff_ffff_0000_00f0);
+        shadow.define(base + 4..base + 9 * PAGE);
+        assert_eq!(shadow.bits(base, 8), 0xffff_ffff);
+        assert_eq!(shadow.bits(base + 5 * PAGE, 8), 0);
+        assert_eq!(
+            shadow.runs(base - PAGE..base + 20 * PAGE, 9),
+            [base..base + 4, base + 9 * PAGE..base + 10 * PAGE]
+        );
+        shadow.copy(base + 2, base + PAGE, 4);
+        assert_eq!(shadow.bits(base + PAGE, 4), 0xffff);
+        shadow.define(0..u64::MAX - PAGE);
+        assert!(shadow.runs(base..base + 20 * PAGE, 9).is_empty());
+    }
+}
