@@ -19,16 +19,18 @@ use crate::trace::{Trace, Tracing};
 use crate::trap::Trap;
 use crate::warp::{EventCounts, GridShape};
 use crate::whereabouts::lines_around;
+use params::Params;
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
 use ptx::ir::Program;
 use ptx::isa::{Space, TyKind};
 use stack::stack_bytes;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use workspace::Workspace;
 
+mod params;
 mod stack;
 #[cfg(test)]
 mod tests;
@@ -734,50 +736,6 @@ impl Kernel {
             Some(past) => format!("{what}; the address is {past} bytes past its end"),
             None => format!("{what}; the address is {} bytes into it", address - start),
         })
-    }
-}
-
-/// A parameter buffer, which the kernel keeps for its next launch.
-struct Params<'a> {
-    kernel: &'a Kernel,
-    address: u64,
-}
-
-impl<'a> Params<'a> {
-    fn new(kernel: &'a Kernel, bytes: &[u8]) -> Result<Self, MemoryError> {
-        let memory = &kernel.module.memory;
-        let kept = kernel.buffers().pop();
-        let address = match kept {
-            Some(address) => address,
-            None => {
-                let name = format!("parameters of `{}`", kernel.function().name);
-                memory.alloc(Class::Param, bytes.len() as u64, 16, &name)?
-            }
-        };
-        let params = Self { kernel, address };
-        memory.write(address, bytes)?;
-        Ok(params)
-    }
-}
-
-impl Drop for Params<'_> {
-    fn drop(&mut self) {
-        self.kernel.buffers().push(self.address);
-    }
-}
-
-impl Kernel {
-    fn buffers(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Kernel {
-    fn drop(&mut self) {
-        for address in std::mem::take(&mut *self.buffers()) {
-            // Nothing else frees it: the guest's `free` takes global memory only.
-            let _ = self.module.memory.free(address);
-        }
     }
 }
 

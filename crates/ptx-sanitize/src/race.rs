@@ -23,6 +23,7 @@
 mod agreement;
 mod cta;
 mod detect;
+mod facts;
 mod known;
 mod order;
 mod shadow;
@@ -31,7 +32,8 @@ mod tests;
 
 use crate::finding::{Described, Finding, Kind as FindingKind, OtherAccess};
 use crate::recorder::Recorder;
-use detect::{At, Detector, Party, Race, Where};
+use detect::Detector;
+use facts::{At, Party, Race, Where};
 use order::{Kind, Missing, Op};
 use ptx::ir::{Dst, Inst, Reg, RegClass, Src};
 use ptx::isa::{AtomOp, Op as Mnemonic, Scope, Sem, Space, Ty, Word};

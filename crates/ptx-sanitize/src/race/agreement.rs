@@ -4,7 +4,8 @@
 //! The threads of a test are interleaved at random, one instruction at a time, on one memory, as the machine does; each interleaving is
 //! told to a detector. What can differ by nature stands in [`STUCK`].
 
-use super::detect::{At, Detector, Where};
+use super::detect::Detector;
+use super::facts::{At, Where};
 use super::order::{Kind, Op};
 use ptx_model::test::{
     Address, AluOp, AtomOp, BarrierKind, Comparison, Location, Op as Code, Operand, Placement, Proxy, Reg,

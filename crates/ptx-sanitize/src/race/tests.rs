@@ -1,6 +1,7 @@
 //! The detector by itself: small programs as calls, with verdicts from chapter 8 of the manual.
 
-use super::detect::{At, Detector, Where};
+use super::detect::Detector;
+use super::facts::{At, Where};
 use super::order::{Kind, Missing, Op};
 
 const WEAK: Op = Op {
