@@ -10,7 +10,7 @@ fn main() -> Result<(), Error> {
 
     // The text is wrong: `load` fails, with diagnostics.
     let rejected = vm.load("wrong.ptx", &format!("{HEAD}.visible .entry k() {{ ad.u32 1; }}"));
-    let error = rejected.err().expect("there is no instruction `ad`");
+    let error = rejected.expect_err("there is no instruction `ad`");
     println!("rejected: {}", matches!(error.kind(), ErrorKind::Rejected(..)));
 
     // The program is wrong: `launch` fails, with the thread and the address.
