@@ -29,8 +29,6 @@ use std::process::Command;
 const SECONDS: [u32; 2] = [120, 1800];
 /// What separates the outputs of commands: a character that no command prints.
 const MARK: char = '\u{1e}';
-const PACKAGES: &[&str] =
-    &["ptxvm-cli", "ptxvm-cuda", "ptxvm-cudart", "ptxvm-cublas", "ptxvm-nvrtc", "ptxvm-preload"];
 
 /// Whether a block holds commands.
 pub(super) fn is_console(block: &Block) -> bool {
@@ -154,7 +152,8 @@ pub(super) fn run(arguments: &[String]) -> Result<(), String> {
 
 fn build(root: &Path) -> Result<PathBuf, String> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet"]).args(PACKAGES.iter().flat_map(|package| ["--package", package]));
+    // The same packages as `cargo test --workspace`, so that nothing is built twice.
+    cargo.args(["build", "--quiet", "--workspace"]);
     match cargo.current_dir(root).status() {
         Ok(status) if status.success() => Ok(target_of(root).join("debug")),
         Ok(status) => Err(format!("cargo build failed ({status})")),
