@@ -202,6 +202,8 @@ fn a_graph_that_traps_can_be_launched_again() {
     let stream = api.make("cuStreamCreate", |out: *mut usize| (out, 1u32));
     let at = api.alloc(256);
     api.ok("cuMemsetD32_v2", (at, 0u32, 64usize));
+    // The stream does not wait for the default stream, which may set memory after the call returned.
+    api.ok("cuCtxSynchronize", ());
     api.ok("cuStreamBeginCapture_v2", (stream, 0i32));
     for kernel in [count, stops, count] {
         assert_eq!(api.launch(kernel, (1, 1), stream, at), 0);

@@ -27,6 +27,8 @@ pub(crate) const COMMON: u32 = 4096;
 pub(crate) const WARP: u32 = 128;
 /// Bytes of each CTA, behind those of the warps.
 pub(crate) const CELL: u32 = 128;
+/// How a report shows the value of a 64-bit register.
+const WIDE_VALUE: &str = "0x0123456789abcdef";
 /// An address so near the start of a buffer, or of the program's constants, is told by its distance.
 const NEAR: u64 = 1 << 31;
 /// Lines from which on a program is large.
@@ -175,7 +177,7 @@ enum End {
     /// What it leaves in the buffers.
     Memory([Vec<u64>; 3]),
     /// The trap, without what differs from one device to the next: an address in or near a buffer or the constants is its distance from their start, and
-    /// the prose about allocations is left out.
+    /// values of 64-bit registers, which may be addresses, and the prose about allocations are left out.
     Trap(Box<Trap>),
 }
 
@@ -255,6 +257,11 @@ fn end(vm: &Vm, program: &Program, given: &Given, engine: Engine, seed: u64) -> 
                 }
             }
             trap.nearest = None;
+            for (_, value) in &mut trap.registers {
+                if value.len() == WIDE_VALUE.len() {
+                    value.clear();
+                }
+            }
             Ok(End::Trap(trap))
         }
         other => Err(other.into()),
