@@ -13,6 +13,7 @@ use crate::machine;
 use crate::plan::{Plan, Shape};
 use crate::postponed;
 use crate::team::{self, Teams};
+use crate::tuning::{COARSE_WARP_TRIAL_CTAS, MAX_STACK_BYTES, OPS_PER_FUEL};
 use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
@@ -92,9 +93,6 @@ impl User<'_, '_> {
     }
 }
 
-/// The most stack that code may take, in bytes. Chosen: many times what kernels of libraries take.
-const MOST_STACK: u32 = 128 << 20;
-
 /// Makes code of a kernel for CTAs of that shape.
 ///
 /// # Errors
@@ -104,7 +102,7 @@ pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Te
     let Translated { module, emitted, team } = translate(session, kernel, ntid, teams)?;
     let Emitted { windows, fallbacks, externals, cta, handed, postpones, .. } = emitted;
     let Object { bytes: object, stack } = session.object(&module)?;
-    if stack > MOST_STACK {
+    if stack > MAX_STACK_BYTES {
         let name = &kernel.function().name;
         return Err(Error::new(format!("the code of `{name}` takes {} MiB of stack", stack >> 20)));
     }
@@ -176,7 +174,7 @@ pub(crate) fn place(
         waits: machine::waits(function),
         watches,
         longest,
-        price: (longest / TURN + 1)
+        price: (longest / OPS_PER_FUEL + 1)
             .saturating_mul(u64::from(ntid.iter().product::<u32>().div_ceil(LANES as u32)))
             .min(1 << 16) as u32,
         made,
@@ -216,7 +214,7 @@ struct Translated {
 
 fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Translated, Error> {
     let function = kernel.function();
-    let shape = Shape { ntid, chunk: session.cpu().lanes(), team: 1 };
+    let shape = Shape { ntid, chunk: session.target().level().lanes(), team: 1 };
     let Some(plan) = Plan::new(function, shape, &machine::Native) else {
         return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
     };
@@ -232,12 +230,12 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
         plan: &plan,
         shape,
         flush: false,
-        extensions: session.extensions(),
+        target: session.target(),
         windows: 0,
         clocks,
     };
     let mut module = session.module(&function.name);
-    let sizes = team::sizes(teams, function, program, &plan, shape, session.cpu());
+    let sizes = team::sizes(teams, function, program, &plan, shape, session.target().level());
     let (mut size, mut together, mut stays) = (sizes.first, None, false);
     while size > 1 && together.is_none() {
         let shape = Shape { team: size, ..shape };
@@ -389,7 +387,7 @@ impl Native for Compiled {
     fn team(&self) -> Option<&TeamCode> {
         self.team?;
         let [ran, left] = self.parts.each_ref().map(|count| count.load(Ordering::Relaxed));
-        (left < TRIED || left < ran / 4).then_some(&self.made.team)
+        (left < COARSE_WARP_TRIAL_CTAS || left < ran / 4).then_some(&self.made.team)
     }
 
     fn run_team(&self, call: &mut CtaCall<'_>) -> CtaStop {
@@ -495,11 +493,6 @@ impl Native for Compiled {
         }
     }
 }
-
-/// Instructions that take about as long as what else a turn of a loop may be. Chosen: so that a CTA without loops is not free.
-const TURN: u64 = 16;
-/// CTAs after which teams that mostly fall apart are given up.
-const TRIED: u32 = 16;
 
 impl Compiled {
     /// Makes room for what native code notes, and forgets what no longer holds.

@@ -1,4 +1,4 @@
-//! Compiles PTX to vector code of this machine through LLVM.
+//! Compiles PTX to vector code through LLVM, for a [`Target`].
 //!
 //! Everything that knows LLVM stands here. `llvm` is a thin safe layer over LLVM's C API; [`plan`] decides what is executed for which
 //! lanes, `emit` makes code of it with one instruction at a time from `lower`, `engine` compiles and enters it.
@@ -16,10 +16,13 @@ mod lower;
 mod machine;
 pub mod plan;
 mod postponed;
+mod target;
 mod team;
+mod tuning;
 
 pub use cache::{Compiler, Found, Source, compiler_thread};
 pub use engine::{Compiled, Listing, listing};
-pub use llvm::{Cpu, Error, Session, guard_this_thread, is_ending};
+pub use llvm::{Error, Session, guard_this_thread, is_ending};
 pub use machine::native;
+pub use target::{Level, Target};
 pub use team::Teams;

@@ -1,19 +1,19 @@
 //! What single instructions are to the planner.
 
-use crate::llvm::Cpu;
 use crate::plan::Machine;
+use crate::target::Target;
 use ptx::ir::{Function, Inst, Src};
 use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg};
 
-/// Whether an instruction of this row with these modifiers has native code on a processor of that level; makes no code.
-pub fn native(row: RowId, mods: &Mods, cpu: Cpu) -> bool {
+/// Whether an instruction of this row with these modifiers has native code on that processor; makes no code.
+pub fn native(row: RowId, mods: &Mods, target: Target) -> bool {
     match row.row().op {
         Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Membar | Op::Fence => true,
         Op::Atom | Op::Red => crate::emit::atomic::is_native(mods),
         Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::Activemask | Op::MatchAny | Op::MatchAll => true,
         Op::Bra | Op::BrxIdx | Op::Ret | Op::Exit => true,
         Op::Cvta | Op::CvtaTo => mods.space() != Space::Generic,
-        _ => crate::lower::native(row, mods, cpu),
+        _ => crate::lower::native(row, mods, target),
     }
 }
 

@@ -7,10 +7,15 @@
 //! Invariant: results do not depend on it. What several warps cannot do together is not in a function that is chosen here, or leaves.
 
 use crate::emit::{apart, atomic};
-use crate::llvm::Cpu;
 use crate::machine;
 use crate::plan::bounds::bounds;
 use crate::plan::{Class, Exit, Kind, Name, OpKind, Plan, Shape, Term, Why};
+use crate::target::Level;
+use crate::tuning::{
+    COARSE_WARP_MAX, COARSE_WARP_MAX_CODE, COARSE_WARP_MAX_CODE_AVX512, COARSE_WARP_MAX_CODE_ON_DEMAND,
+    COARSE_WARP_MAX_CODE_WHOLE_CTA, COARSE_WARP_MAX_CODE_WHOLE_CTA_AVX2, COARSE_WARP_MAX_WHOLE_CTA,
+    QUICK_WARP_MAX_CODE, coarse_warp_registers,
+};
 use ptx::check::module::{AddressSize, FunctionKind};
 use ptx::ir::{Addr, Base, Function, Inst, Program, Reg, RegClass, Src, Terminator};
 use ptx::isa::{Op, Space, Sreg};
@@ -27,17 +32,8 @@ pub enum Teams {
     Of(u32),
 }
 
-/// The most warps of a team. Chosen: beyond, code grows and little is gained.
-const MOST: u32 = 8;
-/// The most warps of a team that is the whole CTA, of which nothing but constants lives across barriers: all that there may be.
-const ALONE: u32 = 32;
 /// Addresses of shared memory below this are taken for such as fit in any case.
 const NEAR: u64 = 1 << 16;
-/// The most that LLVM is given for a team, about, in its instructions. Chosen: kernels that gain much need less than half of it.
-const CODE: usize = 8_000;
-/// The same where 16 lanes are a vector, so that a warp is two, and loops stand between barriers. Chosen: rows that a CTA sums up across a few
-/// barriers need nearly as much; straight code gains nothing from teams so long.
-const WIDE: usize = 18_000;
 
 /// How many warps of a CTA may run as one; 1: each by itself.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +67,7 @@ pub(crate) fn sizes(
     program: &Program,
     plan: &Plan,
     shape: Shape,
-    cpu: Cpu,
+    level: Level,
 ) -> Sizes {
     let threads = shape.threads();
     let warps = threads / 32;
@@ -88,23 +84,20 @@ pub(crate) fn sizes(
                 return Sizes::of(1);
             }
             let chunks = 32 / shape.chunk;
-            let registers = match cpu {
-                Cpu::Avx512 => 20,
-                Cpu::Avx2 | Cpu::Baseline => 10,
-            };
-            let pressure = pressure(plan, function, cpu);
+            let registers = coarse_warp_registers(level);
+            let pressure = pressure(plan, function, level);
             let by_registers = registers / (pressure * chunks).max(1);
             // What is computed by chunks does not need registers for all of them. Between the barriers of a whole CTA values would be carried
             // in registers all the same.
-            let apart = by_registers < 2 && is_apart(plan, function, chunks, cpu);
+            let apart = by_registers < 2 && is_apart(plan, function, chunks, level);
             let by_registers = if apart { warps / 2 } else { by_registers };
-            let within = largest(MOST.min(by_registers).max(1));
+            let within = largest(COARSE_WARP_MAX.min(by_registers).max(1));
             // Nothing has to be kept in registers, and all that threads are told apart by is constant. Or what lives across barriers is
             // written once, since none is in a loop, and the loops between them run for the whole CTA at once.
             let whole = if pressure == 0 {
-                ALONE
+                COARSE_WARP_MAX_WHOLE_CTA
             } else if machine::loops_between_barriers(function) {
-                MOST
+                COARSE_WARP_MAX
             } else {
                 0
             };
@@ -118,25 +111,27 @@ pub(crate) fn sizes(
 pub(crate) fn is_small(teams: Teams, plan: &Plan, function: &Function, shape: Shape) -> bool {
     let weight = weight(plan, function, shape);
     match teams {
-        Teams::Auto if shape.chunk == 16 && stays(plan, function) => weight <= 5 * CODE,
+        Teams::Auto if shape.chunk == 16 && stays(plan, function) => weight <= COARSE_WARP_MAX_CODE_WHOLE_CTA,
         // Warps by themselves are much slower here, and their code is no less.
         Teams::Auto
             if shape.chunk == 8
                 && shape.is_alone()
-                && pressure(plan, function, Cpu::Avx2) == 0
+                && pressure(plan, function, Level::Avx2) == 0
                 && stays(plan, function) =>
         {
-            weight <= 10 * CODE
+            weight <= COARSE_WARP_MAX_CODE_WHOLE_CTA_AVX2
         }
-        Teams::Auto if shape.chunk == 16 && machine::loops_between_barriers(function) => weight <= WIDE,
-        Teams::Auto => weight <= CODE,
-        Teams::Never | Teams::Of(_) => weight <= 8 * CODE,
+        Teams::Auto if shape.chunk == 16 && machine::loops_between_barriers(function) => {
+            weight <= COARSE_WARP_MAX_CODE_AVX512
+        }
+        Teams::Auto => weight <= COARSE_WARP_MAX_CODE,
+        Teams::Never | Teams::Of(_) => weight <= COARSE_WARP_MAX_CODE_ON_DEMAND,
     }
 }
 
 /// Whether code of warps by themselves is made in little time.
 pub(crate) fn is_quick(plan: &Plan, function: &Function, shape: Shape) -> bool {
-    weight(plan, function, shape) <= CODE / 2
+    weight(plan, function, shape) <= QUICK_WARP_MAX_CODE
 }
 
 /// Whether a team leaves at most where something is accessed that is not there: never where lanes part or wait, and where every lane's
@@ -226,17 +221,17 @@ fn is_access(op: &crate::plan::Op, function: &Function) -> bool {
 }
 
 /// Vectors' worth of values that live across a turn of a loop or a barrier, in chunks.
-fn pressure(plan: &Plan, function: &Function, cpu: Cpu) -> u32 {
+fn pressure(plan: &Plan, function: &Function, level: Level) -> u32 {
     let constant = constants(plan, function);
     let of = |exit: &Exit| -> u32 {
         let varies =
             |name: Name| plan.classes[name.0 as usize] == Class::Varying && !constant[name.0 as usize];
         let varying = exit.regs.iter().filter(|(_, name)| varies(*name));
         varying
-            .map(|(reg, _)| match (reg.class, cpu) {
+            .map(|(reg, _)| match (reg.class, level) {
                 (RegClass::R64, _) => 2,
                 // A bit for each lane.
-                (RegClass::Pred, Cpu::Avx512) => 0,
+                (RegClass::Pred, Level::Avx512) => 0,
                 (RegClass::Pred | RegClass::R16 | RegClass::R32, _) => 1,
             })
             .sum()
@@ -253,7 +248,7 @@ fn pressure(plan: &Plan, function: &Function, cpu: Cpu) -> u32 {
 }
 
 /// Whether there are straight pieces that are emitted by chunks ([`apart`]).
-fn is_apart(plan: &Plan, function: &Function, chunks: u32, cpu: Cpu) -> bool {
+fn is_apart(plan: &Plan, function: &Function, chunks: u32, level: Level) -> bool {
     let kept: Vec<Name> =
         plan.resumes.iter().flat_map(|resume| &resume.kept).map(|(_, name)| *name).collect();
     let vector = |name: Name| plan.classes[name.0 as usize] == Class::Varying;
@@ -265,7 +260,7 @@ fn is_apart(plan: &Plan, function: &Function, chunks: u32, cpu: Cpu) -> bool {
     let gains = |ops: &mut Vec<&crate::plan::Op>| {
         let defs = |name: &&Name| ops.iter().any(|op| op.defs.contains(name));
         let outs: Vec<Name> = kept.iter().filter(defs).copied().collect();
-        let gains = apart::gains(ops, &outs, size, chunks, cpu);
+        let gains = apart::gains(ops, &outs, size, chunks, level);
         ops.clear();
         gains
     };

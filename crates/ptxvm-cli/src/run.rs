@@ -26,8 +26,13 @@ pub(crate) fn run(options: &RunOptions) -> Result<Exit, UsageError> {
         return Ok(Exit::Rejected);
     };
     let cache = if options.no_cache { CodeCache::Off } else { CodeCache::from_environment() };
-    let cpu = options.cpu.map(Into::into);
-    let vm = Vm::with(ptxvm::Options { addresses: module.address_size, cpu, team: options.team, cache })?;
+    let vm = Vm::with(ptxvm::Options {
+        addresses: module.address_size,
+        target: options.cpu,
+        team: options.team,
+        cache,
+        ..ptxvm::Options::default()
+    })?;
     let module = match vm.load_module(module) {
         Ok(module) => module,
         Err(error) => match error.kind() {

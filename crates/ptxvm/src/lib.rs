@@ -56,7 +56,7 @@ mod vm;
 
 pub use buffer::{Buffer, Element};
 pub use cache::CodeCache;
-pub use engine::{Cpu, Engine, Listing, Ran, Source as CodeSource, guard_this_thread};
+pub use engine::{Cpu, Engine, Listing, Ran, Source as CodeSource, Target, guard_this_thread};
 pub use error::{Error, ErrorKind};
 pub use forms::{Form, Support, isa};
 pub use launch::{Arg, Launch, Report};

@@ -12,7 +12,7 @@
 mod inputs;
 
 use inputs::Entry;
-use ptxvm::{Cpu, Listing, Module, Options, Vm};
+use ptxvm::{Cpu, Listing, Module, Options, Target, Vm};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,8 +27,10 @@ const USAGE: &str = "usage: cargo xtask codegen --against REV [--quick] [--asm] 
                      --target: these instead of all levels and tunings. --show: the first N differences (3).\n\
                      Use --release. Of the two builds: --list FILE --to FILE [--asm] hashes, --list FILE --print N [--asm] prints one.";
 
-/// Targets that are compared: this machine, at each level of vector instructions.
-const TARGETS: [&str; 3] = ["host:avx512", "host:avx2", "host:baseline"];
+/// Targets that are compared: all levels, and the tunings that make a difference to LLVM IR. Other tunings differ from one of these in what
+/// LLVM's code generator knows of the processor.
+const TARGETS: [&str; 6] =
+    ["avx512", "avx512,tuning=zen4", "avx512,tuning=zen5", "avx2", "avx2,tuning=zen4", "baseline"];
 /// How many warps run as one: as the compiler chooses, never, and four wherever that is possible.
 const TEAMS: [Option<u32>; 3] = [None, Some(1), Some(4)];
 /// What stands for a target that a build does not know.
@@ -168,14 +170,15 @@ impl Loaded {
     }
 }
 
+/// A target by the name that `ptxvm run --cpu` takes, or this machine's, held to a level, by `host:LEVEL`.
 fn options(target: &str, team: Option<u32>) -> Result<Options, &'static str> {
-    let cpu = match target {
-        "host:avx512" => Cpu::Avx512,
-        "host:avx2" => Cpu::Avx2,
-        "host:baseline" => Cpu::Baseline,
-        _ => return Err(UNKNOWN),
+    let target: Target = match target {
+        "host:avx512" => Cpu::Avx512.into(),
+        "host:avx2" => Cpu::Avx2.into(),
+        "host:baseline" => Cpu::Baseline.into(),
+        _ => target.parse().map_err(|_| UNKNOWN)?,
     };
-    Ok(Options { cpu: Some(cpu), team, ..Options::default() })
+    Ok(Options { target: Some(target), team, ..Options::default() })
 }
 
 fn text(entry: &Entry, listing: Listing) -> Result<String, String> {
@@ -335,7 +338,7 @@ mod tests {
             kernel: "saxpy".to_owned(),
             block: [256, 1, 1],
         };
-        let texts = hashes(&[entry("host:baseline"), entry("host:baseline"), entry("none")], Listing::Llvm);
+        let texts = hashes(&[entry("baseline"), entry("baseline"), entry("none")], Listing::Llvm);
         assert_eq!(texts[0], texts[1]);
         assert_eq!(texts[2].trim_end(), UNKNOWN);
         let code = text(&entry("host:baseline"), Listing::Llvm).expect("every machine has the level");

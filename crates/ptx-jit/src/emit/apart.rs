@@ -13,20 +13,15 @@
 use super::ahead::Foreseen;
 use super::record::Pieces;
 use super::{Emit, Rep};
-use crate::llvm::{Block, Cpu, IntPred, Likely, Value};
+use crate::llvm::{Block, IntPred, Likely, Value};
 use crate::plan::{Class, Kind, Name, Node, Op, OpKind, Pattern, Plan, Term};
+use crate::target::Level;
+use crate::tuning::{
+    CHUNK_LOOP_MAX_OPS, CHUNK_LOOP_MIN_OPS, CHUNK_LOOP_MIN_OPS_PER_SPILL, CHUNK_LOOP_MIN_PARALLEL_OPS,
+};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Sem, Space, Ty};
 use std::collections::{BTreeMap, HashMap, HashSet};
-
-/// The fewest operations of a piece. Chosen: what is alive at its ends goes through memory.
-const LEAST: usize = 64;
-/// The most. Chosen: LLVM takes longer than linear time for a block.
-const MOST: usize = 1024;
-/// How many operations of a piece must be able to run at once. Chosen: two units that take four cycles each for a sum.
-const AT_ONCE: usize = 8;
-/// How many operations there must be for each value that goes through memory.
-const EACH: usize = 4;
 
 /// Operations of a node that follow each other.
 #[derive(Default)]
@@ -74,12 +69,13 @@ impl Emit<'_> {
     /// What belongs together from an operation on.
     pub(super) fn find_run(&mut self, node: &Node, from: usize, foreseen: &Foreseen, pieces: &Pieces) -> Run {
         let mut run = Run { start: from, end: from, ..Run::default() };
-        if !self.full || self.in_section() || self.chunks() < 2 || node.ops.len() - from < LEAST {
+        if !self.full || self.in_section() || self.chunks() < 2 || node.ops.len() - from < CHUNK_LOOP_MIN_OPS
+        {
             run.end = node.ops.len();
             return run;
         }
         let mut defs = HashSet::new();
-        while run.end < node.ops.len() && run.own.len() < MOST {
+        while run.end < node.ops.len() && run.own.len() < CHUNK_LOOP_MAX_OPS {
             let op = &node.ops[run.end];
             match self.role(node, (from, run.end), &defs, foreseen, pieces) {
                 Role::Done => {}
@@ -211,7 +207,7 @@ impl Emit<'_> {
 
     /// Whether a run gains by it, and little of it goes through memory.
     fn is_worth(&mut self, node: &Node, run: &Run) -> bool {
-        if run.own.len() < LEAST {
+        if run.own.len() < CHUNK_LOOP_MIN_OPS {
             return false;
         }
         let (ins, outs) = self.ends(node, run);
@@ -222,7 +218,8 @@ impl Emit<'_> {
             Kind::Reg(RegClass::R64) => 2,
             _ => 1,
         };
-        through * EACH <= run.own.len() && gains(&ops, &outs, size, self.chunks(), self.env.cpu)
+        through * CHUNK_LOOP_MIN_OPS_PER_SPILL <= run.own.len()
+            && gains(&ops, &outs, size, self.chunks(), self.env.target.level())
     }
 
     /// What the operations of a run read that others define, and what they define that others read.
@@ -473,8 +470,14 @@ impl Emit<'_> {
 
 /// Whether operations gain by being emitted by chunks: more is alive than there are registers, and one chunk has enough to do at once. `size`:
 /// registers that a name takes in a chunk.
-pub(crate) fn gains(ops: &[&Op], outs: &[Name], size: impl Fn(Name) -> isize, chunks: u32, cpu: Cpu) -> bool {
-    if ops.len() < LEAST {
+pub(crate) fn gains(
+    ops: &[&Op],
+    outs: &[Name],
+    size: impl Fn(Name) -> isize,
+    chunks: u32,
+    level: Level,
+) -> bool {
+    if ops.len() < CHUNK_LOOP_MIN_OPS {
         return false;
     }
     // From where to where each vector is alive, and how many operations it is behind.
@@ -506,11 +509,7 @@ pub(crate) fn gains(ops: &[&Op], outs: &[Name], size: impl Fn(Name) -> isize, ch
     });
     let most = most.max().unwrap_or(0) * chunks as isize;
     let depth = depths.values().copied().max().unwrap_or(1);
-    let registers = match cpu {
-        Cpu::Avx512 => 32,
-        Cpu::Avx2 | Cpu::Baseline => 16,
-    };
-    most > registers && ops.len() / depth >= AT_ONCE
+    most > level.vector_registers() as isize && ops.len() / depth >= CHUNK_LOOP_MIN_PARALLEL_OPS
 }
 
 /// By how much the first lane of a chunk is behind that of the chunk before, if that is the same everywhere.

@@ -16,11 +16,9 @@ use crate::llvm::{AtomicOp, Block, IntPred, Likely, Ordering, Value};
 use crate::lower::{Lower, Operand};
 use crate::plan::{Name, Op, Site};
 use crate::postponed::Kind;
+use crate::tuning::SAME_ADDRESS_TEST_CHUNKS;
 use ptx::ir::{Inst, Src};
 use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty, Word};
-
-/// Chunks that are compared at once: as many as are no more work than a branch.
-const FEW: usize = 2;
 
 /// What of each lane is put into the scratch area: eight bytes for all lanes, one behind another.
 #[derive(Clone, Copy)]
@@ -284,7 +282,7 @@ impl Emit<'_> {
             Addresses::Same(_) | Addresses::Pattern(..) | Addresses::Rows(..) | Addresses::Each(_) => place,
         };
         let mut last = 0..chunks.len();
-        if chunks.len() > FEW {
+        if chunks.len() > SAME_ADDRESS_TEST_CHUNKS {
             let rest = self.b.append_block(self.function, "rest");
             let first = differ(self, 0..1);
             self.b.cond_br(first, several, rest, Likely::Unknown);

@@ -11,23 +11,19 @@
 //! What it does not do: one warp by itself fetches beside its loads, and so does a team of which nothing long is behind the barrier.
 
 use super::stream::{Around, NEAREST, SECOND};
-use super::team::KEPT;
-use super::{Emit, LANES, PIECE, Rep};
+use super::{Emit, LANES, Rep};
 use crate::llvm::{Builder, IntPred, Value};
 use crate::plan::{Class, Kind, Name, NodeId, Op, OpKind, Term};
+use crate::tuning::BARRIER_SLOTS_MAX_BYTES;
+use crate::tuning::LLVM_BLOCK_MAX_OPS;
+use crate::tuning::{
+    DEFERRED_PREFETCH_MAX_LINES, DEFERRED_PREFETCH_MAX_OPS, DEFERRED_PREFETCH_MIN_OPS,
+    DEFERRED_PREFETCH_OPS_PER_LINE,
+};
 use ptx::ir::RegClass;
 use std::cell::Cell;
 use std::collections::HashMap;
 
-/// The fewest operations of a piece that asks for lines.
-pub(super) const LEAST: usize = 32;
-/// The most lines that go into one cache. Chosen: they are stored and loaded.
-const MOST: u32 = 32;
-/// The longest piece that asks for lines between what it computes, in operations of a chunk. It is one block: what LLVM moves from a block to
-/// the next one would leave the hints behind.
-const LONG: u32 = 4 * PIECE;
-/// How many vectors a piece must compute for each line.
-const EACH: usize = 16;
 /// Caches that lines go into.
 const LEVELS: [u32; 2] = [NEAREST, SECOND];
 
@@ -113,9 +109,10 @@ impl Emit<'_> {
         }
         let inside = self.loops.get(node.block as usize) == Some(&Around::Barrier);
         let team = self.lanes > LANES && self.full && self.around == Around::Barrier;
-        let room = self.out.cta.bytes + 2 * 8 * MOST + 64 <= KEPT;
-        let long = node.full && node.ops.len() >= LEAST && resume.id.is_some();
-        let most = (node.ops.len() * self.chunks() as usize / EACH).min(MOST as usize) as u32;
+        let room = self.out.cta.bytes + 2 * 8 * DEFERRED_PREFETCH_MAX_LINES + 64 <= BARRIER_SLOTS_MAX_BYTES;
+        let long = node.full && node.ops.len() >= DEFERRED_PREFETCH_MIN_OPS && resume.id.is_some();
+        let most = (node.ops.len() * self.chunks() as usize / DEFERRED_PREFETCH_OPS_PER_LINE)
+            .min(DEFERRED_PREFETCH_MAX_LINES as usize) as u32;
         (team && inside && room && long && !self.is_emitted(by)).then_some((by, most))
     }
 
@@ -144,7 +141,7 @@ impl Emit<'_> {
     pub(super) fn ask_behind(&mut self, piece: &[Op]) {
         let chunks = self.chunks();
         let count = piece.iter().filter(|op| self.computes(op)).count() as u32 * chunks;
-        let among = Builder::ASKS_BESIDE && piece.len() as u32 * chunks <= LONG;
+        let among = Builder::ASKS_BESIDE && piece.len() as u32 * chunks <= DEFERRED_PREFETCH_MAX_OPS;
         let begun = self.behind.asks.as_mut().filter(|asks| asks.vectors.is_none());
         match begun {
             Some(asks) if among && count > 0 => asks.vectors = Some([count, 0]),
@@ -205,7 +202,11 @@ impl Emit<'_> {
 
     /// After how much of a piece an LLVM block ends.
     pub(super) fn block_end(&self) -> u32 {
-        if self.behind.asks.is_some_and(|asks| asks.vectors.is_some()) { LONG } else { PIECE }
+        if self.behind.asks.is_some_and(|asks| asks.vectors.is_some()) {
+            DEFERRED_PREFETCH_MAX_OPS
+        } else {
+            LLVM_BLOCK_MAX_OPS
+        }
     }
 
     /// Asks for the lines that are due in a turn of a loop, where it begins.

@@ -11,15 +11,11 @@ use super::memory::{Access, Addresses, Reach};
 use super::{Emit, Rep};
 use crate::llvm::{Likely, Value};
 use crate::plan::{Class, Name, Node, Op, OpKind, Site};
+use crate::tuning::{WIDE_GATHER_MAX_BITS, WIDE_GATHER_MIN_BITS};
 use ptx::ir::{Addr, Base, Inst, Src};
 use ptx::isa::{Op as O, Sem, Space};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// The most bits of a lane that one load takes.
-const MOST: u32 = 128;
-/// The fewest that a gather takes.
-const LEAST: u32 = 32;
 
 /// A load of a node: its number in it, and where its element begins.
 #[derive(Clone, Copy)]
@@ -92,14 +88,14 @@ impl Emit<'_> {
             // The same element may be loaded twice; the second time it goes its own way.
             family.members.dedup_by_key(|member| member.offset);
             let bytes = i64::from(family.access.bytes());
-            let most = (MOST / family.access.bits) as usize;
+            let most = (WIDE_GATHER_MAX_BITS / family.access.bits) as usize;
             let mut rest = family.members.as_slice();
             while let Some(first) = rest.first() {
                 let next = |(at, member): (usize, &Member)| member.offset == first.offset + at as i64 * bytes;
                 let run = rest.iter().enumerate().take_while(|(at, member)| next((*at, member))).count();
                 let count = 1 << run.min(most).ilog2();
                 let (members, others) = rest.split_at(count);
-                if count > 1 && count as u32 * family.access.bits >= LEAST {
+                if count > 1 && count as u32 * family.access.bits >= WIDE_GATHER_MIN_BITS {
                     let access = Access { count: count as u32, ..family.access };
                     let bunch = Rc::new(Bunch { access, members: members.to_vec() });
                     for (index, member) in members.iter().enumerate() {

@@ -8,8 +8,9 @@
 
 use super::Emit;
 use super::memory::Access;
-use crate::llvm::{Cpu, Value};
+use crate::llvm::Value;
 use crate::plan::Op;
+use crate::target::Level;
 
 /// The vectors that cover the elements of a chunk's lanes.
 pub(super) struct Cluster {
@@ -32,7 +33,7 @@ impl Emit<'_> {
     /// How vectors cover the elements of lanes at these distances from the first; `None`: too many are needed, or two lanes share an
     /// element where that matters.
     pub(super) fn cluster(&self, lanes: &[i32], access: Access, whole: bool) -> Option<Cluster> {
-        let wide = self.env.cpu == Cpu::Avx512;
+        let wide = self.env.target.level() == Level::Avx512;
         let most = if wide { 4 } else { 2 };
         // Masks that are not constant are cheap where the machine has registers for them.
         if !whole && !wide {

@@ -9,15 +9,10 @@
 use super::Emit;
 use crate::llvm::{IntPred, Likely, Value};
 use crate::plan::{Class, Cond, Name, Node, NodeId, Op, OpKind, Plan, Term};
+use crate::tuning::{ENDPOINT_TEST_MAX_BLOCKS, ENDPOINT_TEST_MAX_COMPARISONS};
 use ptx::ir::{Function, Inst, Src};
 use ptx::isa::{Cmp, Op as O, Ty};
 use std::collections::{HashMap, HashSet};
-
-/// Of larger plans nothing is asked: each test looks at all nodes. Chosen: ordinary kernels have a tenth.
-const NODES: usize = 2_000;
-
-/// The most comparisons, and operations that join them, of a test. Chosen: a point within a grid of three dimensions and not on its border has half.
-const JOINED: usize = 24;
 
 /// By name: the nodes that read it, where a phi reads where it is entered from.
 pub(super) type Readers = HashMap<Name, HashSet<NodeId>>;
@@ -25,7 +20,7 @@ pub(super) type Readers = HashMap<Name, HashSet<NodeId>>;
 /// Who reads what.
 pub(super) fn readers(plan: &Plan) -> Readers {
     let mut readers = Readers::new();
-    if plan.nodes.len() > NODES {
+    if plan.nodes.len() > ENDPOINT_TEST_MAX_BLOCKS {
         return readers;
     }
     for (id, node) in (0..).map(NodeId).zip(&plan.nodes) {
@@ -100,7 +95,11 @@ impl Emit<'_> {
         let plan = self.job.plan;
         let node = &plan.nodes[id.0 as usize];
         let Term::If { cond: Cond::Equal(lower, mask), then, els, .. } = node.term else { return None };
-        if plan.nodes.len() > NODES || !node.full || then == els || self.homes.is_entered(id, then) {
+        if plan.nodes.len() > ENDPOINT_TEST_MAX_BLOCKS
+            || !node.full
+            || then == els
+            || self.homes.is_entered(id, then)
+        {
             return None;
         }
         let maker = |name: Name| node.ops.iter().position(|op| op.defs.contains(&name));
@@ -167,7 +166,7 @@ impl Emit<'_> {
             return Some(());
         }
         let at = node.ops.iter().position(|op| op.defs.contains(&pred))?;
-        if ops.contains(&at) || ops.len() == JOINED {
+        if ops.contains(&at) || ops.len() == ENDPOINT_TEST_MAX_COMPARISONS {
             return None;
         }
         ops.push(at);

@@ -9,9 +9,10 @@
 
 use super::inst::Lanes;
 use super::{Emit, Rep};
-use crate::llvm::{Cpu, IntPred, Value};
+use crate::llvm::{IntPred, Value};
 use crate::lower::Operand;
 use crate::plan::{Class, Kind, Name, Op};
+use crate::target::Level;
 use ptx::ir::{Inst, RegClass, Src};
 use ptx::isa::{Op as O, Ty, Word};
 
@@ -30,7 +31,7 @@ pub(super) enum Halves {
 impl Emit<'_> {
     /// Notes what words the result of an instruction has.
     pub(super) fn note_halves(&mut self, inst: &Inst, op: &Op) {
-        let ([def], true) = (op.defs.as_slice(), self.env.cpu != Cpu::Baseline) else { return };
+        let ([def], true) = (op.defs.as_slice(), self.env.target.level() != Level::Baseline) else { return };
         if inst.guard.is_some() {
             return;
         }

@@ -6,13 +6,11 @@ use crate::frame::Frame;
 use crate::llvm::{FloatPred, IntPred, Likely, Value};
 use crate::lower::{Lower, Lowering, Operand};
 use crate::plan::{Class, Kind, Name, Op, Site};
+use crate::tuning::NAN_TEST_CHUNKS;
 use ptx::check::module::{FuncId, VarId};
 use ptx::ir::{Addr, Base, Dst, Inst, RegClass, Src};
 use ptx::isa::{Space, Sreg, TyKind};
 use std::mem::offset_of;
-
-/// Of how many chunks one branch asks whether there is a NaN. Chosen: their operands stay in registers until then.
-const TESTED: usize = 2;
 
 /// Which lanes an operand is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,7 +228,7 @@ impl Emit<'_> {
             Some(Rep::Scalar(mask)) if self.lanes == self.job.shape.lanes() && !self.whole(op) => Some(mask),
             _ => None,
         };
-        for some in again.chunks(TESTED) {
+        for some in again.chunks(NAN_TEST_CHUNKS) {
             self.exact_nan(&lowering, mask, &mut results[0], some);
         }
         if let Some(def) = carry_out {

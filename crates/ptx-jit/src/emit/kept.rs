@@ -12,16 +12,12 @@
 
 use super::hand::Room;
 use super::{Emit, Rep};
-use crate::llvm::{Cpu, Value};
+use crate::llvm::Value;
 use crate::plan::{Class, Name, NodeId, OpKind, Phi, Plan, Term};
+use crate::tuning::{BARRIER_SLOT_HOIST_ROUNDS, BARRIER_SLOT_MAX_FACTS};
 use ptx::ir::{Reg, RegClass};
 use ptx_exec::native::{Held, Kept};
 use std::collections::{HashMap, HashSet};
-
-/// Beyond so many nodes times places nothing is left out. Chosen: ordinary kernels need a hundredth.
-const MOST: usize = 1 << 18;
-/// How often places are stored where loops are entered: what one gives may be what another needs.
-const ROUNDS: usize = 3;
 
 /// What the places hold, by place: names of the very value.
 type Contents = HashMap<usize, HashSet<Name>>;
@@ -401,13 +397,13 @@ impl Emit<'_> {
             homes.at.push(own);
         }
         homes.place_all(start, self.job.shape.team);
-        if homes.places.is_empty() || homes.places.len() * plan.nodes.len() > MOST {
+        if homes.places.is_empty() || homes.places.len() * plan.nodes.len() > BARRIER_SLOT_MAX_FACTS {
             return homes;
         }
         let flow = Flow::new(plan, self.order(), &homes);
         let mut entered = Entered::new();
         let mut ends = flow.contents(&homes, &entered);
-        for _ in 0..ROUNDS {
+        for _ in 0..BARRIER_SLOT_HOIST_ROUNDS {
             let fits = |place: usize, name: Name| self.packs(&homes.places[place].held, name);
             if !flow.enter(&ends, &homes, &mut entered, fits) {
                 break;
@@ -430,7 +426,7 @@ impl Emit<'_> {
             _ => 0,
         };
         let most = homes.at.iter().map(|own| own.iter().map(size).sum::<u32>()).max().unwrap_or(0);
-        most * self.chunks() > if self.env.cpu == Cpu::Avx512 { 32 } else { 16 }
+        most * self.chunks() > self.env.target.level().vector_registers()
     }
 
     /// A vector of a value that lies in its place.

@@ -6,25 +6,23 @@
 //! Invariant: lanes that are off touch no memory but the spare place, which nothing reads.
 
 use super::Emit;
-use crate::llvm::{Cpu, Value};
-
-/// How much heavier than a chunk of an instruction the access of a lane is, for [`Emit::divide`]: all accesses of a piece are compared with
-/// each other.
-const LANE: u32 = 4;
+use crate::llvm::Value;
+use crate::target::Level;
+use crate::tuning::MASKED_LANE_OPS;
 
 impl Emit<'_> {
     /// Whether there are instructions that load and store some elements of that many bits in a row.
     fn masks_rows(&self, bits: u32) -> bool {
-        match self.env.cpu {
-            Cpu::Avx512 => true,
-            Cpu::Avx2 => bits >= 32,
-            Cpu::Baseline => false,
+        match self.env.target.level() {
+            Level::Avx512 => true,
+            Level::Avx2 => bits >= 32,
+            Level::Baseline => false,
         }
     }
 
     /// Whether there are instructions that access elements of that many bits anywhere.
     fn masks_places(&self, bits: u32) -> bool {
-        self.env.cpu == Cpu::Avx512 && bits >= 32
+        self.env.target.level() == Level::Avx512 && bits >= 32
     }
 
     /// Loads the elements whose bit in `mask` is one; the others are those of `other`.
@@ -48,7 +46,7 @@ impl Emit<'_> {
         if self.masks_places(other.ty().element_bits()) {
             return self.b.gather(pointers, align, mask, other);
         }
-        self.heavy.set(self.heavy.get() + LANE * mask.ty().lanes());
+        self.heavy.set(self.heavy.get() + MASKED_LANE_OPS * mask.ty().lanes());
         if mask == self.b.ones(mask.ty()) {
             return self.b.gather(pointers, align, mask, other);
         }
@@ -62,7 +60,7 @@ impl Emit<'_> {
         if self.masks_places(value.ty().element_bits()) {
             return self.b.scatter(value, pointers, align, mask);
         }
-        self.heavy.set(self.heavy.get() + LANE * mask.ty().lanes());
+        self.heavy.set(self.heavy.get() + MASKED_LANE_OPS * mask.ty().lanes());
         if mask == self.b.ones(mask.ty()) {
             return self.b.scatter(value, pointers, align, mask);
         }

@@ -49,9 +49,10 @@ mod value;
 mod way;
 
 use crate::frame::Frame;
-use crate::llvm::{Block, Builder, Extensions, Flush, Function, Likely, Module, Type, Value};
+use crate::llvm::{Block, Builder, Flush, Function, Likely, Module, Type, Value};
 use crate::lower::{Env, Lowering};
 use crate::plan::{Class, Exit, Kind, Name, NodeId, Op, OpKind, Plan, Shape, Site, Term};
+use crate::target::Target;
 use memory::Addresses;
 use ptx::ir::RegClass;
 use ptx_exec::layout::Layout;
@@ -62,9 +63,6 @@ use std::rc::Rc;
 
 /// Lanes of a warp.
 const LANES: u32 = 32;
-/// After so many chunks of instructions a straight piece is cut in two: LLVM chooses instructions a piece at a time, in more than linear
-/// time. Chosen: loops of ordinary kernels stay whole.
-const PIECE: u32 = 1024;
 
 /// How a value is held.
 #[derive(Clone, Debug)]
@@ -128,8 +126,8 @@ pub(crate) struct Job<'a> {
     pub(crate) shape: Shape,
     /// Whether subnormal numbers are flushed by the machine while the function runs.
     pub(crate) flush: bool,
-    /// What the processor has beyond its level.
-    pub(crate) extensions: Extensions,
+    /// The processor that code is generated for.
+    pub(crate) target: Target,
     /// The number of its first window.
     pub(crate) windows: u32,
     /// Whether a launch of the kernel may read clocks of warps.
@@ -267,8 +265,7 @@ pub(crate) fn emit(module: &Module, name: &str, job: Job<'_>) -> Emitted {
         job,
         function,
         env: Env {
-            cpu: module.cpu(),
-            extensions: job.extensions,
+            target: job.target,
             flush: if job.flush { Flush::Always } else { Flush::Never },
             sm: u32::from(job.program.target.sm.number),
         },
@@ -602,7 +599,7 @@ impl Emit<'_> {
                     self.heavy.set(0);
                     continue;
                 }
-                if run.end - at >= behind::LEAST {
+                if run.end - at >= crate::tuning::DEFERRED_PREFETCH_MIN_OPS {
                     self.ask_behind(&node.ops[at..run.end]);
                 }
             }

@@ -10,11 +10,10 @@
 use super::Emit;
 use super::memory::Access;
 use super::record::{Kind, Member, Piece};
-use crate::llvm::{Cpu, Value};
+use crate::llvm::Value;
 use crate::plan::{Node, Pattern};
-
-/// The most vectors that the elements of loads may be in.
-const VECTORS: u32 = 4;
+use crate::target::Level;
+use crate::tuning::COVERING_LOAD_MAX_VECTORS;
 
 impl Emit<'_> {
     /// Whether every chunk's lanes are near each other, and neither all at one place nor one behind another.
@@ -24,7 +23,7 @@ impl Emit<'_> {
             let same = lanes.iter().all(|lane| *lane == 0);
             !same && self.elements(&lanes, access).is_some()
         };
-        self.env.cpu == Cpu::Avx512
+        self.env.target.level() == Level::Avx512
             && access.bits == 32
             && !access.write
             && pattern.rows.is_empty()
@@ -36,7 +35,8 @@ impl Emit<'_> {
         let (low, bytes) = (*lanes.iter().min()?, access.bytes());
         let element = |lane: &i32| {
             let far = u32::try_from(lane.checked_sub(low)?).ok()?;
-            (far.is_multiple_of(bytes) && far / bytes < VECTORS * self.width).then_some(far / bytes)
+            (far.is_multiple_of(bytes) && far / bytes < COVERING_LOAD_MAX_VECTORS * self.width)
+                .then_some(far / bytes)
         };
         lanes.iter().map(element).collect()
     }

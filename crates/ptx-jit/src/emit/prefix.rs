@@ -10,12 +10,10 @@ use super::Emit;
 use super::memory::{Addresses, Reach};
 use crate::llvm::{Block, IntPred, Likely, Value};
 use crate::plan::{Class, Name, NodeId, Op, OpKind, Plan, Term};
+use crate::tuning::PREFIX_VERSIONS_MAX;
 use ptx::ir::{Inst, Src};
 use ptx::isa::{Cmp, Op as O, Space, Ty};
 use std::collections::HashMap;
-
-/// The most pieces of a function that are emitted several times. Chosen: trees have one, or one for each turn.
-const MOST: u32 = 6;
 
 /// The lanes that a copy is for.
 #[derive(Clone, Copy)]
@@ -82,7 +80,7 @@ impl Emit<'_> {
         // What it makes must reach the others by phis alone.
         let several = plan.nodes[next.0 as usize].preds.iter().any(|from| *from != id);
         let free = !node.full && self.job.shape.team > 1 && several && !self.homes.is_entered(id, next);
-        if !free || self.copied == MOST || self.in_section() {
+        if !free || self.copied == PREFIX_VERSIONS_MAX || self.in_section() {
             return;
         }
         let mask = node.ops.iter().find_map(|op| match op.kind {

@@ -16,8 +16,10 @@ use super::Emit;
 use super::ahead::Foreseen;
 use super::memory::{Access, Addresses};
 use super::{Name, Origin, Rep};
-use crate::llvm::{Cpu, Value};
+use crate::llvm::Value;
 use crate::plan::{Class, Node, Op, OpKind, Pattern};
+use crate::target::Level;
+use crate::tuning::INTERLEAVED_GROUP_MIN_ROWS;
 use ptx::ir::{Addr, Base, Inst, Src};
 use ptx::isa::{Op as O, Sem, Space};
 use std::collections::HashMap;
@@ -91,9 +93,6 @@ struct Covered {
     vectors: Vec<Value>,
 }
 
-/// The fewest rows that are worth it. Chosen: two rows of two chunks are four loads, or three and two shuffles.
-const ROWS: usize = 2;
-
 impl<'a> Emit<'a> {
     /// Finds the pieces of a node; what is dealt with by others is done.
     pub(super) fn find_pieces(&mut self, node: &Node, foreseen: &mut Foreseen) -> Pieces {
@@ -154,7 +153,7 @@ impl<'a> Emit<'a> {
                 if piece.kind == Kind::Rows {
                     rows += 1;
                     // Where shuffles are as scarce as loads, every second piece is loads.
-                    if self.env.extensions.halves && rows % 2 == 0 {
+                    if self.env.target.tuning().double_pumped_512 && rows % 2 == 0 {
                         continue;
                     }
                 }
@@ -203,7 +202,7 @@ impl<'a> Emit<'a> {
 
     /// Whether every chunk's lanes lie one behind another, and their vectors are as long as a line of the cache.
     fn is_row(&self, pattern: &Pattern, access: Access) -> bool {
-        self.env.cpu == Cpu::Avx512
+        self.env.target.level() == Level::Avx512
             && access.bits == 32
             && !access.write
             && !pattern.splits(self.width as usize)
@@ -266,7 +265,7 @@ impl<'a> Emit<'a> {
         while let Some(first) = rest.first() {
             let near = rest.iter().take_while(|member| member.offset - first.offset <= reach).count();
             let (members, others) = rest.split_at(near);
-            if near >= ROWS {
+            if near >= INTERLEAVED_GROUP_MIN_ROWS {
                 let members = members.to_vec();
                 pieces.push(Piece { name: family.name, access: family.access, members, kind: Kind::Rows });
             }

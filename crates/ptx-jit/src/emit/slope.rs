@@ -6,16 +6,10 @@
 //! Invariant: what is said here is a guess (nothing looks at overflow), fit for hints alone.
 
 use crate::plan::{Class, Kind, Name, NodeId, Op, OpKind, Plan, Shape};
+use crate::tuning::{PREFETCH_MAX_BYTES, SCALAR_EVOLUTION_MAX_DEFINITIONS, SCALAR_EVOLUTION_MAX_LOOPS};
 use ptx::ir::{Addr, Base, Function, Inst, RegClass, Src};
 use ptx::isa::{Half, Op as O, Sreg};
 use std::collections::HashMap;
-
-/// Further away nothing is foreseen.
-const FAR: i64 = 1 << 26;
-/// The most definitions that are looked at to find a step. Chosen: loops need less than ten.
-const LOOKS: u32 = 100;
-/// The most loops that are followed.
-const LOOPS: usize = 8;
 
 /// What a launch says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +53,7 @@ impl Product {
     }
 
     fn near(self) -> Option<Self> {
-        (self.times.abs() < FAR).then_some(self)
+        (self.times.abs() < PREFETCH_MAX_BYTES).then_some(self)
     }
 
     fn plus(self, other: Self) -> Option<Self> {
@@ -293,7 +287,7 @@ impl Find<'_> {
         for (at, node) in (0..).zip(&plan.nodes) {
             let mut steps = HashMap::new();
             for phi in &node.phis {
-                let mut left = LOOKS;
+                let mut left = SCALAR_EVOLUTION_MAX_DEFINITIONS;
                 let mut steps_on = |from: &Name| {
                     let (step, crossed) = self.step(&defs, *from, phi.def, false, &mut left)?;
                     (crossed || !step.is_constant()).then_some(step)
@@ -307,7 +301,7 @@ impl Find<'_> {
             }
         }
         loops.sort_by_key(|(block, node, _)| (*block, *node));
-        let skipped = loops.len().saturating_sub(LOOPS);
+        let skipped = loops.len().saturating_sub(SCALAR_EVOLUTION_MAX_LOOPS);
         loops.drain(..skipped);
         loops.into_iter().map(|(_, _, steps)| steps).collect()
     }

@@ -12,15 +12,12 @@ use super::Emit;
 use super::memory::{Addresses, Reach};
 use crate::llvm::Value;
 use crate::plan::{Class, Kind, Name, Node, NodeId, Op, OpKind, classes};
+use crate::tuning::{LOOP_PREDICATION_MAX_DEFINITIONS, LOOP_PREDICATION_MIN_ADDRESSES};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Half, Op as O, Space, Ty, Word};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The fewest addresses that are worth it. Chosen: what is computed where the loop begins is as much as a check.
-const LEAST: usize = 4;
-/// How many operations are looked at for an address. Chosen: those of an element of a matrix are ten.
-const LOOKS: u32 = 64;
 /// The most turns that are taken without asking, and the most bytes of a step: products of them stay small.
 const FAR: u64 = 1 << 31;
 
@@ -107,20 +104,20 @@ impl Emit<'_> {
             if self.kind(name) != Kind::Reg(RegClass::R64) || steps.contains_key(&name) {
                 continue;
             }
-            let (mut looks, mut widened) = (LOOKS, Vec::new());
+            let (mut looks, mut widened) = (LOOP_PREDICATION_MAX_DEFINITIONS, Vec::new());
             if let Some(by) = self.step(node, &again, id, name, &mut looks, &mut widened)
                 && by.unsigned_abs() < FAR
             {
                 steps.insert(name, Step { by, widened });
             }
         }
-        (steps.len() >= LEAST).then_some(Turns { left, again, price, steps })
+        (steps.len() >= LOOP_PREDICATION_MIN_ADDRESSES).then_some(Turns { left, again, price, steps })
     }
 
     /// By how much fewer turns are left than where the loop's node began, if this is known.
     fn price(&self, mut at: Name, left: Name) -> Option<u64> {
         let mut price = 0_i64;
-        for _ in 0..LOOKS {
+        for _ in 0..LOOP_PREDICATION_MAX_DEFINITIONS {
             if at == left {
                 return u64::try_from(price).ok().filter(|price| (1..FAR).contains(price));
             }
@@ -281,7 +278,7 @@ impl Emit<'_> {
         let kind = self.kind(phi);
         let Kind::Reg(class @ (RegClass::R32 | RegClass::R64)) = kind else { return None };
         let mut sum = 0_i64;
-        for _ in 0..LOOKS {
+        for _ in 0..LOOP_PREDICATION_MAX_DEFINITIONS {
             if at == phi {
                 return Some(if class == RegClass::R32 { i64::from(sum as i32) } else { sum });
             }

@@ -16,15 +16,12 @@ use super::{Emit, LANES};
 use crate::frame::Frame;
 use crate::llvm::{Block, IntPred, Value};
 use crate::plan::{Name, Op, OpKind};
+use crate::tuning::{
+    CACHE_LINE_BYTES, NEXT_CTA_PREFETCH_CTAS, NEXT_CTA_PREFETCH_WARPS, PREFETCHER_REACH_BYTES,
+};
 use ptx::ir::{Addr, Base, Function, Inst, Src, Terminator};
 use ptx::isa::{Op as O, Space};
 use std::mem::offset_of;
-
-/// Bytes that are fetched together. Of the processors that this is made for; elsewhere some are asked for twice, or not.
-const LINE: u32 = 64;
-
-/// Bytes within which one piece lies behind another: processors follow such streams by themselves.
-const PAGE: u64 = 4096;
 
 /// LLVM's number of the nearest cache. What a team's next tile is in goes to the one behind: rows a power of two apart would put each other
 /// out of the nearest before they are read or written.
@@ -35,11 +32,6 @@ pub(super) const SECOND: u32 = NEAREST - 1;
 
 /// LLVM's number of what is read once: it goes into the nearest cache alone.
 pub(super) const ONCE: u32 = 0;
-
-/// How far ahead hints for the next CTA look where the nearest cache is not deep: as many warps and as many CTAs, at least. Measured on a Zen 4:
-/// half as far, stencils take a tenth to a third longer; twice as far, no less.
-const WARPS_AHEAD: u32 = 16;
-const CTAS_AHEAD: u32 = 2;
 
 /// What is to be fetched.
 pub(super) struct Hint {
@@ -92,8 +84,8 @@ impl Emit<'_> {
         };
         let name = *op.uses.get(1)?;
         // A line that was asked for once in a node need not be asked for again.
-        let line = offset.checked_add(i64::from(LINE / 2))?.div_euclid(LINE.into());
-        let fits = self.lanes == LANES && self.env.extensions.deep;
+        let line = offset.checked_add(i64::from(CACHE_LINE_BYTES / 2))?.div_euclid(CACHE_LINE_BYTES.into());
+        let fits = self.lanes == LANES && self.env.target.tuning().prefetches_next_cta_into_l1();
         let nearest = if fits { NEAREST } else { SECOND };
         let mut behind = None;
         let (far, level) = match self.around {
@@ -103,7 +95,7 @@ impl Emit<'_> {
             }
             Around::Barrier if self.full && !access.write => {
                 let turn = self.slopes.turn[name.0 as usize]?;
-                let near = turn.is_constant() && turn.times.unsigned_abs() < PAGE;
+                let near = turn.is_constant() && turn.times.unsigned_abs() < PREFETCHER_REACH_BYTES;
                 behind = self.may_leave().then_some(if near { NEAREST } else { SECOND });
                 (self.product(turn)?, SECOND)
             }
@@ -112,17 +104,17 @@ impl Emit<'_> {
         if !self.fetched.insert((name, line, access.write)) {
             return None;
         }
-        let more = line.wrapping_mul(LINE.into()).wrapping_sub(offset);
+        let more = line.wrapping_mul(CACHE_LINE_BYTES.into()).wrapping_sub(offset);
         Some(Hint { far: self.b.add(far, self.c64(more as u64)), level, behind })
     }
 
     /// How many CTAs ahead a hint for the next one looks.
     fn ctas_ahead(&self) -> u32 {
         // A team's turn is that of several warps: long enough for memory to answer.
-        if self.env.extensions.deep || self.lanes > LANES {
+        if self.env.target.tuning().prefetches_next_cta_into_l1() || self.lanes > LANES {
             return 1;
         }
-        WARPS_AHEAD.div_ceil(self.job.shape.threads().div_ceil(LANES)).max(CTAS_AHEAD)
+        NEXT_CTA_PREFETCH_WARPS.div_ceil(self.job.shape.threads().div_ceil(LANES)).max(NEXT_CTA_PREFETCH_CTAS)
     }
 
     /// From an address of this CTA to that of the next one, or of one a few behind it.
@@ -144,7 +136,7 @@ impl Emit<'_> {
         let right = self.product(x)?;
         let ctas = self.ctas_ahead();
         let Some(below) = y.filter(|y| !y.is_zero()).and_then(|y| self.product(y)) else {
-            let far = !x.is_constant() || x.times.unsigned_abs() >= PAGE;
+            let far = !x.is_constant() || x.times.unsigned_abs() >= PREFETCHER_REACH_BYTES;
             return far.then(|| self.b.mul(right, self.c64(ctas.into())));
         };
         // Behind the last one of a row comes the first one of the next.
@@ -209,11 +201,11 @@ impl Emit<'_> {
     pub(super) fn fetch(&self, base: Value, c: u32, access: Access) {
         let Some(Hint { far, level, behind }) = &self.fetches else { return };
         let bytes = self.width * access.bytes();
-        if !(c * bytes).is_multiple_of(LINE) {
+        if !(c * bytes).is_multiple_of(CACHE_LINE_BYTES) {
             return;
         }
         let start = self.b.add(base, *far);
-        let lines = (0..bytes).step_by(LINE as usize);
+        let lines = (0..bytes).step_by(CACHE_LINE_BYTES as usize);
         let mut left = lines.filter(|line| {
             let line = self.b.add(start, self.c64((*line).into()));
             !behind.is_some_and(|level| self.leave_line(line, level))
@@ -226,7 +218,7 @@ impl Emit<'_> {
 
     /// Fetches the lines of so many bytes from there on, to read or to write, into a cache.
     pub(super) fn ask_for(&self, start: Value, bytes: u32, write: bool, level: u32) {
-        for line in (0..bytes).step_by(LINE as usize) {
+        for line in (0..bytes).step_by(CACHE_LINE_BYTES as usize) {
             let pointer = self.b.int_to_ptr(self.b.add(start, self.c64(line.into())));
             // Of data, not of instructions.
             let how = [self.c32(write.into()), self.c32(level), self.c32(1)];

@@ -18,15 +18,8 @@ use super::memory::{Access, Addresses};
 use super::slope::Fact;
 use super::stream::{Around, NEAREST, ONCE, SECOND};
 use crate::plan::Op;
+use crate::tuning::{GRID_STRIDE_ITERATIONS_AHEAD, GRID_STRIDE_LONG_BYTES};
 use ptx::isa::Space;
-
-/// The least bytes of a CTA's part that are asked for in the nearest cache alone. Chosen: sums of words read as much, histograms of bytes a
-/// quarter, and those take a twentieth longer so.
-const LONG: u32 = 1024;
-
-/// How many turns ahead a loop asks for long parts where the second cache takes many lines at once. Measured on a Zen 4: two to four take
-/// equally long, one and six or eight up to a tenth longer.
-const AHEAD: u64 = 4;
 
 impl Emit<'_> {
     /// Asks for what follows the part of memory that the CTA reads, if the load is one of a long stride.
@@ -43,10 +36,10 @@ impl Emit<'_> {
         let part = self.job.shape.threads() * bytes;
         let next = self.b.add(bases[0], self.c64(part.into()));
         let grid = stride.facts.iter().flatten().any(|fact| matches!(fact, Fact::Ctas(_)));
-        let long = grid && part >= LONG;
+        let long = grid && part >= GRID_STRIDE_LONG_BYTES;
         // Into which cache the next CTA's part goes, and how many turns ahead and where to this CTA's.
-        let (level, ahead) = match (self.job.extensions.wide_second, long) {
-            (true, true) => (SECOND, Some((AHEAD, SECOND))),
+        let (level, ahead) = match (self.job.target.tuning().l2_prefetch, long) {
+            (true, true) => (SECOND, Some((GRID_STRIDE_ITERATIONS_AHEAD, SECOND))),
             (true, false) => (SECOND, Some((1, NEAREST))),
             (false, true) => (ONCE, None),
             (false, false) => (NEAREST, Some((1, NEAREST))),

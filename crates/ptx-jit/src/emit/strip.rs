@@ -14,21 +14,14 @@ use super::memory::{Access, Addresses};
 use super::{Emit, LANES, Rep};
 use crate::llvm::{Bitwise, Block, Compared, IntPred, Type, Value};
 use crate::plan::{Class, Cond, Kind, Name, Node, NodeId, Op, OpKind, Term};
+use crate::tuning::{
+    MASK_PERMUTE_MAX_DEPTH, WARP_STRIP_MAX_MASKS, WARP_STRIP_MAX_ROWS, WARP_STRIP_MAX_SPECULATED_OPS,
+    WARP_STRIPS_PER_LLVM_BLOCK,
+};
 use ptx::ir::{Inst, RegClass, Src, Terminator};
 use ptx::isa::{Op as O, Sem, Space};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
-
-/// Masks that can be put together of strips' parts in memory. Chosen: a piece has a few.
-pub(super) const MASKS: u32 = 32;
-/// The most rows that the lanes of a chunk may be in.
-const ROWS: usize = 4;
-/// The most operations that are executed under a mask although no lane may run them. Chosen: a branch needs the mask of all warps.
-const SHORT: usize = 16;
-/// As many strips are one block to LLVM, whose time grows with the square of a block. Chosen: a test and a branch cost little then.
-const TOGETHER: usize = 4;
-/// How deep the operands of a mask are followed where it is permuted.
-const DEPTH: u32 = 6;
 
 /// A piece that is being emitted.
 pub(super) struct Section {
@@ -132,7 +125,7 @@ impl Emit<'_> {
         self.strips.emitted = vec![false; plan.nodes.len()];
         if self.job.shape.is_alone() && plan.entries.is_empty() {
             self.strips.constant = crate::team::constants(plan, self.job.function);
-            let bits = self.b.vec(self.int(8), MASKS * self.lanes / 8);
+            let bits = self.b.vec(self.int(8), WARP_STRIP_MAX_MASKS * self.lanes / 8);
             self.strips.room = Some(self.b.alloca(bits, 64));
         }
     }
@@ -196,7 +189,7 @@ impl Emit<'_> {
         let mut from = section.first;
         for (number, (strip, rows)) in section.strips.iter().zip(section.rows.take()).enumerate() {
             self.b.position_at_end(from);
-            if number % TOGETHER == 0 {
+            if number % WARP_STRIPS_PER_LLVM_BLOCK == 0 {
                 self.go_to(*strip)
             } else {
                 self.b.br(*strip)
@@ -315,7 +308,7 @@ impl Emit<'_> {
                 rows.push(row);
             }
         }
-        if rows.len() > ROWS {
+        if rows.len() > WARP_STRIP_MAX_ROWS {
             return None;
         }
         // What lanes would do that never run makes patterns whole, where it is in the same rows.
@@ -435,7 +428,7 @@ impl Emit<'_> {
         let owners: Vec<Option<u32>> = (0..self.width).map(|e| lane_at(e).map(|lane| lane as u32)).collect();
         let wanted: Wanted = owners.iter().map(|lane| lane.map(|lane| (value, lane))).collect();
         let new = self.picked(c, &wanted, value.ty());
-        let mut bits = self.picked_bits(c, mask, &owners, DEPTH);
+        let mut bits = self.picked_bits(c, mask, &owners, MASK_PERMUTE_MAX_DEPTH);
         if owners.iter().any(Option::is_none) {
             let owned: Vec<u64> = owners.iter().map(|lane| u64::from(lane.is_some())).collect();
             bits = self.b.and(bits, self.b.const_ints(self.int(1), &owned));
@@ -624,7 +617,7 @@ impl Emit<'_> {
     pub(super) fn join_mask(&self, chunks: &[Value]) -> Option<Value> {
         let (section, room) = (self.strips.open.as_ref()?, self.strips.room?);
         let number = section.masks.get();
-        if number == MASKS {
+        if number == WARP_STRIP_MAX_MASKS {
             self.at_last();
             return None;
         }
@@ -709,7 +702,7 @@ impl Emit<'_> {
         let (content, behind) = (&plan.nodes[body.0 as usize], &plan.nodes[over.0 as usize]);
         let short = matches!(content.term, Term::Goto(to) if to == over)
             && content.preds == [from]
-            && content.ops.len() <= SHORT
+            && content.ops.len() <= WARP_STRIP_MAX_SPECULATED_OPS
             && content.ops.iter().all(|op| self.is_stripped(op) && !matches!(op.kind, OpKind::Add(_)));
         let way = |pred: NodeId| behind.preds.iter().position(|have| *have == pred);
         let (true, Some(around), Some(through)) = (short, way(from), way(body)) else { return false };

@@ -2,9 +2,10 @@
 
 use super::inst::Lanes;
 use super::{Emit, LANES, Rep};
-use crate::llvm::{Cpu, IntPred, Likely, Value};
+use crate::llvm::{IntPred, Likely, Value};
 use crate::lower::Operand;
 use crate::plan::{Class, Name, Op, Site};
+use crate::target::Level;
 use ptx::ir::{Dst, Inst, Src};
 use ptx::isa::{ShflMode, VoteMode};
 use ptx_sem::shfl_source;
@@ -353,7 +354,7 @@ impl Emit<'_> {
         let splat = |emit: &Self, value: u64| emit.b.const_splat(ty, value);
         let place = self.scratch.expect("made at the start");
         // With 16 lanes to a chunk one instruction takes from both.
-        let pair = (self.env.cpu == Cpu::Avx512 && own.len() == 2).then(|| (own[0], own[1]));
+        let pair = (self.env.target.level() == Level::Avx512 && own.len() == 2).then(|| (own[0], own[1]));
         if pair.is_none() {
             for (at, own) in own.iter().enumerate() {
                 self.b.store(*own, self.b.offset(place, at as u64 * u64::from(self.width) * 4), 4);

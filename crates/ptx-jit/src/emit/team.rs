@@ -14,12 +14,10 @@ use super::{Emit, LANES, Rep};
 use crate::frame::{Frame, Reason, code};
 use crate::llvm::{Likely, Value};
 use crate::plan::{Exit, Name, Op, Site, Why};
+use crate::tuning::BARRIER_SLOTS_MAX_BYTES;
 use ptx::ir::Reg;
 use ptx_exec::native::{Held, Kept, Leave, LeavePlace, Leaving, Parked};
 use std::mem::offset_of;
-
-/// Bytes of what a team keeps. Chosen: a team that needs more is none.
-pub(super) const KEPT: u32 = 1 << 17;
 
 impl Emit<'_> {
     /// Stores what the lanes hold, and returns.
@@ -73,7 +71,7 @@ impl Emit<'_> {
             left.parked.push(Parked { block: parked.block, offset, kept });
         }
         let most = self.out.cta.bytes.max(room.bytes());
-        self.out.unfit |= most > KEPT;
+        self.out.unfit |= most > BARRIER_SLOTS_MAX_BYTES;
         self.out.cta.bytes = most;
         let number = self.out.leaves.len() as u32;
         self.out.leaves.push(Leave { place, left });

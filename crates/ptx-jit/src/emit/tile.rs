@@ -9,8 +9,9 @@
 
 use super::Emit;
 use super::memory::Access;
-use crate::llvm::{Cpu, Value};
+use crate::llvm::Value;
 use crate::plan::Pattern;
+use crate::target::Level;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Chunks whose lanes are beside each other: those of each chunk one element behind those of the chunk before.
@@ -24,7 +25,7 @@ impl Emit<'_> {
     /// The tiles of an access of all lanes.
     pub(super) fn tiles(&self, pattern: &Pattern, access: Access, whole: bool) -> Vec<Tile> {
         let plain = whole && !pattern.by_chunk && access.count == 1 && access.bits == 32;
-        if !plain || self.chunks() == 1 || self.env.cpu == Cpu::Baseline {
+        if !plain || self.chunks() == 1 || self.env.target.level() == Level::Baseline {
             return Vec::new();
         }
         // What several lanes write, the last one has written.

@@ -2,13 +2,11 @@
 
 use super::memory::{Access, Addresses};
 use super::{Emit, Rep};
-use crate::llvm::{Cpu, Value};
+use crate::llvm::Value;
 use crate::plan::{Name, Op};
+use crate::target::Level;
+use crate::tuning::SCALAR_ACCESS_MAX_LANES;
 use ptx::isa::Space;
-
-/// So many lanes of a chunk, which are known, are loaded or stored one by one where they are apart. Chosen: a gather or scatter costs as much as
-/// an access of each lane, running or not.
-const FEW: u32 = 2;
 
 impl Emit<'_> {
     /// A register's value as an element of memory.
@@ -132,7 +130,7 @@ impl Emit<'_> {
                 let mut all: Vec<Vec<Value>> = vec![Vec::new(); count];
                 let bits = access.bits * access.count;
                 let gather = |emit: &mut Self, c: u32| {
-                    if bits < 32 && emit.env.cpu == Cpu::Avx512 {
+                    if bits < 32 && emit.env.target.level() == Level::Avx512 {
                         let parts = emit.parts_of_gathered(places, c, bits, op);
                         return emit.sorted(parts, access);
                     }
@@ -299,7 +297,8 @@ impl Emit<'_> {
     /// The lanes of a chunk of a mask, if they are known and few.
     fn known_few(&self, lanes: Value) -> Option<Vec<u32>> {
         let on = lanes.bits()?;
-        (on.count_ones() <= FEW).then(|| (0..self.width).filter(|lane| on >> lane & 1 != 0).collect())
+        (on.count_ones() <= SCALAR_ACCESS_MAX_LANES)
+            .then(|| (0..self.width).filter(|lane| on >> lane & 1 != 0).collect())
     }
 
     /// Stores values given by chunk and element.

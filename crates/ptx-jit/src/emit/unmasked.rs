@@ -11,12 +11,9 @@ use super::prefix::Prefix;
 use super::{Emit, Rep};
 use crate::llvm::{Likely, Value};
 use crate::plan::{Class, Kind, Name, Node, NodeId, Op, OpKind, Term};
+use crate::tuning::{UNMASKED_VERSION_MAX_OPS, UNMASKED_VERSIONS_MAX};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Sem, Space};
-
-/// The most operations of such a piece, and the most pieces of a function. Chosen: borders have a tenth.
-const LARGEST: usize = 200;
-const MOST: u32 = 6;
 
 impl Emit<'_> {
     /// Emits a copy of a node whose loads are of all lanes, if it does no more than load and compute under a mask. What follows is for where
@@ -28,7 +25,7 @@ impl Emit<'_> {
         // What it makes must reach the others by phis alone.
         let several = plan.nodes[next.0 as usize].preds.iter().any(|from| *from != id);
         let free = !node.full && self.job.shape.team == 1 && several && !self.homes.is_entered(id, next);
-        if !free || self.copied == MOST || self.copying == Some(id) || self.in_section() {
+        if !free || self.copied == UNMASKED_VERSIONS_MAX || self.copying == Some(id) || self.in_section() {
             return;
         }
         let Some(mask) = self.mask_of_loads(id, node) else { return };
@@ -49,7 +46,7 @@ impl Emit<'_> {
     fn mask_of_loads(&mut self, id: NodeId, node: &Node) -> Option<Name> {
         let mut mask = None;
         let mut loads = 0;
-        if node.ops.len() > LARGEST {
+        if node.ops.len() > UNMASKED_VERSION_MAX_OPS {
             return None;
         }
         for op in &node.ops {

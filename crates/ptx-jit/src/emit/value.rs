@@ -1,8 +1,9 @@
 //! Values of 32 lanes in their different shapes.
 
 use super::{Emit, LANES, Rep};
-use crate::llvm::{Cpu, IntPred, Type, Value};
+use crate::llvm::{IntPred, Type, Value};
 use crate::plan::{Class, Kind, Name, Op, OpKind, Pattern};
+use crate::target::Level;
 use ptx::ir::{Reg, RegClass};
 use std::collections::HashMap;
 
@@ -366,7 +367,7 @@ impl Emit<'_> {
         }
         // Masks of this processor are joined to words by single instructions; but two are joined sooner in registers of integers, where the
         // branch that wants them is decided (Mandelbrot: 0.88 and 1.02 times hand-written code).
-        if self.env.cpu == Cpu::Avx512 && self.width == 16 && self.lanes > LANES {
+        if self.env.target.level() == Level::Avx512 && self.width == 16 && self.lanes > LANES {
             let mut mask: Option<Value> = None;
             for (at, word) in chunks.chunks(4).enumerate() {
                 if word.iter().all(|chunk| chunk.is_zero()) {
@@ -618,7 +619,7 @@ impl Emit<'_> {
             let at = self.place_chunk(reg, c);
             let mut new = self.chunk(name, c);
             if let Some(mask) = mask {
-                if bits >= 32 && self.env.cpu == Cpu::Avx512 {
+                if bits >= 32 && self.env.target.level() == Level::Avx512 {
                     let lanes = self.mask_chunk(mask, c);
                     self.b.masked_store(new, at, align, lanes);
                     continue;

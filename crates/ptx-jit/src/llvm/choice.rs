@@ -9,11 +9,11 @@
 //!
 //! Invariant: a fence gives what it is given.
 
+use crate::target::Level;
 use llvm_sys::LLVMOpcode;
 
 use super::api::call;
 use super::builder::{Builder, NAMELESS};
-use super::cpu::Cpu;
 use super::module::Value;
 
 /// How far behind an operand the value is looked for that lanes keep. Chosen: what makes a field of bits of a value is a shift, a mask and a change
@@ -28,7 +28,7 @@ impl Builder<'_> {
             return self.or(self.and(condition, yes), self.and(self.not(condition), no));
         }
         let fenced = |value: Value, other: Value| {
-            let may = condition.ty().is_vector() && self.module.cpu() == Cpu::Avx512;
+            let may = condition.ty().is_vector() && self.module.target().level() == Level::Avx512;
             if may && value.may_choose_bits(other) { self.opaque(value) } else { value }
         };
         let (yes, no) = (fenced(yes, no), fenced(no, yes));

@@ -6,14 +6,12 @@
 //! Invariant: sums of integers wrap, so how they are taken apart does not change them; only links that nothing else reads are changed.
 //! What it does not do: chains through anything but the sum itself, as a selection or a turn of a loop.
 
+use crate::tuning::SPLIT_CHAIN_MIN_LINKS;
 use std::collections::{HashMap, HashSet};
 
 use super::api::call;
 use super::builder::Builder;
 use super::module::Value;
-
-/// The least number of links that is taken apart. Chosen: the addition costs what half a link does.
-const LEAST: usize = 6;
 
 impl Builder<'_> {
     /// The intrinsic of that name: `sum` and the products of four unsigned and four signed bytes, in each element.
@@ -43,7 +41,7 @@ impl Builder<'_> {
             }
             let chain: Vec<Value> =
                 std::iter::successors(Some(*first), |link| next.get(link).copied()).collect();
-            if chain.len() >= LEAST {
+            if chain.len() >= SPLIT_CHAIN_MIN_LINKS {
                 self.part(&chain);
             }
         }

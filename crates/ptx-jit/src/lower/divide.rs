@@ -8,7 +8,8 @@
 //! that are off hold.
 
 use super::Lower;
-use crate::llvm::{Cpu, IntPred, Value};
+use crate::llvm::{IntPred, Value};
+use crate::target::Level;
 
 impl Lower<'_, '_> {
     /// Quotient and remainder as PTX has them here: by zero all ones and the dividend; the least number by -1 wraps.
@@ -18,7 +19,9 @@ impl Lower<'_, '_> {
         match y.splatted() {
             Some(same) if vector && bits <= 32 => self.divide_by_same(x, y, same, signed),
             // Others have no conversions of vectors to 64 bits.
-            _ if vector && bits == 64 && self.env.cpu == Cpu::Avx512 => self.divide_twice(x, y, signed),
+            _ if vector && bits == 64 && self.env.target.level() == Level::Avx512 => {
+                self.divide_twice(x, y, signed)
+            }
             _ => self.divide_apart(x, y, signed),
         }
     }
@@ -42,7 +45,8 @@ impl Lower<'_, '_> {
     fn divide(&self, x: Value, y: Value, signed: bool) -> (Value, Value) {
         let b = self.b;
         let bits = x.ty().element_bits();
-        let by_float = self.lanes > 1 && bits <= 32 && self.env.cpu != Cpu::Baseline && !y.is_constant();
+        let by_float =
+            self.lanes > 1 && bits <= 32 && self.env.target.level() != Level::Baseline && !y.is_constant();
         if !by_float {
             return if signed { (b.sdiv(x, y), b.srem(x, y)) } else { (b.udiv(x, y), b.urem(x, y)) };
         }

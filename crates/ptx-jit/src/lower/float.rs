@@ -140,7 +140,7 @@ pub(super) fn fma(q: &Query<'_>) -> Option<Lowering> {
         return Some(lowering);
     }
     // Without an instruction double precision would need a call of the C library.
-    if ty == Ty::F64 && !q.env.extensions.fma {
+    if ty == Ty::F64 && !q.env.target.has_fma() {
         return None;
     }
     arithmetic(q, ty, 3, &FMA)
@@ -385,7 +385,7 @@ impl Lower<'_, '_> {
     pub(super) fn fused(&self, v: &[Value]) -> Value {
         let b = self.b;
         let ty = v[0].ty();
-        if self.env.extensions.fma {
+        if self.env.target.has_fma() {
             return b.intrinsic("llvm.fma", &[ty], v);
         }
         // The product of singles is exact in double precision; the sum, rounded to odd there, rounds rightly once more.

@@ -104,7 +104,7 @@ pub(super) fn min_max(q: &Query<'_>, ty: Ty, min: bool) -> Option<Lowering> {
 impl Query<'_> {
     /// Whether halves and singles can be converted: without an instruction it takes numbers that the machine must not flush.
     pub(super) fn half_conversions(&self) -> Option<()> {
-        (self.env.extensions.f16c || self.env.flush == Flush::Never).then_some(())
+        (self.env.target.has_f16c() || self.env.flush == Flush::Never).then_some(())
     }
 
     /// Whether numbers of that 16-bit format can be computed as singles.
@@ -139,7 +139,7 @@ impl Lower<'_, '_> {
     pub(super) fn single_of_half(&self, half: Value) -> Value {
         let b = self.b;
         let single = self.shaped(half, b.f32());
-        if self.env.extensions.f16c {
+        if self.env.target.has_f16c() {
             return b.fpext(b.bitcast(half, self.shaped(half, b.f16())), single);
         }
         let word = b.zext(half, self.shaped(half, b.int(32)));
@@ -158,7 +158,7 @@ impl Lower<'_, '_> {
         let b = self.b;
         let int = self.shaped(number, b.int(16));
         let nan = b.fcmp(FloatPred::Uno, number, number);
-        let half = if self.env.extensions.f16c {
+        let half = if self.env.target.has_f16c() {
             b.bitcast(b.fptrunc(number, self.shaped(number, b.f16())), int)
         } else {
             b.trunc(self.rounded_half(number), int)

@@ -1,5 +1,6 @@
 //! Integer arithmetic, and the dispatch of the mnemonics that integers and floats share (PTX ISA §9.7.1, §9.7.2).
 
+use crate::target::Feature;
 use ptx::isa::{Half, Slot, Ty, Word};
 
 use super::query::Query;
@@ -323,9 +324,9 @@ impl Lower<'_, '_> {
     /// The sum of `c` and the products of four bytes.
     pub(super) fn dot4(&self, x: Value, y: Value, c: Value, x_signed: bool, y_signed: bool) -> Value {
         let name = match self.lanes {
-            16 if self.env.extensions.vnni => "llvm.x86.avx512.vpdpbusd.512",
-            8 if self.env.extensions.vnni => "llvm.x86.avx512.vpdpbusd.256",
-            4 if self.env.extensions.vnni => "llvm.x86.avx512.vpdpbusd.128",
+            16 if self.env.target.has(Feature::Avx512Vnni) => "llvm.x86.avx512.vpdpbusd.512",
+            8 if self.env.target.has(Feature::Avx512Vnni) => "llvm.x86.avx512.vpdpbusd.256",
+            4 if self.env.target.has(Feature::Avx512Vnni) => "llvm.x86.avx512.vpdpbusd.128",
             _ => {
                 return (0..4).fold(c, |sum, i| {
                     let p = self.element(x, i, 8, x_signed);

@@ -30,19 +30,18 @@ mod tests;
 mod tiny;
 mod video;
 
+use crate::target::Target;
 use ptx::ir::{Dst, Inst, RegClass, Src};
 use ptx::isa::{Mods, Op, RowId, Ty};
 
-use crate::llvm::{Builder, Cpu, Extensions, FloatPred, Flush, IntPred, Likely, Type, Value};
+use crate::llvm::{Builder, FloatPred, Flush, IntPred, Likely, Type, Value};
 use query::Query;
 
 /// What the code is made for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Env {
-    /// Level of instructions.
-    pub(crate) cpu: Cpu,
-    /// What there is beyond it.
-    pub(crate) extensions: Extensions,
+    /// The processor.
+    pub(crate) target: Target,
     /// Whether MXCSR flushes subnormals while the code runs (DAZ and FTZ). Then `.ftz` costs nothing, and arithmetic
     /// without `.ftz` has no lowering.
     pub(crate) flush: Flush,
@@ -155,9 +154,9 @@ pub(crate) fn lower(cx: &mut Lower<'_, '_>, inst: &Inst, lanes: u32, srcs: &[Ope
     Some(values)
 }
 
-/// Whether an instruction of this row with these modifiers has a native lowering on a machine of that level; makes no code.
-pub(crate) fn native(row: RowId, mods: &Mods, cpu: Cpu) -> bool {
-    let env = Env { cpu, extensions: Extensions::of(cpu), flush: Flush::Never, sm: 70 };
+/// Whether an instruction of this row with these modifiers has a native lowering on that processor; makes no code.
+pub(crate) fn native(row: RowId, mods: &Mods, target: Target) -> bool {
+    let env = Env { target, flush: Flush::Never, sm: 70 };
     ptx_exec::bind::sample(row, mods).is_some_and(|inst| choose(&inst, &env).is_some())
 }
 

@@ -3,11 +3,12 @@
 //! AVX-512 instructions carry their rounding, in 512-bit forms; other levels would have to switch MXCSR, so there the directed
 //! roundings have no lowering.
 
+use crate::target::Level;
 use ptx::isa::Rnd;
 
 use super::Lower;
 use super::query::Query;
-use crate::llvm::{Builder, Cpu, FloatPred, Type, Value};
+use crate::llvm::{Builder, FloatPred, Type, Value};
 
 /// A rounding of arithmetic that has a lowering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +22,7 @@ pub(super) enum Round {
 impl Query<'_> {
     /// The rounding of an arithmetic instruction; to nearest where none is said.
     pub(super) fn rounding(&self) -> Option<Round> {
-        let directed = |code| (self.env.cpu == Cpu::Avx512).then_some(Round::Embedded(code));
+        let directed = |code| (self.env.target.level() == Level::Avx512).then_some(Round::Embedded(code));
         match self.rnd() {
             None | Some(Rnd::Rn) => Some(Round::Nearest),
             Some(Rnd::Rm) => directed(9),
@@ -101,7 +102,7 @@ impl Lower<'_, '_> {
     /// Rounds to an integral value. NaN stays some NaN.
     pub(super) fn integral(&self, number: Value, rnd: Rnd) -> Value {
         let b = self.b;
-        if self.env.cpu == Cpu::Baseline && cfg!(target_arch = "x86_64") {
+        if self.env.target.level() == Level::Baseline && cfg!(target_arch = "x86_64") {
             return self.integral_by_adding(number, rnd);
         }
         let name = match rnd {

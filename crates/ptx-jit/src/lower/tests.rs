@@ -5,6 +5,7 @@
 //!
 //! The interpreter's steps are tested against independent oracles, so they are the expected values here.
 
+use crate::target::{Level, Target};
 use std::sync::Arc;
 
 use ptx::ir::{Dst, Inst, Reg, RegClass, Src};
@@ -15,7 +16,7 @@ use ptx_exec::mem::{Memory, View};
 use ptx_exec::warp::{GridShape, WarpState};
 
 use super::{Env, Lower, Operand, choose, class_bits, lower};
-use crate::llvm::{Builder, Cpu, Flush, Session};
+use crate::llvm::{Builder, Flush, Session};
 
 /// Rounds of 32 lanes that each instruction is tried with.
 const ROUNDS: usize = 6;
@@ -326,7 +327,7 @@ fn add_function(b: &Builder<'_>, session: &Session, name: &str, case: &Case, lan
         return false;
     }
     let function = b.module().function(name, b.fn_type(None, &[b.ptr(), b.int(64)]), env.flush);
-    assert_eq!(session.cpu(), env.cpu);
+    assert_eq!(session.target(), env.target);
     b.position_at_end(b.append_block(function, "entry"));
     let place = |slot: usize, size: usize| {
         let base = b.offset(b.param(function, 0), (slot * SLOT) as u64);
@@ -544,11 +545,12 @@ fn all_forms(wanted: fn(Op) -> bool) {
     let mut interpreter = Interpreter::new();
     let mut random = Random(1);
     let mut compared = 0;
-    for cpu in Cpu::ALL.into_iter().filter(|cpu| cpu.is_available()) {
-        let session = Session::new(cpu).unwrap();
-        let env = Env { cpu, extensions: session.extensions(), flush: Flush::Never, sm: 70 };
+    for level in Level::ALL.into_iter().filter(|level| *level <= Target::host().level()) {
+        let target = Target::host_at(level);
+        let session = Session::new(target).unwrap();
+        let env = Env { target, flush: Flush::Never, sm: 70 };
         for row in RowId::all().filter(|row| wanted(row.form().row.op)) {
-            if !full && cpu != Cpu::detect() && row.index() % Cpu::ALL.len() != cpu as usize {
+            if !full && level != Target::host().level() && row.index() % Level::ALL.len() != level as usize {
                 continue;
             }
             let spellings = row.spellings();
@@ -557,7 +559,7 @@ fn all_forms(wanted: fn(Op) -> bool) {
             let mut all: Vec<Case> = Vec::new();
             for (turn, mods) in spellings.iter().enumerate() {
                 // Of hundreds of spellings each is tried on one level, and each level on a third of them.
-                if spellings.len() > 100 && turn % Cpu::ALL.len() != cpu as usize {
+                if spellings.len() > 100 && turn % Level::ALL.len() != level as usize {
                     continue;
                 }
                 let Some(inst) = ptx_exec::bind::sample(row, mods) else { continue };
@@ -581,7 +583,7 @@ fn all_forms(wanted: fn(Op) -> bool) {
                 let widths = match (all.len() <= 128, turn % 3) {
                     (true, _) => vec![1, 4, 8, 16],
                     (false, 2) => vec![[1, 4, 8, 16][turn / 3 % 4]],
-                    (false, _) => vec![cpu.lanes()],
+                    (false, _) => vec![level.lanes()],
                 };
                 for lanes in widths {
                     compared += one_batch(&mut interpreter, &mut random, &session, env, batch, lanes, &only);
@@ -626,7 +628,7 @@ fn one_batch(
         let address = code.lookup(&format!("f{i}")).unwrap_or_else(|e| panic!("{}: {e}", name(case)));
         // SAFETY: `add_function` made it with this signature; `code` outlives the calls, and the buffer has a slot for every register.
         let native: Native = unsafe { std::mem::transmute(address) };
-        let what = format!("{} on {} x{lanes}", name(case), env.cpu.name());
+        let what = format!("{} on {} x{lanes}", name(case), env.target.level().name());
         compare(interpreter, case, native, lanes, random, &what);
         count += 1;
     }

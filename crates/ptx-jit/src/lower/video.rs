@@ -3,12 +3,13 @@
 //! Packed forms without odd selectors are operations on vectors of bytes or halves; the others take their elements out to 32
 //! bits, in which every intermediate result is exact. Scalar forms compute in 64 bits. What would not be exact there has no lowering.
 
+use crate::target::{Feature, Level};
 use ptx::ir::{Dst, Src, VideoSrc};
 use ptx::isa::{Cmp, Op, Secop, ShiftMode, Slot, Ty, Word};
 
 use super::query::Query;
 use super::{Lower, Lowering, Operand};
-use crate::llvm::{Cpu, IntPred, Value};
+use crate::llvm::{IntPred, Value};
 
 /// A part of a word: its lowest bit and its width.
 type Part = (u32, u32);
@@ -429,12 +430,12 @@ impl Lower<'_, '_> {
     fn sum_of_bytes(&self, word: Value, c: Value) -> Value {
         let b = self.b;
         let ones = self.constant(word, 0x0101_0101);
-        if self.env.extensions.vnni && matches!(self.lanes, 4 | 8 | 16) {
+        if self.env.target.has(Feature::Avx512Vnni) && matches!(self.lanes, 4 | 8 | 16) {
             return self.dot4(word, ones, c, false, true);
         }
-        let (bytes, halves) = match (self.env.cpu, self.lanes) {
-            (Cpu::Avx512 | Cpu::Avx2, 8) => ("llvm.x86.avx2.pmadd.ub.sw", "llvm.x86.avx2.pmadd.wd"),
-            (Cpu::Avx512, 16) => ("llvm.x86.avx512.pmaddubs.w.512", "llvm.x86.avx512.pmaddw.d.512"),
+        let (bytes, halves) = match (self.env.target.level(), self.lanes) {
+            (Level::Avx512 | Level::Avx2, 8) => ("llvm.x86.avx2.pmadd.ub.sw", "llvm.x86.avx2.pmadd.wd"),
+            (Level::Avx512, 16) => ("llvm.x86.avx512.pmaddubs.w.512", "llvm.x86.avx512.pmaddw.d.512"),
             _ => {
                 return (0..4).fold(c, |sum, i| b.add(sum, self.element(word, i, 8, false)));
             }

@@ -8,11 +8,10 @@
 
 use super::same::decided;
 use super::{Kind, Name, Op, OpKind, Plan};
+use crate::tuning::RANGE_WIDENING_ROUNDS;
 use ptx::ir::{Addr, Base, Function, Inst, RegClass, Src};
 use ptx::isa::{Half, Op as O, Sreg, TyKind, Word};
 
-/// Rounds after which what still moves has no bound on that side. Chosen: chains of phis in real kernels are settled by then.
-const ROUNDS: u32 = 6;
 /// Trailing zeros of zero.
 const ZEROS: u32 = 63;
 
@@ -91,7 +90,7 @@ pub fn bounds(
         search.all[zero.0 as usize] = Some(Bound::exactly(0));
     }
     for round in 0.. {
-        if !search.round(round >= ROUNDS) {
+        if !search.round(round >= RANGE_WIDENING_ROUNDS) {
             break;
         }
     }

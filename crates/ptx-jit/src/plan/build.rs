@@ -88,7 +88,7 @@ pub(super) fn build(
     facts: &Facts,
 ) -> Option<Graph> {
     // What follows takes the square of the number of blocks, of a small part of the nodes' time.
-    if function.blocks.len() > super::NODES / 4 {
+    if function.blocks.len() > crate::tuning::MAX_BLOCKS / 4 {
         return None;
     }
     let graph = cfg::graph(function);
@@ -271,7 +271,7 @@ impl<M: Machine> Builder<'_, M> {
 
     /// Whether the plan is too large.
     fn is_full(&self) -> bool {
-        self.nodes.len() > super::NODES || self.ops > super::OPS
+        self.nodes.len() > crate::tuning::MAX_BLOCKS || self.ops > crate::tuning::MAX_OPS
     }
 
     fn entry(&mut self, block: u32) -> Entry {

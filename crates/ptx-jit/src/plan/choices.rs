@@ -8,11 +8,7 @@
 //! Invariant: what replaces a value dominates it, since it came into every way to it.
 
 use super::{Name, OpKind, Plan};
-
-/// How deep circles within circles are looked at. Chosen: loops are not nested deeper in code that matters.
-const DEPTH: u32 = 40;
-/// How often all is looked at again, since what was replaced may make more equal. Chosen: the second time rarely finds anything.
-const ROUNDS: u32 = 8;
+use crate::tuning::{PHI_CYCLE_MAX_DEPTH, PHI_ELIM_MAX_ROUNDS};
 
 /// What each value chooses between, and what it stands for.
 struct Choices {
@@ -55,7 +51,7 @@ pub(super) fn simplify(plan: &mut Plan) {
         reaches: vec![0; count],
         clock: 0,
     };
-    for _ in 0..ROUNDS {
+    for _ in 0..PHI_ELIM_MAX_ROUNDS {
         if !choices.replace(&all, 0) {
             break;
         }
@@ -120,7 +116,9 @@ impl Choices {
                     circle.iter().for_each(|name| self.stands[name.0 as usize] = one);
                     changed = true;
                 }
-                Some(_) if !inner.is_empty() && depth < DEPTH => changed |= self.replace(&inner, depth + 1),
+                Some(_) if !inner.is_empty() && depth < PHI_CYCLE_MAX_DEPTH => {
+                    changed |= self.replace(&inner, depth + 1)
+                }
                 _ => {}
             }
         }

@@ -7,12 +7,10 @@ use super::bounds::{Bound, bounds};
 use super::pattern::{ALIGNED, Class, LIMIT, Pattern, none};
 use super::same::{Other, is_same, turned};
 use super::{Kind, Machine, Name, OpKind, Plan, Shape, Why};
+use crate::tuning::SEGMENT_MIN_LANES;
 use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{Half, Op, Space, Sreg, Ty};
 use std::collections::HashMap;
-
-/// The fewest lanes that lie in a row of their own. Chosen: fewer cost as many accesses as a gather, and sums of addresses besides.
-const RUN: usize = 4;
 
 struct Classifier<'a, M: Machine> {
     function: &'a Function,
@@ -624,7 +622,7 @@ impl<M: Machine> Classifier<'_, M> {
                 if !one
                     && (self.shape.team > 1 || !same)
                     && let Some(found) = rows()
-                    && (same || found.run(self.chunk) >= RUN)
+                    && (same || found.run(self.chunk) >= SEGMENT_MIN_LANES)
                 {
                     return Some(found);
                 }

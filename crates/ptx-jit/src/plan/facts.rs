@@ -3,6 +3,7 @@
 //! Invariant: facts only ever take back; when nothing changes any more, all that was assumed holds in the plan that is used.
 
 use super::{Class, Cond, Machine, Name, OpKind, Plan, Site, Term};
+use crate::tuning::{MAX_ITERATION_FUEL, WAITING_LOOP_FUEL, WORK_PER_FUEL};
 use ptx::ir::{Function, Inst, Reg, Src, Terminator};
 use std::collections::BTreeSet;
 
@@ -48,12 +49,6 @@ impl Facts {
     }
 }
 
-/// Price of a turn of a loop that waits for others, or may.
-const WATCHING: i64 = 64;
-/// Work of a turn that costs 1: whether a launch is to stop is asked when the turns of a call are used up, so that it may not take long.
-/// Chosen: loops of common size cost 1.
-const WORK: u64 = 512;
-
 /// By block: the price of a turn of the loop with that header. Loops in it have prices of their own.
 pub(super) fn prices(function: &Function, machine: &impl Machine) -> Vec<i64> {
     let mut watching = vec![0u32; function.blocks.len() + 1];
@@ -68,17 +63,14 @@ pub(super) fn prices(function: &Function, machine: &impl Machine) -> Vec<i64> {
         for to in block.term.successors() {
             let to = to.0 as usize;
             if to <= at {
-                let least = if watching[at + 1] > watching[to] { WATCHING } else { 1 };
-                let turn = i64::try_from((work[at + 1] - work[to]) / WORK).unwrap_or(i64::MAX);
-                price[to] = price[to].max(least).max(turn.min(DEAREST));
+                let least = if watching[at + 1] > watching[to] { WAITING_LOOP_FUEL } else { 1 };
+                let turn = i64::try_from((work[at + 1] - work[to]) / WORK_PER_FUEL).unwrap_or(i64::MAX);
+                price[to] = price[to].max(least).max(turn.min(MAX_ITERATION_FUEL));
             }
         }
     }
     price
 }
-
-/// The highest price: about as much as a call may spend.
-const DEAREST: i64 = 1 << 15;
 
 /// The register of the member mask of a warp-synchronous instruction: the last source of all of them.
 pub(super) fn members(inst: &Inst) -> Option<Reg> {

@@ -27,6 +27,7 @@ mod twins;
 
 pub use pattern::{Class, Pattern};
 
+use crate::tuning::DIVERGENCE_MAX_ROUNDS;
 use ptx::ir::{Function, Inst, Reg, RegClass, Terminator};
 
 /// Index of a node.
@@ -442,18 +443,12 @@ pub trait Machine {
     fn watches(&self, inst: &Inst) -> bool;
 }
 
-/// The most nodes and operations that a plan may have. Chosen: beyond, making code of it takes seconds.
-const NODES: usize = 20_000;
-const OPS: usize = 200_000;
-/// After so many rounds every branch is taken to part the lanes. Chosen: kernels need two to five.
-const ROUNDS: u32 = 12;
-
 impl Plan {
     /// Plans a function; `None` if the plan would be too large.
     pub fn new(function: &Function, shape: Shape, machine: &impl Machine) -> Option<Self> {
         let mut facts = facts::Facts::new(function);
         for round in 0.. {
-            if round == ROUNDS {
+            if round == DIVERGENCE_MAX_ROUNDS {
                 facts.give_up();
             }
             let graph = build::build(function, shape, machine, &facts)?;

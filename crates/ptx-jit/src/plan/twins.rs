@@ -10,12 +10,10 @@
 //! barrier keeps it gives back. A captured register where nobody waits is anything, so it goes with every value, and never stands for another.
 
 use super::{Machine, Name, Op, OpKind, Plan, Term};
+use crate::tuning::GVN_MAX_ROUNDS;
 use ptx::ir::{Addr, Base, Function, Inst, Reg, Src};
 use ptx::isa::Sreg;
 use std::collections::HashMap;
-
-/// How often all is looked at. Chosen: real plans are settled after a few rounds; what is not is left as it is.
-const ROUNDS: u32 = 12;
 
 /// What is known of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,7 +58,7 @@ pub(super) fn unite(plan: &mut Plan, function: &Function, machine: &impl Machine
     let mut rounds = 0;
     while std::mem::take(&mut numbers.changed) {
         rounds += 1;
-        if rounds > ROUNDS {
+        if rounds > GVN_MAX_ROUNDS {
             return false;
         }
         numbers.round();

@@ -13,13 +13,11 @@
 
 use super::{Builder, Kind, Machine, Name, NodeId, OpKind, Parked, Site, Term, Var};
 use crate::plan::{Cond, Why};
+use crate::tuning::IF_CONVERSION_MAX_BLOCKS;
 use ptx::analysis::bits::BitSet;
 use ptx::ir::{Function, Guard, Inst, Terminator};
 use ptx::isa::Space;
 use std::collections::BTreeSet;
-
-/// The most blocks of a region. Chosen: what is larger is worth a full copy that others come to as well.
-const MOST: usize = 8;
 
 /// Blocks between a branch and the place where its lanes meet, in ascending order.
 #[derive(Clone, Debug)]
@@ -43,7 +41,9 @@ pub(super) fn find(function: &Function, block: u32, machine: &impl Machine) -> O
     while ahead.len() > 1 || blocks.is_empty() {
         let from = ahead.pop_first()?;
         let term = &function.blocks[from as usize].term;
-        if !matches!(term, Terminator::Goto(..) | Terminator::Branch { .. }) || blocks.len() == MOST {
+        if !matches!(term, Terminator::Goto(..) | Terminator::Branch { .. })
+            || blocks.len() == IF_CONVERSION_MAX_BLOCKS
+        {
             return None;
         }
         for to in term.successors().into_iter().map(|to| to.0) {
