@@ -6,23 +6,27 @@
 //! LLVM is loaded when the first [`Session`] starts, not when the program does: a program that never compiles pays nothing for
 //! it, runs where there is none, and keeps LLVM's symbols out of the process that it is loaded into.
 
+pub mod analysis;
+mod build;
 mod cache;
-mod emit;
+mod coarsen;
+mod codegen;
+mod effects;
 mod engine;
 mod frame;
+mod isel;
 #[allow(dead_code, unused_imports, reason = "the layer is whole; the emitter uses of it what it needs")]
 mod llvm;
-mod lower;
-mod machine;
-pub mod plan;
-mod postponed;
+mod opt;
+mod pipeline;
+mod reduction_buffer;
 mod target;
-mod team;
 mod tuning;
+pub mod wir;
 
 pub use cache::{Compiler, Found, Source, compiler_thread};
+pub use coarsen::Teams;
+pub use effects::native;
 pub use engine::{Compiled, Listing, listing};
 pub use llvm::{Error, Session, guard_this_thread, is_ending};
-pub use machine::native;
 pub use target::{Level, Target};
-pub use team::Teams;

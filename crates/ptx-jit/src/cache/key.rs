@@ -3,9 +3,9 @@
 //! Invariant: kernels, shapes or targets for which different code would be made have different keys. The number is cryptographic, so
 //! that no text can pass for another one.
 
+use crate::coarsen::Teams;
 use crate::llvm::library;
 use crate::target::Target;
-use crate::team::Teams;
 use ptx_exec::launch::Kernel;
 use sha2::{Digest, Sha256};
 use std::fmt;

@@ -12,10 +12,10 @@ mod folder;
 mod key;
 pub(crate) use entry::Made;
 
+use crate::coarsen::Teams;
 use crate::engine::{self, Compiled};
 use crate::llvm::{Error, Session, room};
 use crate::target::Target;
-use crate::team::Teams;
 use disk::Disk;
 use key::Key;
 use ptx_exec::launch::Kernel;

@@ -9,7 +9,6 @@
 mod api;
 mod arithmetic;
 mod builder;
-mod choice;
 mod code;
 mod control;
 mod exit;
@@ -18,8 +17,9 @@ mod module;
 mod park;
 mod place;
 pub(crate) mod room;
+mod select;
 mod session;
-mod sums;
+mod split_chains;
 #[cfg(test)]
 mod tests;
 
