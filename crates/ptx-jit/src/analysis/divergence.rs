@@ -9,12 +9,12 @@ use crate::wir::{Cond, Func, OpKind, Shape, Site, Term, Value};
 use ptx::ir::{Function, Terminator};
 use std::collections::BTreeSet;
 
-/// What the last plan of the function showed, and this one assumes. Refined until it holds.
+/// What the next round of building may assume.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
-    /// By block: lanes may part at its terminator.
+    /// For each PTX block, whether lanes may diverge at its terminator.
     pub(crate) divergent: Vec<bool>,
-    /// Conversions that are exact only if checked.
+    /// Conversions that are exact only behind a guard.
     pub(crate) guards: BTreeSet<Site>,
 }
 
@@ -23,12 +23,12 @@ impl Facts {
         Self { divergent: vec![false; function.blocks.len()], guards: BTreeSet::new() }
     }
 
-    /// Believes nothing of branches any more.
+    /// Counts every branch as divergent.
     pub(crate) fn give_up(&mut self) {
         self.divergent.fill(true);
     }
 
-    /// Takes in what the plan shows; whether that was new.
+    /// Adds what the function disproves; returns whether there was anything.
     pub(crate) fn refine(&mut self, func: &Func, function: &Function) -> bool {
         let mut changed = false;
         for node in &func.nodes {
@@ -51,14 +51,14 @@ impl Facts {
     }
 }
 
-/// Instructions that widen a pattern, of which nothing says that no lane wraps around.
+/// Instructions that widen an affine value for which no analysis rules out that a lane wraps around.
 fn unchecked(func: &Func, function: &Function) -> Vec<Site> {
     let mut sites = Vec::new();
     for node in &func.nodes {
         for op in &node.ops {
             let OpKind::Inst(site) = op.kind else { continue };
             let Some(inst) = site.inst(function) else { continue };
-            // Of less than a word there are only patterns whose lanes do not wrap around.
+            // Affine values of less than 32 bits exist only where no lane wraps around.
             if super::shape::widens(inst).is_none_or(|(from, _)| from.bits() < 32) {
                 continue;
             }

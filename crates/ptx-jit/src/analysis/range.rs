@@ -16,7 +16,7 @@ use ptx::isa::{Half, Op as O, Sreg, TyKind, Word};
 /// Trailing zeros of zero.
 const ZEROS: u32 = 63;
 
-/// An unsigned number: the least, the greatest, and trailing bits that are zero.
+/// A range of unsigned numbers: least, greatest, and trailing zero bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The least.
@@ -40,7 +40,7 @@ impl Bound {
         Bound { low: 0, high: mask(bits), zeros: 0 }
     }
 
-    /// Without the bounds in which it is wider than the one before.
+    /// Widens: drops the bounds in which the range exceeds the one of the round before.
     fn beyond(self, before: Bound, bits: u32) -> Bound {
         Bound {
             low: if self.low < before.low { 0 } else { self.low },
@@ -49,7 +49,7 @@ impl Bound {
         }
     }
 
-    /// Whether one has only bits that are zero in the other.
+    /// Whether no bit can be one in both.
     pub fn is_disjoint(self, other: Bound) -> bool {
         let below = |low: Bound, high: Bound| low.high < 1 << high.zeros.min(62);
         below(self, other) || below(other, self)
@@ -68,18 +68,18 @@ fn mask(bits: u32) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
-/// What is looked at.
+/// The state of the analysis.
 struct Search<'a> {
     func: &'a Func,
     function: &'a Function,
     ntid: [u32; 3],
-    /// Where variables of shared memory stand, by number.
+    /// The addresses of variables of shared memory, by number.
     shared: &'a dyn Fn(u32) -> Option<u64>,
-    /// `None`: nothing is known to come.
+    /// `None`: not computed yet.
     all: Vec<Option<Bound>>,
 }
 
-/// By name: its bounds.
+/// The range of each value.
 pub fn bounds(
     func: &Func,
     function: &Function,
@@ -108,7 +108,8 @@ impl Search<'_> {
         }
     }
 
-    /// Looks at everything once; whether anything was new. `last`: what still changes has no bounds.
+    /// One pass over all operations; returns whether a range changed. `last`: ranges that still change are
+    /// given up.
     fn round(&mut self, last: bool) -> bool {
         let func = self.func;
         let mut changed = false;
@@ -169,7 +170,7 @@ impl Search<'_> {
         let ntid = self.ntid.get(usize::from(axis)).copied().map_or(1, u64::from);
         match sreg {
             Sreg::Tid if axis > 2 => Bound::exactly(0),
-            // Lanes behind the last thread of a CTA count on.
+            // Thread indices of lanes behind the last thread of a CTA continue to grow.
             Sreg::Tid if axis == 2 => Bound::below(ntid + 32),
             Sreg::Tid => Bound::below(ntid),
             Sreg::Ntid => Bound::exactly(ntid),
@@ -179,12 +180,13 @@ impl Search<'_> {
         }
     }
 
-    /// The bounds of the sources, as numbers of `bits` bits, where the result has `to`; `None`: one is not known yet.
+    /// The ranges of the sources as numbers of `bits` bits, for a result of `to` bits; `None`: one is not
+    /// known yet.
     fn sources(&self, inst: &Inst, op: &Op, bits: u32, to: u32) -> Option<Vec<Bound>> {
         let mut names = op.uses[1..].iter();
         let mut found = Vec::new();
         for (at, src) in inst.srcs.iter().enumerate() {
-            // What is added to a product is as wide as the result, and how far is shifted has 32 bits.
+            // The addend of a product is as wide as the result, and a shift amount has 32 bits.
             let bits = match (inst.op, at) {
                 (O::Mad, 2) => to,
                 (O::Shl | O::Shr, 1) => 32,
@@ -211,7 +213,7 @@ impl Search<'_> {
         Some(found)
     }
 
-    /// What an instruction makes; `None`: anything, or nothing yet.
+    /// The range of an instruction's result; `None`: unbounded, or not known yet.
     fn inst(&self, inst: &Inst, op: &Op) -> Option<Bound> {
         let to = self.bits(*op.defs.first()?);
         let ty = match inst.op {
@@ -245,15 +247,15 @@ impl Search<'_> {
         }
         let found = self.sources(inst, op, ty.bits(), to)?;
         let of = |at: usize| found.get(at).copied().filter(|bound| bound.high <= mask(ty.bits()));
-        // Numbers that mean the same with a sign and without.
+        // Numbers that are the same signed and unsigned.
         let plain = |bound: &Bound| !ty.is_signed() || bound.high < 1 << (ty.bits() - 1);
         let fit = |low: i128, high: i128, zeros: u32| {
             let fits = low >= 0 && high <= i128::from(mask(to.min(64)));
-            // What wraps around keeps its zeros.
+            // A result that wraps around keeps its trailing zeros.
             let (low, high) = if fits { (low as u64, high as u64) } else { (0, mask(to)) };
             Some(Bound { low, high, zeros: zeros.min(ZEROS) })
         };
-        // What is subtracted is often a constant that is added.
+        // A subtraction is often an addition of a negative constant.
         let signed = |at: usize| {
             let bound = of(at)?;
             let turn = i128::from(bound.high) + 1 > 1 << (ty.bits() - 1)
@@ -289,7 +291,7 @@ impl Search<'_> {
             O::Mul if narrow => product(),
             O::Mad if narrow => {
                 let more = found.get(2)?;
-                // The third is as wide as the result.
+                // The third operand is as wide as the result.
                 sum(wide(product()?), wide(*more)).filter(|_| more.high <= mask(to))
             }
             O::Shl => {

@@ -20,7 +20,7 @@ use ptx::check::module::FunctionKind;
 use ptx::ir::{Function, Guard, Inst, Reg, RegClass, Src, Terminator};
 use std::collections::{BTreeSet, HashMap};
 
-/// Variables besides registers, in the order of their names behind those of the registers.
+/// Variables other than registers; their numbers follow those of the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Var {
     Carry,
@@ -51,46 +51,49 @@ struct Builder<'a, M: Effects> {
     facts: &'a Facts,
     live: Liveness,
     parking: Parking,
-    /// Uses the carry flags.
+    /// Whether the function uses the carry flags.
     carries: bool,
-    /// By block: price of the back edge to it.
+    /// For each block, the fuel of the back edge to it.
     price: Vec<i64>,
     nodes: Vec<Block>,
     kinds: Vec<Kind>,
     bodies: HashMap<(u32, bool), BlockId>,
     work: Vec<(u32, bool, BlockId)>,
     captured: HashMap<(u32, u32), Value>,
-    /// The same variables, with the block whose parked lanes they are of.
+    /// Copies of registers for pending lanes: the variable of the register, and the block where the lanes
+    /// are pending.
     caps: Vec<(Value, u32)>,
     entries: BTreeSet<u32>,
     resumes: Vec<Resume>,
     shape: LaunchShape,
-    /// Operations so far.
+    /// The number of operations so far.
     ops: usize,
-    /// By node: where lanes may be parked when it begins.
+    /// For each block, where lanes may be pending when it starts.
     may: Vec<BitSet>,
-    /// By block: the region behind its branch.
+    /// For each PTX block, the region that its branch is if-converted with.
     regions: HashMap<u32, if_convert::Region>,
 }
 
-/// A plan over variables, and when those of parked lanes mean anything.
+/// A function over variables, and where variables of pending lanes have a meaning.
 pub(crate) struct Graph {
-    /// The plan.
+    /// The function.
     pub(crate) func: Func,
-    /// By variable: the block whose parked lanes it is about. It means something only where lanes may be parked there.
+    /// For each variable, the block whose pending lanes it belongs to. It has a meaning only where lanes may
+    /// be pending there.
     pub(crate) waits: Vec<Option<u32>>,
-    /// By node: where lanes may be parked when it begins.
+    /// For each block, where lanes may be pending when it starts.
     pub(crate) may: Vec<BitSet>,
 }
 
-/// `None` if the plan would be too large.
+/// `None` if the function would be too large.
 pub(crate) fn build(
     function: &Function,
     shape: LaunchShape,
     machine: &impl Effects,
     facts: &Facts,
 ) -> Option<Graph> {
-    // What follows takes the square of the number of blocks, of a small part of the nodes' time.
+    // The analysis of pending lanes takes time quadratic in the number of blocks, which must stay a small
+    // part of the whole.
     if function.blocks.len() > crate::tuning::MAX_BLOCKS / 4 {
         return None;
     }
@@ -110,10 +113,11 @@ pub(crate) fn build(
         }
         entries.extend(block.term.successors().iter().map(|to| to.0).filter(|to| *to as usize <= at));
     }
-    // Entered with nobody parked, in fewer lanes than all: where lanes may be missing.
+    // Blocks that are entered with no pending lanes but fewer active lanes than all: lanes may be missing
+    // there.
     let mut starts: Vec<u32> = entries.iter().copied().collect();
     if team {
-        // A team has no frame to be entered with.
+        // A coarse warp has no frame to be entered with.
         let barriers = function.blocks.iter().filter_map(|block| match &block.term {
             Terminator::Barrier { next, .. } => Some(next.0),
             _ => None,
@@ -213,7 +217,7 @@ impl<M: Effects> Builder<'_, M> {
         Value(self.kinds.len() as u32 - 1)
     }
 
-    /// The variable that holds a register for lanes parked at a block.
+    /// The variable that holds a register for lanes that are pending at a block.
     fn cap(&mut self, block: u32, register: u32) -> Value {
         if let Some(name) = self.captured.get(&(block, register)) {
             return *name;
@@ -225,7 +229,7 @@ impl<M: Effects> Builder<'_, M> {
         name
     }
 
-    /// `may`: where lanes may be parked when it begins.
+    /// `may`: where lanes may be pending when the block starts.
     fn node(&mut self, block: u32, full: bool, may: BitSet) -> BlockId {
         let (preds, phis, ops) = (Vec::new(), Vec::new(), Vec::new());
         self.nodes.push(Block { block, full, preds, phis, ops, term: Term::Goto(BlockId(0)) });
@@ -233,7 +237,7 @@ impl<M: Effects> Builder<'_, M> {
         BlockId(self.nodes.len() as u32 - 1)
     }
 
-    /// No block.
+    /// The empty set of blocks.
     fn nobody(&self) -> BitSet {
         BitSet::new(self.function.blocks.len())
     }
@@ -272,7 +276,7 @@ impl<M: Effects> Builder<'_, M> {
         }
     }
 
-    /// Whether the plan is too large.
+    /// Whether the function is too large.
     fn is_full(&self) -> bool {
         self.nodes.len() > crate::tuning::MAX_BLOCKS || self.ops > crate::tuning::MAX_OPS
     }
@@ -285,7 +289,7 @@ impl<M: Effects> Builder<'_, M> {
         for number in live {
             let reg = self.live.registers.reg(number);
             if block == 0 && self.function.kind == FunctionKind::Entry && !self.loops_to(0) {
-                // Read before it is written: anything will do, and zero is what the interpreter has.
+                // Read before it is written: any value is correct, and the interpreter has zero.
                 continue;
             }
             let name = Value(number as u32);
@@ -294,7 +298,7 @@ impl<M: Effects> Builder<'_, M> {
         }
         self.counters(node);
         let mask = self.var(Var::Mask);
-        // Lanes can be missing where a warp starts with fewer, or where they part.
+        // Lanes can be missing where a warp starts with fewer, or where they diverge.
         let masked = if shape.whole_warps() && (block == 0 || !self.parts()) {
             let none = BitSet::new(self.live.registers.len());
             self.exit_node(block, true, ExitReason::Declined, &none, &self.nobody())
@@ -310,7 +314,7 @@ impl<M: Effects> Builder<'_, M> {
         Entry { block, node, relies }
     }
 
-    /// Sets what a warp brings with it besides registers.
+    /// Sets the variables other than registers from the state of the warp.
     fn counters(&mut self, node: BlockId) {
         for (var, kind) in [
             (Var::Mask, OpKind::EntryMask),
@@ -329,7 +333,7 @@ impl<M: Effects> Builder<'_, M> {
         }
     }
 
-    /// Where a warp begins that has no frame: its registers are zero.
+    /// Where a warp without a frame starts: its registers are zero.
     fn start(&mut self) -> BlockId {
         let node = self.node(0, true, self.nobody());
         self.counters(node);
@@ -338,7 +342,8 @@ impl<M: Effects> Builder<'_, M> {
         node
     }
 
-    /// From a node in which all the warp's live lanes run to the copy of the block for them.
+    /// From a block in which all live lanes of the warp are active to the full or the masked copy of the
+    /// next.
     fn choose(&mut self, node: BlockId, block: u32) {
         if self.shape.threads() < self.shape.lanes() {
             let masked = self.body(block, false);
@@ -354,7 +359,8 @@ impl<M: Effects> Builder<'_, M> {
         }
     }
 
-    /// The plain barrier of the whole CTA that the block ends with: number, whether it counts the CTA's threads, and what is behind it.
+    /// The plain barrier of the whole CTA that the block ends with: number, whether it counts the CTA's
+    /// threads, and the block behind it.
     fn barrier(&self, block: u32) -> Option<Barrier> {
         let Terminator::Barrier { inst, next } = &self.function.blocks[block as usize].term else {
             return None;
@@ -371,10 +377,11 @@ impl<M: Effects> Builder<'_, M> {
         plain.then_some(Barrier { block, id: *id as u32, counted, next: next.0 })
     }
 
-    /// How a warp goes on behind a barrier of the whole CTA, if the block ends with one: an index of [`Func::resumes`].
+    /// Where a warp continues behind a barrier of the whole CTA, if the block ends with one: an index of
+    /// [`Func::resumes`].
     fn behind(&mut self, block: u32, full: bool) -> Option<u32> {
         let Barrier { id, counted, next, .. } = self.barrier(block)?;
-        // Of a team some warps may be gone, which nobody counts.
+        // Some warps of a coarse warp may have exited, and a barrier that counts would not see that.
         if counted && !full && self.shape.team > 1 {
             return None;
         }
@@ -389,7 +396,8 @@ impl<M: Effects> Builder<'_, M> {
         Some(index)
     }
 
-    /// A node in which everything is restored that lives where that block begins; its index as one of [`Func::resumes`], and what must be kept.
+    /// A block that restores everything that is live where that PTX block starts; its index in
+    /// [`Func::resumes`], and the registers to save.
     fn restored(&mut self, from: u32, full: bool, to: u32) -> (u32, BlockId, Vec<(Reg, Value)>) {
         let (index, node) = (self.resumes.len() as u32, self.node(from, full, self.nobody()));
         let mut kept = Vec::new();
@@ -402,7 +410,7 @@ impl<M: Effects> Builder<'_, M> {
         (index, node, kept)
     }
 
-    /// A barrier that nobody else comes to: whoever is there goes on at once, if it is everybody.
+    /// A barrier of a CTA that is one warp: it passes at once if all lanes are there.
     fn pass(&mut self, node: BlockId, full: bool, barrier: Barrier, live: &BitSet, may: &BitSet) {
         let Barrier { block, counted, next, .. } = barrier;
         if full {
@@ -428,7 +436,7 @@ impl<M: Effects> Builder<'_, M> {
         }
     }
 
-    /// Whether lanes may stay apart once they have parted.
+    /// Whether lanes may stay diverged.
     fn parts(&self) -> bool {
         (0..)
             .zip(&self.facts.divergent)
@@ -439,7 +447,7 @@ impl<M: Effects> Builder<'_, M> {
         self.function.blocks.iter().any(|b| b.term.successors().iter().any(|to| to.0 as usize == block))
     }
 
-    /// Where lanes may be parked while that masked copy runs.
+    /// Where lanes may be pending while that masked copy executes.
     fn may(&self, block: u32) -> BitSet {
         self.parking.may[block as usize].clone().unwrap_or_else(|| BitSet::new(self.function.blocks.len()))
     }
@@ -449,7 +457,7 @@ impl<M: Effects> Builder<'_, M> {
         self.exit_of(why, live, &groups)
     }
 
-    /// Lanes that may be parked at those blocks.
+    /// The lanes that may be pending at those blocks.
     fn groups(&mut self, parked: &BitSet) -> Vec<Pending> {
         let mut groups = Vec::new();
         for p in parked.iter() {
@@ -497,7 +505,7 @@ impl<M: Effects> Builder<'_, M> {
         node
     }
 
-    /// The content of a block's copy.
+    /// Emits the content of a copy of a block.
     fn block(&mut self, block: u32, full: bool, node: BlockId) {
         let function = self.function;
         let content = &function.blocks[block as usize];
@@ -556,7 +564,7 @@ impl<M: Effects> Builder<'_, M> {
                     seen.insert(to.0, target);
                     nodes.push(target);
                 }
-                // Uncounted: the interpreter carries the terminator out again.
+                // Nothing is counted for it: the interpreter executes the terminator again.
                 let beyond = self.exit_node(block, full, ExitReason::Terminator { block }, &live, &may);
                 let mut value = None;
                 inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| value = Some(reg)));
@@ -589,7 +597,7 @@ impl<M: Effects> Builder<'_, M> {
         }
     }
 
-    /// The running lanes are gone: the lowest parked ones go on.
+    /// No active lane is left: the lanes that are pending at the lowest block continue.
     fn leave(&mut self, node: BlockId, block: u32, may: &BitSet) {
         let mut from = node;
         let mut all: Vec<usize> = may.iter().collect();
@@ -640,7 +648,7 @@ impl<M: Effects> Builder<'_, M> {
         }
         let Some(guard) = guard else {
             if writes {
-                // Lanes that don't run keep their flag.
+                // Inactive lanes keep their flag.
                 let new = self.temp(Kind::Mask);
                 let mut defs = places.clone();
                 *defs.last_mut().expect("the carry is the last") = new;
@@ -654,7 +662,7 @@ impl<M: Effects> Builder<'_, M> {
         let defs: Vec<Value> = places.iter().map(|p| self.temp(self.kinds[p.0 as usize])).collect();
         self.op(node, OpKind::Inst(site), &uses, &defs);
         let pred = self.reg(guard.pred);
-        // The guard may be what is written.
+        // The instruction may overwrite its own guard.
         let mut kept = pred;
         if places.contains(&pred) && places.len() > 1 {
             kept = self.temp(Kind::Reg(RegClass::Pred));
@@ -673,7 +681,7 @@ impl<M: Effects> Builder<'_, M> {
         }
     }
 
-    /// Parks lanes; `merge`: others may be parked there.
+    /// Makes lanes pending at a block; `merge`: others may be pending there already.
     fn park(&mut self, node: BlockId, block: u32, lanes: Value, merge: bool) {
         for n in self.parking.captured[block as usize].clone().iter() {
             let (cap, reg) = (self.cap(block, n as u32), Value(n as u32));
@@ -691,7 +699,7 @@ impl<M: Effects> Builder<'_, M> {
         }
     }
 
-    /// The lanes parked at a block go on, and no others.
+    /// The lanes that are pending at a block become the active ones.
     fn resume(&mut self, node: BlockId, block: u32) {
         for n in self.parking.captured[block as usize].clone().iter() {
             let cap = self.cap(block, n as u32);
@@ -704,7 +712,7 @@ impl<M: Effects> Builder<'_, M> {
         self.end(node, Term::Goto(to));
     }
 
-    /// A node that goes from a block to another, with lanes parked at some of `may`.
+    /// An edge from one block to another, while lanes may be pending at some of `may`.
     fn edge(&mut self, from: u32, full: bool, to: u32, may: &BitSet) -> BlockId {
         if to <= from {
             return self.turn(from, full, to, may);
@@ -749,7 +757,7 @@ impl<M: Effects> Builder<'_, M> {
         first
     }
 
-    /// A back edge: a turn of a loop.
+    /// A back edge: the loop begins its next iteration.
     fn turn(&mut self, from: u32, full: bool, to: u32, may: &BitSet) -> BlockId {
         let node = self.node(from, full, may.clone());
         let turns = self.var(Var::Turns);

@@ -7,7 +7,8 @@ use crate::tuning::{MAX_ITERATION_FUEL, WAITING_LOOP_FUEL, WORK_PER_FUEL};
 use crate::wir::Effects;
 use ptx::ir::Function;
 
-/// By block: the price of a turn of the loop with that header. Loops in it have prices of their own.
+/// For each block, the fuel that an iteration of the loop with that header costs. Nested loops have costs of
+/// their own.
 pub(super) fn fuel(function: &Function, machine: &impl Effects) -> Vec<i64> {
     let mut watching = vec![0u32; function.blocks.len() + 1];
     let mut work = vec![0u64; function.blocks.len() + 1];

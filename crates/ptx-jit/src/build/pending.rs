@@ -12,23 +12,24 @@ use ptx::analysis::bits::BitSet;
 use ptx::analysis::liveness::Liveness;
 use ptx::ir::{Function, Terminator};
 
-/// What parking a function needs.
+/// Where lanes may be pending in a function.
 pub(crate) struct Parking {
-    /// By block: where lanes may be parked while its masked copy runs (at its start); `None` if it has none.
+    /// For each block, where lanes may be pending when its masked copy starts; `None` if it has no masked
+    /// copy.
     pub(crate) may: Vec<Option<BitSet>>,
-    /// By block: registers that are captured for lanes parked there.
+    /// For each block, the registers that are saved for lanes that are pending there.
     pub(crate) captured: Vec<BitSet>,
 }
 
 impl Parking {
-    /// `starts`: blocks whose masked copy may be entered with nobody parked.
+    /// `starts`: blocks whose masked copy may be entered with no pending lanes.
     pub(crate) fn new(function: &Function, facts: &Facts, live: &Liveness, starts: &[u32]) -> Self {
         let count = function.blocks.len();
         let mut solver = Solver { may: vec![None; count], work: Vec::new() };
         for &start in starts {
             solver.reach(start as usize, &BitSet::new(count));
         }
-        // Full copies reach every block, as far as this looks.
+        // For this analysis every block has a full copy that is reached.
         for (block, content) in function.blocks.iter().enumerate() {
             if let Terminator::Branch { then, els, .. } = &content.term
                 && then != els
@@ -67,7 +68,7 @@ impl Solver {
         }
     }
 
-    /// An edge to a block, with lanes parked at those: lower ones go first.
+    /// An edge to a block while lanes are pending at others: the lower of these execute first.
     fn park(&mut self, to: usize, parked: &BitSet) {
         let mut first: Vec<usize> = parked.iter().filter(|p| *p < to).collect();
         first.sort_unstable();
@@ -118,7 +119,7 @@ impl Solver {
     }
 }
 
-/// Registers that are live at a parking place and may be written while lanes are parked there.
+/// Registers that are live at a block where lanes may be pending, and that may be written meanwhile.
 fn captures(function: &Function, live: &Liveness, may: &[Option<BitSet>]) -> Vec<BitSet> {
     let (count, len) = (function.blocks.len(), live.registers.len());
     let mut writes: Vec<BitSet> = Vec::new();
@@ -137,7 +138,7 @@ fn captures(function: &Function, live: &Liveness, may: &[Option<BitSet>]) -> Vec
         for (block, may) in may.iter().enumerate() {
             let Some(may) = may else { continue };
             for p in may.iter() {
-                // What is captured for a block is written when its lanes go on.
+                // Registers that are saved for a block are written when its lanes continue.
                 for set in [writes[block].clone(), captured[block].clone()] {
                     let mut new = set;
                     let dead: Vec<usize> = new.iter().filter(|r| !live.live_in[p].contains(*r)).collect();

@@ -16,16 +16,16 @@ use std::collections::HashMap;
 
 struct Renamer<'a> {
     func: &'a mut Func,
-    /// By variable: the block whose parked lanes it is about.
+    /// For each variable, the block whose pending lanes it belongs to.
     waits: &'a [Option<u32>],
-    /// By node: where lanes may be parked when it begins.
+    /// For each block, where lanes may be pending when it starts.
     may: &'a [BitSet],
     kinds: Vec<Kind>,
-    /// By node: the variables that are assigned, in order.
+    /// For each block, the variables that it assigns, in order.
     assigned: Vec<Vec<Value>>,
-    /// By node: variable to its last value in it.
+    /// For each block, the last value of each variable that it assigns.
     last: Vec<HashMap<Value, Value>>,
-    /// By node: variable to its value at the start.
+    /// For each block, the value of variables at its start.
     start: Vec<HashMap<Value, Value>>,
     queue: Vec<(BlockId, Value, Value)>,
     zeros: HashMap<Kind, Value>,
@@ -74,7 +74,7 @@ impl Renamer<'_> {
         Value(self.kinds.len() as u32 - 1)
     }
 
-    /// The zero of a kind, or what stands for any value of it.
+    /// The zero of a kind, or the undefined value of a kind.
     fn constant(&mut self, kind: Kind, set: bool) -> Value {
         let all = if set { &self.zeros } else { &self.undef };
         if let Some(name) = all.get(&kind) {
@@ -86,7 +86,7 @@ impl Renamer<'_> {
         name
     }
 
-    /// What a variable is where a node begins, if it is about lanes that cannot be parked there.
+    /// The value of a variable of pending lanes at the start of a block where there can be none.
     fn meaningless(&mut self, node: usize, variable: Value) -> Option<Value> {
         let block = self.waits.get(variable.0 as usize).copied().flatten()?;
         if self.may[node].contains(block as usize) {
@@ -96,7 +96,7 @@ impl Renamer<'_> {
         Some(self.constant(kind, kind == Kind::Mask))
     }
 
-    /// Gives every assignment a name of its own; uses keep the variables' names until [`Renamer::uses`].
+    /// Gives every assignment a value of its own; uses keep the variables until [`Renamer::uses`].
     fn define(&mut self) {
         for node in 0..self.func.nodes.len() {
             let mut ops = std::mem::take(&mut self.func.nodes[node].ops);
@@ -195,7 +195,7 @@ impl Renamer<'_> {
     }
 }
 
-/// Removes what nothing needs.
+/// Dead code elimination.
 fn sweep(func: &mut Func, function: &Function, machine: &impl Effects) {
     #[derive(Clone, Copy)]
     enum Def {
@@ -254,7 +254,7 @@ fn sweep(func: &mut Func, function: &Function, machine: &impl Effects) {
     }
 }
 
-/// Says of each barrier what its stop keeps.
+/// Records for each barrier what its stop saves.
 fn keep(func: &mut Func) {
     for node in &func.nodes {
         if let Term::Exit(exit) = &node.term

@@ -22,29 +22,29 @@ use std::collections::HashMap;
 /// What is known of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Known {
-    /// The first name with its number; `None`: nobody knows what it is, or it changes.
+    /// The first value with its number; `None`: it has no number, or it changes.
     number: Option<Value>,
-    /// Whether it may be a captured register where nobody waits.
+    /// Whether it may be a register saved for pending lanes where there are none.
     loose: bool,
 }
 
-/// By instruction and numbers of operands: those with such, and their names.
+/// For the numbers of operands: the instructions with those operands, and their results.
 type Table<'a> = HashMap<Vec<Value>, Vec<(&'a Inst, Value)>>;
 
 struct Numbers<'a, M> {
     func: &'a Func,
     function: &'a Function,
     machine: &'a M,
-    /// By block: whether it lies in a loop.
+    /// For each block, whether it is in a loop.
     looped: Vec<bool>,
-    /// By barrier and register: what its stops keep.
+    /// For each barrier and register, the values that stops save.
     kept: HashMap<(u32, Reg), Vec<Value>>,
-    /// By name; `None`: not known yet.
+    /// For each value; `None`: not visited yet.
     known: Vec<Option<Known>>,
     changed: bool,
 }
 
-/// Replaces selects between equal values; whether there were any.
+/// Replaces selects between equal values; returns whether there were any.
 pub(crate) fn unite(func: &mut Func, function: &Function, machine: &impl Effects) -> bool {
     let selects = |op: &Op| matches!(op.kind, OpKind::SelectMask | OpKind::SelectPred { .. });
     if !func.nodes.iter().any(|node| node.ops.iter().any(selects)) {
@@ -96,7 +96,7 @@ pub(crate) fn unite(func: &mut Func, function: &Function, machine: &impl Effects
 }
 
 impl<'a, M: Effects> Numbers<'a, M> {
-    /// Looks at everything once.
+    /// One pass over all operations.
     fn round(&mut self) {
         let func = self.func;
         for zero in &func.zeros {
@@ -120,7 +120,7 @@ impl<'a, M: Effects> Numbers<'a, M> {
         }
     }
 
-    /// What is known of what an operation gives; `own`: what if it is like nothing else.
+    /// What is known of an operation's result; `own`: the answer if it equals no other.
     fn given(&self, table: &mut Table<'a>, op: &Op, own: Known, def: Value) -> Option<Known> {
         match &op.kind {
             OpKind::SelectMask | OpKind::SelectPred { .. } => self.chosen(&op.uses[1..], own),
@@ -144,7 +144,7 @@ impl<'a, M: Effects> Numbers<'a, M> {
         *old = known;
     }
 
-    /// What is known of a choice between these; `own`: what if they are several.
+    /// What is known of a select or phi of these; `own`: the answer if they differ.
     fn chosen(&self, from: &[Value], own: Known) -> Option<Known> {
         let mut number: Option<Option<Value>> = None;
         let (mut several, mut loose) = (false, false);
@@ -197,7 +197,7 @@ impl<'a, M: Effects> Numbers<'a, M> {
         Some(Known { number: Some(number), loose })
     }
 
-    /// Whether an instruction gives the same whenever its registers hold the same.
+    /// Whether an instruction gives equal results for equal registers, at any time.
     fn is_constant(&self, inst: &Inst) -> bool {
         let source = |src: &Src| match src {
             Src::Absent | Src::Reg(_) | Src::Not(_) | Src::Imm(_) | Src::Video(_) => true,
@@ -210,7 +210,7 @@ impl<'a, M: Effects> Numbers<'a, M> {
     }
 }
 
-/// By barrier and register: what its stops keep.
+/// For each barrier and register, the values that stops save.
 fn kept(func: &Func) -> HashMap<(u32, Reg), Vec<Value>> {
     let mut kept: HashMap<(u32, Reg), Vec<Value>> = HashMap::new();
     for node in &func.nodes {
@@ -225,7 +225,7 @@ fn kept(func: &Func) -> HashMap<(u32, Reg), Vec<Value>> {
     kept
 }
 
-/// By block: whether it lies in a loop. Blocks of a loop are contiguous.
+/// For each block, whether it is in a loop. The blocks of a loop are contiguous.
 fn looped(function: &Function) -> Vec<bool> {
     let mut looped = vec![false; function.blocks.len()];
     for (at, block) in function.blocks.iter().enumerate() {

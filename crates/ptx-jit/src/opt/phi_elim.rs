@@ -11,22 +11,23 @@
 use crate::tuning::{PHI_CYCLE_MAX_DEPTH, PHI_ELIM_MAX_ROUNDS};
 use crate::wir::{Func, OpKind, Value};
 
-/// What each value chooses between, and what it stands for.
+/// The operands of phis and selects, and the replacement of each value.
 struct Choices {
-    /// By name: the operands of a phi or select; none of anything else.
+    /// For each value, the operands of a phi or select; none for others.
     from: Vec<Vec<Value>>,
-    /// By name: what replaces it; itself, if nothing does.
+    /// For each value, its replacement; the value itself if there is none.
     stands: Vec<Value>,
-    /// By name: the set that it is in; sets are numbered as they are made.
+    /// For each value, the set that it is in; sets are numbered in the order of their creation.
     set: Vec<u32>,
     sets: u32,
-    /// By name: when it was first seen by the search for circles, 0 if not yet; and the earliest that it reaches.
+    /// For each value, its index and low link in the search for strongly connected components; 0 if not
+    /// visited.
     seen: Vec<u32>,
     reaches: Vec<u32>,
     clock: u32,
 }
 
-/// Replaces phis and selects that choose between equal values by the value.
+/// Replaces phis and selects of equal values with the value.
 pub(crate) fn simplify(func: &mut Func) {
     let count = func.kinds.len();
     let mut from = vec![Vec::new(); count];
@@ -86,7 +87,7 @@ impl Choices {
         at
     }
 
-    /// Looks at the circles within a set of values; whether any was replaced.
+    /// Examines the cycles within a set of values; returns whether any value was replaced.
     fn replace(&mut self, names: &[Value], depth: u32) -> bool {
         let mut changed = false;
         for circle in self.circles(names) {
@@ -126,7 +127,7 @@ impl Choices {
         changed
     }
 
-    /// The strongly connected parts of a set of values, operands before what chooses between them.
+    /// The strongly connected components of a set of values, operands before their users.
     fn circles(&mut self, names: &[Value]) -> Vec<Vec<Value>> {
         self.sets += 1;
         let among = self.sets;
@@ -167,7 +168,7 @@ impl Choices {
                 if self.reaches[name.0 as usize] == self.seen[name.0 as usize] {
                     let mut circle = Vec::new();
                     while let Some(member) = open.pop() {
-                        // It is in no set any more, so that nothing goes back to it.
+                        // It leaves the set, so that no cycle includes it again.
                         self.set[member.0 as usize] = 0;
                         circle.push(member);
                         if member == name {

@@ -19,66 +19,71 @@ pub use crate::analysis::shape::lattice::{Affine, Shape};
 
 use ptx::ir::{Function, Inst, Reg, RegClass, Terminator};
 
-/// Index of a node.
+/// Index of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockId(pub u32);
 
-/// A value: assigned once, in one place.
+/// An SSA value: assigned once, in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value(pub u32);
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A register's value in all lanes.
     Reg(RegClass),
-    /// A set of lanes, the same for all of them: a 32-bit word.
+    /// A set of lanes, the same for all of them: one bit for each lane.
     Mask,
-    /// A 64-bit number, the same for all lanes.
+    /// A 64-bit number, uniform.
     Count,
 }
 
-/// One operation of a node.
+/// One operation of a block.
 #[derive(Clone, Debug)]
 pub struct Op {
     /// What it does.
     pub kind: OpKind,
-    /// What it reads, in the order that the kind says.
+    /// The values it reads, in the order that the kind says.
     pub uses: Vec<Value>,
-    /// What it writes.
+    /// The values it defines.
     pub defs: Vec<Value>,
 }
 
 /// What an operation does.
 #[derive(Clone, Debug)]
 pub enum OpKind {
-    /// The instruction, guard aside. Uses: the lanes that execute it, the registers of its sources in their order, the carry mask
-    /// if it reads that, and both counts of instructions executed, with all lanes and masked, if it reads a clock. Defs: the registers of its destinations in their order, and the carry mask if it writes that.
+    /// The instruction, guard aside. Uses: the mask of the lanes that execute it, the registers of its
+    /// sources in their order, the carry mask if it reads that, and both counts of executed instructions
+    /// (with all lanes, and masked) if it reads a clock. Defs: the registers of its destinations in their
+    /// order, and the carry mask if it writes that.
     Inst(Site),
-    /// Lanes of the mask from the first, the others from the second. Uses: mask, first, second.
+    /// The first value in lanes of the mask, the second in the others. Uses: mask, first, second.
     SelectMask,
-    /// Lanes where the predicate (negated if so) is true from the first. Uses: predicate, first, second.
+    /// The first value in lanes where the predicate (negated if so) is true, the second in the others. Uses:
+    /// predicate, first, second.
     SelectPred {
         /// `@!p`
         negated: bool,
     },
-    /// The register, from the warp frame.
+    /// Loads the register from the warp frame.
     Load(Reg),
-    /// The register, from what the warp kept when it reached a barrier of the CTA: of [`Func::resumes`], and which register.
+    /// Loads the register from the barrier slot where the warp saved it: an index of [`Func::resumes`], and
+    /// the register.
     Restore(u32, Reg),
     /// A constant mask.
     Mask(u32),
-    /// The lanes that the caller runs.
+    /// The mask of the lanes that the caller runs.
     EntryMask,
     /// The lanes of the warp that have not exited, as the caller says.
     EntryLive,
     /// The carry flags in the warp's state.
     EntryCarry,
-    /// How many turns of loops may be taken.
+    /// The fuel of the call: how many iterations of loops it may execute.
     EntryTurns,
     /// A constant number.
     Count(u64),
-    /// Lanes where the predicate (negated if so) is true; lanes that don't run are anything. Uses: predicate.
+    /// The mask of lanes where the predicate (negated if so) is true; bits of inactive lanes are arbitrary.
+    /// Uses: predicate.
     Truths {
         /// `@!p`
         negated: bool,
@@ -95,15 +100,19 @@ pub enum OpKind {
     AddLanes(u64),
     /// Adds the constant for each warp that has lanes in a mask. Uses: number, mask.
     AddWarps(u64),
-    /// Leaves unless the conversion of an affine value at the site is exact in every lane. Uses: those of the exit.
+    /// Side exit unless the conversion of an affine value at the site is exact in every lane. Uses: those of
+    /// the exit.
     Guard(Site, Box<Exit>),
-    /// Stands first in its node: leaves before the block if what can be foreseen of its accesses does not fit. Uses: those of the exit.
+    /// First in its block: side exit before the block if a coalesced bounds check fails. Uses: those of the
+    /// exit.
     Ahead(Box<Exit>),
-    /// In a team, before an access: how to leave where it does not fit its bounds. Uses: those of the exit.
+    /// In a coarse warp, before an access: the side exit to take if the access fails its bounds check. Uses:
+    /// those of the exit.
     Spare(Site, Box<Exit>),
 }
 
-/// An instruction of the function: a block, and the instruction in it; the terminator's stands behind the others.
+/// An instruction of the PTX function: a block and an index in it. The terminator has the index behind the
+/// last instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site {
     /// The block.
@@ -123,7 +132,7 @@ impl Site {
     }
 }
 
-/// A condition that is the same for all lanes.
+/// A uniform condition.
 #[derive(Clone, Copy, Debug)]
 pub enum Cond {
     /// A uniform predicate.
@@ -141,55 +150,55 @@ pub enum Cond {
     Full(Value),
     /// The number is negative.
     Negative(Value),
-    /// A warp-synchronous instruction in these lanes, out of the live ones, can be done at once: the lanes all name themselves as
-    /// members, and no other that lives.
+    /// These lanes, out of the live ones, can execute a warp-synchronous instruction at once: all of them
+    /// name exactly themselves as members, apart from lanes that have exited.
     Together {
-        /// Where.
+        /// The instruction.
         site: Site,
         /// The register of the member mask, if it is one.
         members: Option<Value>,
-        /// Lanes.
+        /// The lanes that execute it.
         mask: Value,
         /// Live lanes.
         live: Value,
     },
 }
 
-/// How a node ends.
+/// The terminator of a block.
 #[derive(Clone, Debug)]
 pub enum Term {
-    /// Goes on there.
+    /// Continues there.
     Goto(BlockId),
-    /// Two ways.
+    /// A conditional branch.
     If {
-        /// Condition.
+        /// The condition.
         cond: Cond,
-        /// Where it holds.
+        /// The target where the condition holds.
         then: BlockId,
-        /// Where it does not.
+        /// The target where it does not.
         els: BlockId,
-        /// Whether it will nearly always hold, or nearly never.
+        /// Whether the condition nearly always holds, or nearly never does.
         likely: Option<bool>,
     },
-    /// `brx.idx` with an index that is the same for all lanes.
+    /// `brx.idx` with a uniform index.
     Switch {
         /// The index.
         value: Value,
         /// Targets by index.
         targets: Vec<BlockId>,
-        /// Where the index is beyond them.
+        /// The target of an index beyond the list.
         beyond: BlockId,
     },
     /// Stops.
     Exit(Box<Exit>),
 }
 
-/// ExitReason a plan stops.
+/// Why a function stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExitReason {
-    /// No lane is left.
+    /// No lane is left to execute.
     Finished,
-    /// Before the block; it has taken its turns.
+    /// Before the block: the fuel is used up.
     Yield {
         /// The block.
         block: u32,
@@ -201,43 +210,44 @@ pub enum ExitReason {
     },
     /// Before the instruction.
     Before(Site),
-    /// Before the block that it was to start at: nothing has happened.
+    /// Before the block that it was to start at; it has had no effect.
     Declined,
 }
 
-/// The state where a plan stops.
+/// The state where a function stops.
 #[derive(Clone, Debug)]
 pub struct Exit {
-    /// ExitReason.
+    /// The reason.
     pub why: ExitReason,
-    /// The running lanes.
+    /// The active lanes.
     pub mask: Value,
     /// The lanes of the warp that have not exited.
     pub live: Value,
     /// The carry flags, if the function uses them.
     pub carry: Option<Value>,
-    /// Live registers of the running lanes.
+    /// Live registers of the active lanes.
     pub regs: Vec<(Reg, Value)>,
-    /// Pending lanes.
+    /// Lanes that are pending at other blocks.
     pub parked: Vec<Pending>,
-    /// Instructions executed with all lanes.
+    /// How many instructions were executed with all lanes.
     pub full_steps: Value,
-    /// Instructions executed masked.
+    /// How many instructions were executed under a mask.
     pub masked_steps: Value,
-    /// The same, counted for each lane.
+    /// The same, counted once for each lane.
     pub lane_steps: Value,
-    /// Turns of loops that are left.
+    /// The fuel that is left.
     pub turns: Value,
-    /// Where the warp goes on once the whole CTA is there, as an index of [`Func::resumes`], if that is all that it waits for.
+    /// Where the warp continues when the whole CTA has arrived, as an index of [`Func::resumes`], if that is
+    /// all it waits for.
     pub resume: Option<u32>,
 }
 
-/// Pending lanes.
+/// Lanes that wait at a block for their turn to execute.
 #[derive(Clone, Debug)]
 pub struct Pending {
-    /// Where they go on.
+    /// The block where they continue.
     pub block: u32,
-    /// Which; perhaps none.
+    /// The lanes; may be none.
     pub mask: Value,
     /// Their live registers.
     pub regs: Vec<(Reg, Value)>,
@@ -284,7 +294,7 @@ impl Term {
         }
     }
 
-    /// Where it goes on; a node that stands twice comes twice.
+    /// The successors; one that is a target twice is returned twice.
     pub fn successors(&self) -> Vec<BlockId> {
         match self {
             Term::Goto(to) => vec![*to],
@@ -305,95 +315,99 @@ impl Op {
     }
 }
 
-/// A value that depends on where the node was entered from.
+/// A phi: a value that depends on the predecessor that the block was entered from.
 #[derive(Clone, Debug)]
 pub struct Phi {
     /// The value.
     pub def: Value,
-    /// By predecessor.
+    /// The operands, one for each predecessor.
     pub from: Vec<Value>,
 }
 
-/// A straight piece of a plan.
+/// A basic block: straight-line operations and a terminator.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// Block that it belongs to.
+    /// The PTX block that this is a copy of.
     pub block: u32,
-    /// Whether all lanes run and nobody is parked.
+    /// Whether all lanes are active and none is pending.
     pub full: bool,
-    /// Predecessors; one that comes in twice stands twice.
+    /// The predecessors; one with two edges to the block stands twice.
     pub preds: Vec<BlockId>,
-    /// Values that depend on the predecessor.
+    /// The phis.
     pub phis: Vec<Phi>,
-    /// Operations in order.
+    /// The operations in order.
     pub ops: Vec<Op>,
-    /// How it ends.
+    /// The terminator.
     pub term: Term,
 }
 
-/// Where a plan can be entered.
+/// A place where the function can be entered.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The block that is to be run.
+    /// The PTX block to execute.
     pub block: u32,
-    /// The node that loads the registers.
+    /// The block that loads the registers.
     pub node: BlockId,
-    /// What must hold of the frame, unless the plan itself left it so: the class that is relied on.
+    /// Registers with the values they are loaded to: the frame must conform to the shapes of these, unless
+    /// the function itself stored it.
     pub relies: Vec<(Reg, Value)>,
 }
 
-/// A barrier at which a whole warp waits for the whole CTA, and how it goes on. Each copy of its block has one of its own, so that what
-/// lives across keeps the class that it has there. Also where a team stops between two turns of a loop.
+/// A barrier at which a whole warp waits for the whole CTA, and where the warp continues. Each copy of the
+/// block has one of its own, so that values that live across the barrier keep the shapes they have there.
+/// Also where a coarse warp stops between two iterations of a loop.
 #[derive(Clone, Debug)]
 pub struct Resume {
-    /// The block that ends with the barrier; the loop's header.
+    /// The block that ends with the barrier, or the header of the loop.
     pub block: u32,
-    /// Number of the barrier; `None`: a loop.
+    /// The number of the barrier; `None` for a loop.
     pub id: Option<u32>,
-    /// Whether the instruction gives the CTA's number of threads: then no warp may have exited.
+    /// Whether the instruction returns the number of threads of the CTA: then no warp may have exited.
     pub counted: bool,
-    /// The node that restores the registers.
+    /// The block that restores the registers.
     pub node: BlockId,
-    /// What lives across, as the stop at the barrier has it.
+    /// The registers that live across the barrier, with their values at the stop.
     pub kept: Vec<(Reg, Value)>,
 }
 
-/// A function as native code will execute it.
+/// A function in SSA form, as native code will execute it.
 #[derive(Clone, Debug)]
 pub struct Func {
-    /// Nodes.
+    /// The blocks.
     pub nodes: Vec<Block>,
-    /// What each value is.
+    /// The kind of each value.
     pub kinds: Vec<Kind>,
-    /// What is known of each value.
+    /// The shape of each value: how it depends on the lane.
     pub shapes: Vec<Shape>,
     /// Entries, by ascending block.
     pub entries: Vec<Entry>,
-    /// Where a warp begins that has no frame yet.
+    /// Where a warp without a frame starts.
     pub start: BlockId,
-    /// Where warps go on behind barriers of the CTA.
+    /// Where warps continue behind barriers of the CTA.
     pub resumes: Vec<Resume>,
     /// Values that are zero.
     pub zeros: Vec<Value>,
-    /// Those of them that stand for values which nobody sees, so that they may be of any class.
+    /// Those of the zeros that are undefined values: their bits are never observed, so they may have any
+    /// shape.
     pub undef: Vec<Value>,
-    /// By name: whether anything reads it.
+    /// For each value, whether anything reads it.
     pub needed: Vec<bool>,
 }
 
-/// What the plan is made for.
+/// The launch that a function is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
     /// Threads of a CTA in each dimension.
     pub ntid: [u32; 3],
     /// Lanes of a chunk: 4, 8 or 16.
     pub chunk: u32,
-    /// Warps that run as one. If there are several, the threads of a CTA are a multiple of their lanes.
+    /// Warps that execute as one coarse warp. If there are several, the number of threads of a CTA is a
+    /// multiple of their lanes.
     pub team: u32,
 }
 
 impl LaunchShape {
-    /// Lanes that run as one.
+    /// Lanes that execute as one.
     pub fn lanes(&self) -> u32 {
         32 * self.team
     }
@@ -403,7 +417,7 @@ impl LaunchShape {
         self.ntid.iter().product()
     }
 
-    /// Whether one team is the whole CTA.
+    /// Whether one coarse warp is the whole CTA.
     pub fn is_alone(&self) -> bool {
         self.team > 1 && self.threads() == self.lanes()
     }
@@ -414,7 +428,7 @@ impl LaunchShape {
     }
 }
 
-/// What one instruction is to the planner.
+/// Properties of single PTX instructions that building and analysis depend on.
 pub trait Effects {
     /// Whether a warp-synchronous terminator has native code.
     fn does_sync(&self, inst: &Inst) -> bool;
@@ -428,11 +442,11 @@ pub trait Effects {
     fn reads_clock(&self, inst: &Inst) -> bool;
     /// Whether the instruction reads or writes memory at addresses that are checked.
     fn accesses(&self, inst: &Inst) -> bool;
-    /// Whether a loop around the instruction may wait for others.
+    /// Whether a loop around the instruction may wait for other threads.
     fn watches(&self, inst: &Inst) -> bool;
 }
 
-/// Whether a terminator is one that the plan carries out or one at which it stops.
+/// Whether native code always stops at a terminator of this kind, or else executes it.
 pub(crate) fn stops(term: &Terminator) -> bool {
     match term {
         Terminator::Call(_) | Terminator::Barrier { .. } => true,

@@ -10,9 +10,9 @@ use super::lattice::Affine;
 use crate::analysis::range::Bound;
 use ptx::isa::Cmp;
 
-/// What a comparison of numbers of so many bits finds, where bounds decide it.
+/// The outcome of a comparison of numbers of so many bits, where the ranges decide it.
 pub(crate) fn decided(cmp: Cmp, a: Bound, b: Bound, (signed, bits): (bool, u32)) -> Option<bool> {
-    // Numbers that mean the same with a sign and without.
+    // Numbers that are the same signed and unsigned.
     let plain = |bound: Bound| !signed || bound.high < 1 << (bits - 1);
     if !plain(a) || !plain(b) {
         return None;
@@ -38,15 +38,15 @@ pub(crate) fn decided(cmp: Cmp, a: Bound, b: Bound, (signed, bits): (bool, u32))
     }
 }
 
-/// What a pattern is compared with.
+/// What an affine value is compared with.
 pub(crate) enum Other {
-    /// That number.
+    /// A known number.
     Number(u64),
-    /// A number that is the same for all lanes, of which so many trailing bits are zero.
+    /// A uniform number with so many trailing zero bits.
     Multiple(u8),
 }
 
-/// Whether all lanes find the same when they compare their number of a pattern, which is the first, with another.
+/// Whether all lanes get the same outcome when an affine value, the first operand, is compared with another.
 pub(crate) fn is_same(cmp: Cmp, pattern: &Affine, other: Other) -> bool {
     let (Some(least), Some(most)) = (pattern.lanes.iter().min(), pattern.lanes.iter().max()) else {
         return false;
@@ -55,7 +55,7 @@ pub(crate) fn is_same(cmp: Cmp, pattern: &Affine, other: Other) -> bool {
     if pattern.by_chunk || !pattern.rows.is_empty() || *least < 0 || !below(pattern.align) {
         return false;
     }
-    // The numbers lie between two multiples of this, whatever they are.
+    // The values of all lanes lie between two neighbouring multiples of this.
     let unit = 1 << pattern.align.min(30);
     match (cmp, other) {
         (Cmp::Lt | Cmp::Lo | Cmp::Ge | Cmp::Hs, Other::Multiple(align)) => below(align),
@@ -67,12 +67,12 @@ pub(crate) fn is_same(cmp: Cmp, pattern: &Affine, other: Other) -> bool {
     }
 }
 
-/// Whether lanes that add up to `most` are all below what is so far behind a multiple, or none is.
+/// Whether lanes that add up to `most` are either all below a limit so far behind a multiple, or none is.
 fn parts_none(rest: u64, most: i32) -> bool {
     rest == 0 || rest > i64::from(most) as u64
 }
 
-/// The comparison with its sides exchanged.
+/// The comparison with its operands exchanged.
 pub(crate) fn turned(cmp: Cmp) -> Cmp {
     match cmp {
         Cmp::Lt => Cmp::Gt,

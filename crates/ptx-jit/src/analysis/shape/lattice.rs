@@ -6,7 +6,7 @@
 //! Invariant: the constants of affine values are small, so that sums and products of a few never overflow.
 //! [`shape`](super) infers which value has which shape.
 
-/// Patterns stay below this, so that sums and products of few never overflow.
+/// Constants of affine values stay below this, so that sums and products of a few never overflow.
 pub(crate) const LIMIT: i64 = 1 << 24;
 /// Trailing zeros of zero.
 pub(crate) const ALIGNED: u8 = 63;
@@ -14,27 +14,28 @@ pub(crate) const ALIGNED: u8 = 63;
 /// How a value depends on the lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Not known yet.
+    /// Not known yet: the least element of the lattice.
     Bottom,
-    /// The same in all lanes, and which, where it is known.
+    /// The same in all lanes; with the number where it is known.
     Uniform(Option<u64>),
-    /// A scalar or one for each chunk, plus a constant of each lane.
+    /// A scalar, or one for each chunk, plus a constant of each lane.
     Affine(Box<Affine>),
-    /// Anything.
+    /// Any value in any lane: the greatest element.
     Varying,
 }
 
-/// A constant of each lane, beside a scalar.
+/// The constants of the lanes, beside a scalar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Affine {
     /// Whether each chunk has a scalar of its own.
     pub by_chunk: bool,
     /// Trailing bits that are zero in every scalar.
     pub align: u8,
-    /// What the lane adds. The first lane (of each chunk) adds nothing.
+    /// The constant of each lane. That of the first lane (of each chunk) is zero.
     pub lanes: Box<[i32]>,
-    /// How often the lane adds a second scalar, the **stride**; nothing for the first. Empty: there is none. Where lanes of each chunk add the
-    /// same, only teams have it, of which each chunk would have to have a scalar of its own.
+    /// How many times the lane adds a second scalar, the **stride**; zero for the first lane. Empty: there
+    /// is no stride. If the lanes of each chunk have equal counts, only coarse warps use this, where
+    /// otherwise each chunk would need a scalar of its own.
     pub rows: Box<[i32]>,
 }
 
@@ -44,7 +45,7 @@ impl Shape {
         matches!(self, Shape::Uniform(_) | Shape::Bottom)
     }
 
-    /// The least class that covers both.
+    /// The least shape that covers both.
     pub(crate) fn join(&self, other: &Shape, chunk: usize) -> Shape {
         match (self, other) {
             (Shape::Bottom, c) | (c, Shape::Bottom) => c.clone(),
@@ -54,7 +55,7 @@ impl Shape {
                 let lanes = a.count().max(b.count());
                 let (Some(a), Some(b)) = (a.pattern(lanes), b.pattern(lanes)) else { return Shape::Varying };
                 let align = a.align.min(b.align);
-                // What has no stride has one of nothing.
+                // Without a stride, all counts are zero.
                 let agree = a.rows == b.rows || a.rows.is_empty() || b.rows.is_empty();
                 if a.by_chunk == b.by_chunk
                     && a.lanes == b.lanes
@@ -73,7 +74,7 @@ impl Shape {
         }
     }
 
-    /// How many lanes its pattern says something of.
+    /// How many lanes the constants are for.
     fn count(&self) -> usize {
         match self {
             Shape::Affine(pattern) => pattern.lanes.len(),
@@ -81,7 +82,7 @@ impl Shape {
         }
     }
 
-    /// As a pattern of so many lanes, if it is one.
+    /// As affine value of so many lanes, if it is one.
     pub fn pattern(&self, lanes: usize) -> Option<Affine> {
         match self {
             Shape::Uniform(value) => {
@@ -94,18 +95,18 @@ impl Shape {
     }
 }
 
-/// Lanes that add nothing.
+/// Constants that are all zero.
 pub(crate) fn none(lanes: usize) -> Box<[i32]> {
     vec![0; lanes].into()
 }
 
 impl Affine {
-    /// Whether no lane adds anything.
+    /// Whether all constants are zero.
     pub fn is_plain(&self) -> bool {
         self.rows.is_empty() && self.lanes.iter().all(|lane| *lane == 0)
     }
 
-    /// How many scalars a value has, of so many chunks.
+    /// How many scalars represent the value, given the number of chunks.
     pub fn scalars(&self, chunks: u32) -> u32 {
         match (self.by_chunk, self.rows.is_empty()) {
             (true, _) => chunks,
@@ -124,17 +125,18 @@ impl Affine {
         }
     }
 
-    /// How many lanes of a chunk, one behind another, add the stride equally often: a power of two that divides it, all if there is none.
+    /// How many consecutive lanes of a chunk have the same count of the stride: a power of two that divides
+    /// the chunk, or all lanes if there is no stride.
     pub fn run(&self, chunk: usize) -> usize {
         run_of(&self.rows, chunk)
     }
 
-    /// Whether lanes of a chunk are in several rows.
+    /// Whether lanes of one chunk have different counts of the stride.
     pub fn splits(&self, chunk: usize) -> bool {
         self.run(chunk) < chunk
     }
 
-    /// With a scalar for each chunk; `None`: lanes of a chunk are in several rows.
+    /// With a scalar for each chunk; `None` where lanes of one chunk have different counts of the stride.
     pub fn by_chunks(&self, chunk: usize) -> Option<Affine> {
         if self.by_chunk {
             return Some(self.clone());
@@ -161,7 +163,7 @@ impl Affine {
         }
     }
 
-    /// Whether every lane's constant has only bits that are zero in the scalars.
+    /// Whether every lane's constant has ones only in bits that are zero in the scalars.
     pub(crate) fn disjoint(&self) -> bool {
         if !self.rows.is_empty() {
             return false;
@@ -170,7 +172,7 @@ impl Affine {
         self.lanes.iter().all(|lane| *lane >= 0 && *lane < 1 << bits)
     }
 
-    /// `None`: the lanes lie too far apart.
+    /// `None`: the constants are too large.
     pub(crate) fn map(&self, align: u8, f: impl Fn(i64) -> i64) -> Option<Affine> {
         let mut lanes = none(self.lanes.len());
         for (to, from) in lanes.iter_mut().zip(&self.lanes) {
@@ -184,7 +186,7 @@ impl Affine {
     }
 }
 
-/// How many lanes of a chunk, one behind another, are alike: a power of two that divides it.
+/// How many consecutive lanes of a chunk have equal numbers: a power of two that divides the chunk.
 pub(crate) fn run_of(lanes: &[i32], chunk: usize) -> usize {
     let alike = |run: &usize| lanes.chunks(*run).all(|lanes| lanes.iter().all(|lane| *lane == lanes[0]));
     std::iter::successors(Some(chunk), |run| Some(run / 2)).find(alike).unwrap_or(1)

@@ -23,15 +23,15 @@ struct Classifier<'a, M: Effects> {
     chunk: usize,
     lanes: usize,
     shapes: Vec<Shape>,
-    /// Trailing bits that are zero in a uniform value; of other values it says nothing.
+    /// Trailing zero bits of uniform values; no meaning for other values.
     aligns: Vec<u8>,
-    /// Between which numbers values lie.
+    /// The range of each value.
     bounds: Vec<Option<Bound>>,
-    /// Values that a register may have where the plan is entered at the block.
+    /// The values that a register may have where the function is entered at a block.
     resumed: HashMap<(u32, Reg), Vec<Option<Value>>>,
 }
 
-/// Finds the class of every value.
+/// Infers the shape of every value.
 pub(crate) fn classify(func: &mut Func, function: &Function, shape: LaunchShape, machine: &impl Effects) {
     let chunk = shape.chunk as usize;
     let mut all = Classifier {
@@ -49,7 +49,8 @@ pub(crate) fn classify(func: &mut Func, function: &Function, shape: LaunchShape,
         all.shapes[zero.0 as usize] = Shape::Uniform(Some(0));
     }
     all.settle(func);
-    // Values that depend on nothing but each other, in code that is not reached: no class was ever known, and other sources vary.
+    // Values that depend only on each other, in code that is not reached, never get a shape; other sources
+    // then count as varying.
     let mut unknown = false;
     for (name, class) in all.shapes.iter_mut().enumerate() {
         if *class == Shape::Bottom && !func.undef.contains(&Value(name as u32)) {
@@ -62,7 +63,7 @@ pub(crate) fn classify(func: &mut Func, function: &Function, shape: LaunchShape,
     func.shapes = all.shapes;
 }
 
-/// Which values of each register the stops that lead to a block leave. `None`: one that the plan does not know.
+/// The values that stops before a block leave in each register. `None`: one that is not known.
 fn resumed(func: &Func, function: &Function) -> HashMap<(u32, Reg), Vec<Option<Value>>> {
     let mut resumed: HashMap<(u32, Reg), Vec<Option<Value>>> = HashMap::new();
     for node in &func.nodes {
@@ -92,7 +93,7 @@ fn resumed(func: &Func, function: &Function) -> HashMap<(u32, Reg), Vec<Option<V
 }
 
 impl<M: Effects> Classifier<'_, M> {
-    /// Until no class changes.
+    /// Iterates until no shape changes.
     fn settle(&mut self, func: &Func) {
         loop {
             let mut changed = false;
@@ -175,7 +176,7 @@ impl<M: Effects> Classifier<'_, M> {
         }
     }
 
-    /// The classes of sources, uniform ones with what is known of their trailing zeros.
+    /// The shapes of the sources, with the trailing zeros of uniform ones.
     fn raised(&self, inst: &Inst, op: &crate::wir::Op, mut sources: Vec<Shape>) -> Vec<Shape> {
         let mut names = op.uses[1..].iter();
         for (src, class) in inst.srcs.iter().zip(&mut sources) {
@@ -225,7 +226,7 @@ impl<M: Effects> Classifier<'_, M> {
                 self.set(op.defs[0], class)
             }
             OpKind::Load(reg) => {
-                // The node that loads belongs to the block that is entered.
+                // The block that loads belongs to the PTX block that is entered.
                 let mut class = Shape::Bottom;
                 match self.resumed.get(&(block, *reg)) {
                     None => class = Shape::Varying,
@@ -235,7 +236,7 @@ impl<M: Effects> Classifier<'_, M> {
                                 Some(name) => self.class(*name).clone(),
                                 None => Shape::Varying,
                             };
-                            // A constant is not checked at entry.
+                            // A constant is not tested at entry.
                             let next = match next {
                                 Shape::Uniform(_) => Shape::Uniform(None),
                                 other => other,
@@ -271,7 +272,7 @@ impl<M: Effects> Classifier<'_, M> {
         }
     }
 
-    /// The class of each source, in the order of the instruction's.
+    /// The shape of each source, in the order of the instruction's.
     fn sources(&self, inst: &Inst, op: &crate::wir::Op) -> Vec<Shape> {
         let mut next = op.uses[1..].iter();
         let mut take = || next.next().map_or(Shape::Varying, |name| self.class(*name).clone());
@@ -341,7 +342,8 @@ impl<M: Effects> Classifier<'_, M> {
             }
             Sreg::Tid if axis > 2 => Shape::Uniform(Some(0)),
             Sreg::Tid => {
-                // The number of a lane in each dimension, if it is the same sum in every warp (or in every chunk).
+                // The thread index of a lane in each dimension, if it is the same sum in every warp (or in
+                // every chunk).
                 let threads = nx * ny * nz;
                 let tid = |t: u32| [t % nx, t / nx % ny, t / nx / ny][usize::from(axis)] as i32;
                 for (by_chunk, step) in [(false, self.lanes), (true, self.chunk)] {
@@ -441,7 +443,7 @@ impl<M: Effects> Classifier<'_, M> {
         vec![Shape::Varying; count]
     }
 
-    /// Whether all lanes find the same when they compare.
+    /// Whether a comparison has the same outcome in all lanes.
     fn compares_same(&self, inst: &Inst, op: &crate::wir::Op, sources: &[Shape]) -> bool {
         let (Op::Setp, Some(cmp), [a, b]) = (inst.op, inst.mods.cmp(), sources) else { return false };
         if !is_int(inst.mods.ty()) {
@@ -470,16 +472,17 @@ impl<M: Effects> Classifier<'_, M> {
         }
     }
 
-    /// A value for each chunk.
+    /// A value with a scalar for each chunk.
     fn by_chunk(&self) -> Shape {
         let lanes = none(self.lanes);
         Shape::Affine(Box::new(Affine { by_chunk: true, align: 0, lanes, rows: Box::default() }))
     }
 
-    /// The pattern that the instruction makes of patterns; `None`: none.
+    /// The affine result of an instruction on affine values; `None`: the result is not affine.
     fn affine(&self, inst: &Inst, op: &crate::wir::Op, sources: &[Shape]) -> Option<Affine> {
         let Some(bits) = narrow(inst) else { return self.affine_of_words(inst, op, sources) };
-        // Narrower values wrap around within a warp, which no pattern says. So none may.
+        // Values narrower than 32 bits may wrap around within a warp, which an affine value cannot express.
+        // So none may.
         let fits =
             |name: &Value| self.bounds[name.0 as usize].is_some_and(|bound| bound.high < 1 << (bits - 1));
         let strides = |class: &Shape| matches!(class, Shape::Affine(pattern) if !pattern.rows.is_empty());
@@ -491,7 +494,7 @@ impl<M: Effects> Classifier<'_, M> {
         self.affine_of_words(inst, op, sources).filter(|pattern| pattern.rows.is_empty())
     }
 
-    /// The same for words, and for less where no lane wraps around.
+    /// The same for 32-bit values, and for narrower ones where no lane wraps around.
     fn affine_of_words(&self, inst: &Inst, op: &crate::wir::Op, sources: &[Shape]) -> Option<Affine> {
         match inst.op {
             Op::Mov if sources.len() == 1 => sources[0].pattern(self.lanes),
@@ -561,7 +564,7 @@ impl<M: Effects> Classifier<'_, M> {
                 if !p.disjoint() {
                     return None;
                 }
-                // The first lane takes the bits along that no lane has in common with it.
+                // The scalar keeps the bits that it shares with no lane's constant.
                 let low = (bits & ((1u64 << p.align.min(30)) - 1)) as i64;
                 p.map(p.align.min(bits.trailing_zeros().min(63) as u8), |lane| (lane ^ low) - low)
             }
@@ -576,7 +579,7 @@ impl<M: Effects> Classifier<'_, M> {
         }
     }
 
-    /// Whether two sources have no bits in common, so that one laid over the other is their sum.
+    /// Whether two sources have no one bits in common, so that `or` is their sum.
     fn is_disjoint(&self, inst: &Inst, op: &crate::wir::Op) -> bool {
         let ([Src::Reg(_), Src::Reg(_)], [_, a, b]) = (&*inst.srcs, &*op.uses) else { return false };
         let [a, b] = [a, b].map(|name| self.bounds[name.0 as usize]);
@@ -600,7 +603,7 @@ impl<M: Effects> Classifier<'_, M> {
         let by = |p: Affine, k: u64| {
             let shift = 64 - ty.bits();
             let k = ((k << shift) as i64) >> shift;
-            // What is negative as a signed number is far away as a wide one.
+            // A number that is negative when signed is far away as a wider unsigned one.
             if k.abs() >= LIMIT || wide && k < 0 && !ty.is_signed() {
                 return None;
             }
@@ -616,7 +619,7 @@ impl<M: Effects> Classifier<'_, M> {
                 let same = a.same_in_chunk(self.chunk) && b.same_in_chunk(self.chunk);
                 let one = [&a, &b].iter().all(|p| !p.by_chunk && p.is_plain());
                 let align = (a.align + b.align).min(ALIGNED);
-                // A number of rows and the bytes of a row, say.
+                // For example, a number of rows times the bytes of a row.
                 let row = |rows: &Affine, stride: &Affine| {
                     let plain =
                         !stride.by_chunk && stride.is_plain() && !rows.by_chunk && rows.rows.is_empty();
@@ -648,7 +651,7 @@ fn is_int(ty: Ty) -> bool {
     [B8, B16, B32, B64, S8, S16, S32, S64, U8, U16, U32, U64].contains(&ty)
 }
 
-/// How many bits an instruction on integers reads of each source or makes, if these are less than a word.
+/// How many bits an integer instruction reads of each source or computes, if fewer than 32.
 fn narrow(inst: &Inst) -> Option<u32> {
     let bits = match inst.op {
         Op::Mov | Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Shl | Op::Shr | Op::And | Op::Or | Op::Xor => {
@@ -660,7 +663,7 @@ fn narrow(inst: &Inst) -> Option<u32> {
     (bits < 32).then_some(bits)
 }
 
-/// A pattern and the constant beside it.
+/// An affine operand and the constant beside it.
 fn with_constant(sources: &[Shape], lanes: usize) -> Option<(Affine, u64)> {
     match (sources.first()?, sources.get(1)?) {
         (a, Shape::Uniform(Some(k))) | (Shape::Uniform(Some(k)), a) => Some((a.pattern(lanes)?, *k)),
@@ -668,7 +671,8 @@ fn with_constant(sources: &[Shape], lanes: usize) -> Option<(Affine, u64)> {
     }
 }
 
-/// The type that an instruction widens its first two sources from, if it does; and to how many bits.
+/// The type that an instruction widens its first two sources from, if it does, and the bits that it widens
+/// to.
 pub fn widens(inst: &Inst) -> Option<(Ty, u32)> {
     match inst.op {
         Op::Mul | Op::Mad if inst.mods.half() == Some(Half::Wide) => {

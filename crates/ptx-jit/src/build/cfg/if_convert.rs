@@ -24,17 +24,17 @@ use ptx::ir::{Function, Guard, Inst, Terminator};
 use ptx::isa::Space;
 use std::collections::BTreeSet;
 
-/// Blocks between a branch and the place where its lanes meet, in ascending order.
+/// The blocks between a branch and its reconvergence point, in ascending order.
 #[derive(Clone, Debug)]
 pub(super) struct Region {
     blocks: Vec<u32>,
-    /// Where they meet.
+    /// The reconvergence point.
     end: u32,
-    /// Whether it accesses shared memory at most: a masked access costs as much as a plain one.
+    /// Whether it accesses no memory but shared memory: there a masked access costs as much as a plain one.
     near: bool,
 }
 
-/// The region behind a branch, if there is one.
+/// The region of a branch, if it has one.
 pub(super) fn find(function: &Function, block: u32, machine: &impl Effects) -> Option<Region> {
     let Terminator::Branch { then, els, .. } = &function.blocks[block as usize].term else { return None };
     let (low, high) = (then.0.min(els.0), then.0.max(els.0));
@@ -71,7 +71,7 @@ pub(super) fn find(function: &Function, block: u32, machine: &impl Effects) -> O
 }
 
 impl<M: Effects> Builder<'_, M> {
-    /// A branch at which lanes may part.
+    /// A branch at which lanes may diverge.
     pub(super) fn divergent(
         &mut self,
         node: BlockId,
@@ -83,14 +83,14 @@ impl<M: Effects> Builder<'_, M> {
     ) {
         let (mask, pred) = (self.var(Var::Mask), self.reg(cond.pred));
         let (low, high) = (then.min(els), then.max(els));
-        // The lanes that go to the lower block.
+        // The lanes that go to the lower target.
         let negated = cond.negated != (low != then);
         let (truths, lower) = (self.temp(Kind::Mask), self.temp(Kind::Mask));
         self.op(node, OpKind::Truths { negated }, &[pred], &[truths]);
         self.op(node, OpKind::And, &[mask, truths], &[lower]);
         let region = self.regions.get(&block).filter(|_| full).cloned();
         let part = self.node(block, false, may.clone());
-        // Of what costs nothing more under a mask one copy is enough, where lanes are hardly ever all the same.
+        // Where a mask costs nothing more, and lanes are hardly ever uniform, one masked copy is enough.
         let masks = self.shape.team > 1 && self.shape.chunk == 16 || self.shape.is_alone();
         if masks && region.as_ref().is_some_and(|region| region.near) {
             self.end(node, Term::Goto(part));
@@ -115,10 +115,11 @@ impl<M: Effects> Builder<'_, M> {
         self.end(part, Term::Goto(to));
     }
 
-    /// Runs a region's blocks, each in its lanes. `low` and `high`: where its branch goes to, and which lanes go there.
+    /// Executes the blocks of a region, each under its mask. `low` and `high`: the targets of the branch,
+    /// with the lanes that go to each.
     fn region(&mut self, part: BlockId, from: u32, region: &Region, low: (u32, Value), high: (u32, Value)) {
         let blocks = &region.blocks;
-        // Which lanes wait where.
+        // The lanes that wait, by block.
         let mut waiting = Vec::new();
         for block in blocks.iter().chain([&region.end]) {
             let lanes = self.temp(Kind::Mask);
@@ -146,7 +147,7 @@ impl<M: Effects> Builder<'_, M> {
             self.copy(body, self.var(Var::Mask), lanes);
             let rest = &waiting[at + 1..];
             let parked: Vec<Pending> = rest.iter().map(|(block, mask)| self.waiters(*block, *mask)).collect();
-            // What lanes may read that come from elsewhere.
+            // Registers that lanes may read after another path has written them.
             let mut blended = BitSet::new(self.live.registers.len());
             for (to, _) in rest {
                 if *to == region.end || !self.only_from(*to, *block) {
@@ -159,7 +160,8 @@ impl<M: Effects> Builder<'_, M> {
         }
     }
 
-    /// The lanes of a block of a region, made of the masks of lanes before they parted, where all of them come here.
+    /// The mask of a block of a region, in terms of masks before the divergence where all of those lanes
+    /// come here.
     fn reunited(
         &mut self,
         head: BlockId,
@@ -181,7 +183,7 @@ impl<M: Effects> Builder<'_, M> {
         let into = |to: u32| all.iter().copied().filter(move |way| way.1 == to);
         let mut ways: BTreeSet<(u32, u32)> = into(block).collect();
         let straight = ways.clone();
-        // Whoever comes from a block on all ways out of it is who came to it.
+        // If every out-edge of a block reaches here, the mask is that block's entry mask.
         while let Some(whole) = blocks.iter().find(|block| out_of(**block).all(|way| ways.contains(&way))) {
             ways.retain(|way| way.0 != *whole);
             ways.extend(into(*whole));
@@ -205,7 +207,7 @@ impl<M: Effects> Builder<'_, M> {
         Some(united)
     }
 
-    /// How many of these blocks of a region, the first with it, nobody comes to but through the first.
+    /// How many of these blocks of a region, from the first on, are reached only through the first.
     fn behind_alone(&self, blocks: &[u32]) -> usize {
         let mut count = 1;
         while let Some(next) = blocks.get(count)
@@ -218,19 +220,19 @@ impl<M: Effects> Builder<'_, M> {
         count
     }
 
-    /// Whether a block is entered from that one alone.
+    /// Whether that block is the only predecessor of a block.
     fn only_from(&self, block: u32, from: u32) -> bool {
         let mut all = (0..).zip(&self.function.blocks);
         all.all(|(at, content)| at == from || content.term.successors().iter().all(|to| to.0 != block))
     }
 
-    /// Lanes that wait at a block, with the registers as they stand.
+    /// The lanes that wait at a block, with the current values of the registers.
     fn waiters(&self, block: u32, mask: Value) -> Pending {
         let live = self.live.live_in[block as usize].iter();
         Pending { block, mask, regs: live.map(|n| (self.live.registers.reg(n), Value(n as u32))).collect() }
     }
 
-    /// Sends the lanes of a block to where its terminator says.
+    /// Sends the lanes of a block to the targets of its terminator.
     fn go_on(&mut self, node: BlockId, block: u32, lanes: Value, waiting: &[(u32, Value)]) {
         let find = |to: u32| waiting.iter().find(|(block, _)| *block == to).map(|(_, lanes)| *lanes);
         let join = |builder: &mut Self, to: u32, lanes: Value| {
@@ -259,8 +261,8 @@ impl<M: Effects> Builder<'_, M> {
         }
     }
 
-    /// The instructions of a block, and their counts. `parked`: lanes that wait elsewhere; `blended`: registers that keep what they had in
-    /// lanes that don't run.
+    /// The instructions of a block, with their counts. `parked`: lanes that wait elsewhere; `blended`:
+    /// registers whose values inactive lanes must keep.
     pub(super) fn content(
         &mut self,
         node: BlockId,
@@ -312,7 +314,7 @@ impl<M: Effects> Builder<'_, M> {
         }
     }
 
-    /// An instruction after which those registers are as they were in lanes that don't run.
+    /// An instruction after which inactive lanes have the same values in those registers as before it.
     fn blend(&mut self, node: BlockId, site: Site, inst: &Inst, mask: Value, blended: &BitSet) {
         let mut places = Vec::new();
         inst.for_each_def(&mut |reg| places.push(self.reg(reg)));
