@@ -5,14 +5,16 @@
 //! the call.
 
 use crate::cache::Made;
-use crate::emit::memory::space_of;
-use crate::emit::{self, Emitted, Job};
+use crate::coarsen::{self, Teams};
+use crate::codegen::load_store::space_of;
+use crate::codegen::{self, Emitted, Input};
+use crate::effects;
 use crate::frame::{Entry, Frame, Reason, Window};
 use crate::llvm::{Code, Error, Object, Session, Working, is_ending};
-use crate::machine;
-use crate::plan::{Plan, Shape};
-use crate::postponed;
-use crate::team::{self, Teams};
+use crate::pipeline;
+use crate::reduction_buffer;
+use crate::tuning::{COARSE_WARP_TRIAL_CTAS, MAX_STACK_BYTES, OPS_PER_FUEL};
+use crate::wir::LaunchShape;
 use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
@@ -25,9 +27,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-mod settle;
+mod flush_reductions;
 
-use settle::settle;
+use flush_reductions::settle;
 
 /// A kernel compiled for one shape of CTA.
 pub struct Compiled {
@@ -92,9 +94,6 @@ impl User<'_, '_> {
     }
 }
 
-/// The most stack that code may take, in bytes. Chosen: many times what kernels of libraries take.
-const MOST_STACK: u32 = 128 << 20;
-
 /// Makes code of a kernel for CTAs of that shape.
 ///
 /// # Errors
@@ -104,7 +103,7 @@ pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Te
     let Translated { module, emitted, team } = translate(session, kernel, ntid, teams)?;
     let Emitted { windows, fallbacks, externals, cta, handed, postpones, .. } = emitted;
     let Object { bytes: object, stack } = session.object(&module)?;
-    if stack > MOST_STACK {
+    if stack > MAX_STACK_BYTES {
         let name = &kernel.function().name;
         return Err(Error::new(format!("the code of `{name}` takes {} MiB of stack", stack >> 20)));
     }
@@ -143,7 +142,7 @@ pub(crate) fn place(
     let code = Code::place(&made.object, symbols)?;
     let alone = !made.handed.entries.is_empty();
     let address = if alone { Some(code.lookup("kernel")?) } else { None };
-    // SAFETY: the address is that of the function `kernel`, emitted by `emit::emit` with this signature; `code` keeps it in memory.
+    // SAFETY: the address is that of the function `kernel`, emitted by `codegen::emit` with this signature; `code` keeps it in memory.
     let entry = address.map(|address| unsafe { std::mem::transmute::<usize, Entry>(address) });
     let team = match made.team.warps {
         0 | 1 => None,
@@ -160,7 +159,7 @@ pub(crate) fn place(
             *place = Some(at);
         }
     }
-    let watches = machine::watching(function);
+    let watches = effects::watching(function);
     // What is called may do anything.
     let calls = function.blocks.iter().any(|block| matches!(block.term, ptx::ir::Terminator::Call(_)));
     let longest = function.blocks.iter().map(|block| block.insts.len() as u64 + 1).sum();
@@ -173,10 +172,10 @@ pub(crate) fn place(
         function: kernel.id().0,
         clocks: reads_clocks(kernel.module().program(), kernel.id()),
         entries,
-        waits: machine::waits(function),
+        waits: effects::waits(function),
         watches,
         longest,
-        price: (longest / TURN + 1)
+        price: (longest / OPS_PER_FUEL + 1)
             .saturating_mul(u64::from(ntid.iter().product::<u32>().div_ceil(LANES as u32)))
             .min(1 << 16) as u32,
         made,
@@ -216,8 +215,8 @@ struct Translated {
 
 fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Translated, Error> {
     let function = kernel.function();
-    let shape = Shape { ntid, chunk: session.cpu().lanes(), team: 1 };
-    let Some(plan) = Plan::new(function, shape, &machine::Native) else {
+    let shape = LaunchShape { ntid, chunk: session.target().level().lanes(), team: 1 };
+    let Some(func) = pipeline::wir(function, shape, &effects::NativeEffects) else {
         return Err(Error::new(format!("`{}` is too large to be compiled", function.name)));
     };
     let layout = kernel.module().layout(kernel.id());
@@ -225,29 +224,29 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     // Native code of a team counts instructions for all of its warps together, not for each.
     let clocks = reads_clocks(program, kernel.id());
     let teams = if clocks { Teams::Never } else { teams };
-    let job = Job {
+    let job = Input {
         function,
         layout: &layout,
         program,
-        plan: &plan,
+        func: &func,
         shape,
         flush: false,
-        extensions: session.extensions(),
+        target: session.target(),
         windows: 0,
         clocks,
     };
     let mut module = session.module(&function.name);
-    let sizes = team::sizes(teams, function, program, &plan, shape, session.cpu());
+    let sizes = coarsen::sizes(teams, function, program, &func, shape, session.target().level());
     let (mut size, mut together, mut stays) = (sizes.first, None, false);
     while size > 1 && together.is_none() {
-        let shape = Shape { team: size, ..shape };
-        let plan = Plan::new(function, shape, &machine::Native);
-        let Some(plan) = plan.filter(|plan| team::meets(plan, function)) else { break };
-        if !team::is_small(teams, &plan, function, shape) {
+        let shape = LaunchShape { team: size, ..shape };
+        let func = pipeline::wir(function, shape, &effects::NativeEffects);
+        let Some(func) = func.filter(|func| coarsen::meets(func, function)) else { break };
+        if !coarsen::is_small(teams, &func, function, shape) {
             size = sizes.smaller(size);
             continue;
         }
-        let emitted = emit::emit(&module, "team", Job { plan: &plan, shape, ..job });
+        let emitted = codegen::emit(&module, "team", Input { func: &func, shape, ..job });
         if emitted.unfit {
             module = session.module(&function.name);
             if size == sizes.within {
@@ -260,16 +259,16 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
             module = session.module(&function.name);
             break;
         }
-        stays = team::stays(&plan, function);
+        stays = coarsen::stays(&func, function);
         together = Some(emitted);
     }
     let windows = together.as_ref().map_or(0, |team| team.windows);
     let mut emitted = match &together {
         // Warps by themselves are there for what hardly ever happens, and would take long.
-        Some(team) if stays && teams == Teams::Auto && !team::is_quick(&plan, function, shape) => {
+        Some(team) if stays && teams == Teams::Auto && !coarsen::is_quick(&func, function, shape) => {
             Emitted { windows, externals: team.externals.clone(), ..Emitted::default() }
         }
-        _ => emit::emit(&module, "kernel", Job { windows, ..job }),
+        _ => codegen::emit(&module, "kernel", Input { windows, ..job }),
     };
     let mut team = TeamCode::default();
     if let Some(Emitted { windows, cta, leaves, postpones, .. }) = together {
@@ -389,7 +388,7 @@ impl Native for Compiled {
     fn team(&self) -> Option<&TeamCode> {
         self.team?;
         let [ran, left] = self.parts.each_ref().map(|count| count.load(Ordering::Relaxed));
-        (left < TRIED || left < ran / 4).then_some(&self.made.team)
+        (left < COARSE_WARP_TRIAL_CTAS || left < ran / 4).then_some(&self.made.team)
     }
 
     fn run_team(&self, call: &mut CtaCall<'_>) -> CtaStop {
@@ -496,11 +495,6 @@ impl Native for Compiled {
     }
 }
 
-/// Instructions that take about as long as what else a turn of a loop may be. Chosen: so that a CTA without loops is not free.
-const TURN: u64 = 16;
-/// CTAs after which teams that mostly fall apart are given up.
-const TRIED: u32 = 16;
-
 impl Compiled {
     /// Makes room for what native code notes, and forgets what no longer holds.
     fn ready(&self, reached: &mut Reached, frees: u64) {
@@ -513,7 +507,7 @@ impl Compiled {
             reached.mixed = false;
         }
         if self.made.postpones && reached.table.is_empty() {
-            reached.table.resize(postponed::ENTRIES as usize, [0, 0]);
+            reached.table.resize(reduction_buffer::ENTRIES as usize, [0, 0]);
         }
         reached.parked.clear();
         let lines = self.made.handed.lines as usize;
@@ -570,7 +564,7 @@ fn frame(grid: &GridShape, windows: Windows, regs: &mut Registers, reached: &mut
             _ if reached.mixed => null_mut(),
             table => table.as_mut_ptr(),
         },
-        credit: postponed::CREDIT,
+        credit: reduction_buffer::CREDIT,
         held: 0,
         turns: 0,
         slots: null_mut(),

@@ -53,7 +53,7 @@ pub(crate) struct Frame {
     pub(crate) gridid: u64,
     /// `%globaltimer` where the launch began.
     pub(crate) began: u64,
-    /// Where sums are kept back by address ([`postponed`](crate::postponed)); null: nowhere.
+    /// Where sums are kept back by address ([`postponed`](crate::reduction_buffer)); null: nowhere.
     pub(crate) table: *mut [u64; 2],
     /// How many of them may still take another one's place.
     pub(crate) credit: i64,
@@ -85,7 +85,7 @@ pub(crate) struct Frame {
     pub(crate) masked_steps: u64,
     /// Added to: the same, counted for each lane.
     pub(crate) lane_steps: u64,
-    /// What is kept back, as a [`Kind`](crate::postponed::Kind)'s number; zero: nothing.
+    /// What is kept back, as a [`Kind`](crate::reduction_buffer::Kind)'s number; zero: nothing.
     pub(crate) held: u32,
     /// In and out: running lanes.
     pub(crate) mask: u32,

@@ -1,4 +1,4 @@
-//! Compiles PTX to vector code of this machine through LLVM.
+//! Compiles PTX to vector code through LLVM, for a [`Target`].
 //!
 //! Everything that knows LLVM stands here. `llvm` is a thin safe layer over LLVM's C API; [`plan`] decides what is executed for which
 //! lanes, `emit` makes code of it with one instruction at a time from `lower`, `engine` compiles and enters it.
@@ -6,20 +6,27 @@
 //! LLVM is loaded when the first [`Session`] starts, not when the program does: a program that never compiles pays nothing for
 //! it, runs where there is none, and keeps LLVM's symbols out of the process that it is loaded into.
 
+pub mod analysis;
+mod build;
 mod cache;
-mod emit;
+mod coarsen;
+mod codegen;
+mod effects;
 mod engine;
 mod frame;
+mod isel;
 #[allow(dead_code, unused_imports, reason = "the layer is whole; the emitter uses of it what it needs")]
 mod llvm;
-mod lower;
-mod machine;
-pub mod plan;
-mod postponed;
-mod team;
+mod opt;
+mod pipeline;
+mod reduction_buffer;
+mod target;
+mod tuning;
+pub mod wir;
 
 pub use cache::{Compiler, Found, Source, compiler_thread};
+pub use coarsen::Teams;
+pub use effects::native;
 pub use engine::{Compiled, Listing, listing};
-pub use llvm::{About, Cpu, Error, Session, about, guard_this_thread, is_ending};
-pub use machine::native;
-pub use team::Teams;
+pub use llvm::{About, Error, Session, about, guard_this_thread, is_ending};
+pub use target::{Level, Target};

@@ -102,27 +102,6 @@ impl From<Engine> for ptxvm::Engine {
     }
 }
 
-/// Which processor native code is made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Cpu {
-    /// 16 lanes at a time.
-    Avx512,
-    /// 8 lanes at a time.
-    Avx2,
-    /// 4 lanes at a time: any processor.
-    Baseline,
-}
-
-impl From<Cpu> for ptxvm::Cpu {
-    fn from(cpu: Cpu) -> Self {
-        match cpu {
-            Cpu::Avx512 => ptxvm::Cpu::Avx512,
-            Cpu::Avx2 => ptxvm::Cpu::Avx2,
-            Cpu::Baseline => ptxvm::Cpu::Baseline,
-        }
-    }
-}
-
 /// What native code is shown as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Emit {
@@ -227,9 +206,11 @@ pub(crate) struct RunOptions {
     /// Which engine executes
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) engine: Engine,
-    /// Which processor native code is made for [default: this one]
-    #[arg(long, value_enum, value_name = "CPU")]
-    pub(crate) cpu: Option<Cpu>,
+    /// Which processor native code is generated for: `native`, `avx512`, `avx2` or `baseline`, then `,tuning=NAME` (zen4, zen5,
+    /// skylake-server, icelake-server, sapphirerapids), `,+FEATURE`, `,-FEATURE`. --emit takes any, others what this machine can
+    /// execute [default: native]
+    #[arg(long, value_name = "CPU")]
+    pub(crate) cpu: Option<ptxvm::Target>,
     /// Warps of a CTA that native code runs as one, where it can [default: as many as it pays for]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     pub(crate) team: Option<u32>,

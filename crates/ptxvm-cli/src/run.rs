@@ -63,14 +63,14 @@ pub(crate) fn attempt(
         return Ok(Attempt::ended(Exit::Rejected));
     };
     let cache = if options.no_cache { CodeCache::Off } else { CodeCache::from_environment() };
-    let cpu = options.cpu.map(Into::into);
     let sanitize = sanitizers.map(|watched| watched.sanitize.clone());
     let vm = Vm::with(ptxvm::Options {
         addresses: module.address_size,
-        cpu,
+        target: options.cpu,
         team: options.team,
         cache,
         sanitize,
+        ..ptxvm::Options::default()
     })?;
     let module = match vm.load_module(module) {
         Ok(module) => module,

@@ -16,7 +16,7 @@ pub enum Engine {
     Jit,
 }
 
-/// The instructions that native code is made for.
+/// A level of vector instructions of this machine. [`Target`] names other machines, and more of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cpu {
     /// 16 lanes at a time.
@@ -91,8 +91,8 @@ pub fn compiler() -> Result<Compiler, String> {
     jit::compiler()
 }
 
-pub use jit::guard_this_thread;
 pub(crate) use jit::{Jit, Natives};
+pub use jit::{Target, guard_this_thread};
 
 /// What of a kernel's native code is to be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

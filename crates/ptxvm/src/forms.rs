@@ -153,7 +153,11 @@ fn form(row: RowId) -> Form {
 #[cfg(feature = "jit")]
 fn native(row: RowId) -> Support {
     let all = row.spellings();
-    match all.iter().filter(|mods| ptx_jit::native(row, mods, ptx_jit::Cpu::Avx2)).count() {
+    match all
+        .iter()
+        .filter(|mods| ptx_jit::native(row, mods, ptx_jit::Target::generic(ptx_jit::Level::Avx2)))
+        .count()
+    {
         0 => Support::Missing,
         n if n == all.len() => Support::Yes,
         _ => Support::Partly,

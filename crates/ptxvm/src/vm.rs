@@ -4,7 +4,7 @@ use crate::engine::Jit;
 use crate::stream::Executor;
 use crate::{
     Array, Buffer, CodeCache, Cpu, Descriptor, Element, Error, ErrorKind, Format, Kernel, Launch, Module,
-    Object, Report, Shape,
+    Object, Report, Shape, Target,
 };
 use ptx::check::CheckOptions;
 use ptx::check::module::AddressSize;
@@ -76,8 +76,10 @@ impl From<MemoryError> for Error {
 pub struct Options {
     /// Width of its addresses.
     pub addresses: AddressSize,
-    /// The processor that native code is made for; `None`: the best that this machine has.
+    /// The level of this machine's vector instructions that native code uses; `None`: the best that it has.
     pub cpu: Option<Cpu>,
+    /// The processor that native code is generated for, in place of this machine's; then `cpu` does not matter.
+    pub target: Option<Target>,
     /// How many warps of a CTA native code runs as one, where that is possible; `None`: as many as it pays for.
     pub team: Option<u32>,
     /// Where native code is kept for later processes.
@@ -102,7 +104,14 @@ impl Options {
 impl Default for Options {
     /// 64-bit addresses, this machine's processor, and nothing kept.
     fn default() -> Self {
-        Self { addresses: AddressSize::Bits64, cpu: None, team: None, cache: CodeCache::Off, sanitize: None }
+        Self {
+            addresses: AddressSize::Bits64,
+            cpu: None,
+            target: None,
+            team: None,
+            cache: CodeCache::Off,
+            sanitize: None,
+        }
     }
 }
 
@@ -145,14 +154,14 @@ impl Vm {
     /// # Errors
     /// As [`Vm::for_addresses`].
     pub fn with(options: Options) -> Result<Self, Error> {
-        let Options { addresses, cpu, team, cache, sanitize } = options;
+        let Options { addresses, cpu, target, team, cache, sanitize } = options;
         let memory = Memory::new(addresses)?;
         let sanitizer = sanitize.map(Sanitizer::new);
         if let Some(sanitizer) = &sanitizer {
             // The memory is new, so nothing is attached yet.
             let _first = memory.watch(sanitizer.watch());
         }
-        let jit = Arc::new(Jit::new(cpu, team, cache));
+        let jit = Arc::new(Jit::new(target.or(cpu.map(Into::into)), team, cache));
         Ok(Self { device: Arc::new(Device { memory, jit, executor: Arc::default(), sanitizer }) })
     }
 

@@ -266,6 +266,17 @@ pub(crate) fn agree(args: &[String]) -> Result<(), String> {
     if lines.is_empty() { Ok(()) } else { Err(lines.join("\n")) }
 }
 
+/// The texts of the random programs of the first seeds, which do not trap.
+pub(crate) fn random_texts(count: u64) -> Vec<String> {
+    let levels = generate::levels();
+    (0..count).map(|seed| generate::program(&levels, seed, false).text()).collect()
+}
+
+/// The shape of the CTAs that a text of [`random_texts`], or of `tests/agree`, is launched with.
+pub(crate) fn block_of(text: &str) -> Option<[u32; 3]> {
+    Program::read(text).map(|program| program.block)
+}
+
 /// Compares programs that were written to files.
 fn files(options: &Options) -> Result<(), String> {
     let mut bad = Vec::new();

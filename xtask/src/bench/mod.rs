@@ -123,6 +123,15 @@ pub(crate) struct Row {
     beside: Vec<Beside>,
 }
 
+/// The kernels that the cases launch: file, name, and the shape of a CTA.
+pub(crate) fn launched_kernels() -> Vec<(&'static str, &'static str, [u32; 3])> {
+    let kernels = |make: &dyn Fn(Size) -> Case| {
+        let Case { ptx, steps, .. } = make(Size::Reduced);
+        steps.into_iter().map(move |step| (ptx, step.kernel, step.block)).collect::<Vec<_>>()
+    };
+    cases::ALL.iter().flat_map(|(_, make)| kernels(make)).collect()
+}
+
 /// Runs what `args` ask for and prints it.
 pub(crate) fn bench(args: &[String]) -> Result<(), String> {
     let options = Options::read(args)?;

@@ -3,7 +3,7 @@
 //! Invariant: nothing in it depends on where things are in a process, so that it is valid in each on the same machine. Bytes are
 //! decoded without trust: they give the same value, or none.
 
-use crate::emit::hand::Handed;
+use crate::codegen::state_map::StateMap;
 use ptx::ir::{Reg, RegClass};
 use ptx_exec::native::{
     Behind, CtaCode, Entering, Held, Kept, Leave, LeavePlace, Leaving, Parked, Taken, TeamCode,
@@ -27,7 +27,7 @@ pub(crate) struct Made {
     /// How a CTA is handed over.
     pub(crate) cta: CtaCode,
     /// How registers are.
-    pub(crate) handed: Handed,
+    pub(crate) handed: StateMap,
     /// How a CTA is handed over in teams, if there is code for them: no warps, if there is none.
     pub(crate) team: TeamCode,
     /// Whether it keeps sums back.
@@ -86,7 +86,7 @@ impl Made {
             windows: from.number()?,
             fallbacks: from.list(|from| Some((from.text()?, from.number()?)))?.into_iter().collect(),
             cta: from.cta()?,
-            handed: Handed {
+            handed: StateMap {
                 lines: from.number()?,
                 entries: from.list(Reader::entering)?,
                 exits: from.list(Reader::leaving)?,
@@ -338,7 +338,7 @@ mod tests {
                         .collect(),
                 }],
             },
-            handed: Handed {
+            handed: StateMap {
                 lines: 3,
                 entries: vec![
                     Entering {

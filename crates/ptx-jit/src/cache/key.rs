@@ -1,10 +1,11 @@
 //! What code depends on, as a number.
 //!
-//! Invariant: kernels, shapes or machines for which different code would be made have different keys. The number is cryptographic, so
+//! Invariant: kernels, shapes or targets for which different code would be made have different keys. The number is cryptographic, so
 //! that no text can pass for another one.
 
-use crate::llvm::{Cpu, library, nearest_ways};
-use crate::team::Teams;
+use crate::coarsen::Teams;
+use crate::llvm::library;
+use crate::target::Target;
 use ptx_exec::launch::Kernel;
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -23,8 +24,8 @@ impl fmt::Display for Key {
 }
 
 impl Key {
-    /// The key of a kernel for CTAs of that shape, on a processor of that level on this machine.
-    pub(crate) fn new(kernel: &Kernel, ntid: [u32; 3], cpu: Cpu, teams: Teams) -> Key {
+    /// The key of a kernel for CTAs of that shape on that processor.
+    pub(crate) fn new(kernel: &Kernel, ntid: [u32; 3], target: Target, teams: Teams) -> Key {
         let program = kernel.module().program();
         let mut hash = Sha256::new();
         let mut part = |bytes: &[u8]| {
@@ -33,8 +34,7 @@ impl Key {
         };
         part(BUILD.as_bytes());
         part(library().as_bytes());
-        part(cpu.name().as_bytes());
-        part(&machine());
+        part(target.to_string().as_bytes());
         // The text decides the program; where its parts begin says how it was linked.
         part(program.source.text.as_bytes());
         for start in program.source.parts.iter().map(|part| part.start) {
@@ -54,34 +54,4 @@ impl Key {
         part(&teams.to_le_bytes());
         Key(hash.finalize().into())
     }
-}
-
-/// What the processor says it is and has.
-#[cfg(target_arch = "x86_64")]
-fn machine() -> Vec<u8> {
-    use std::arch::x86_64::{__cpuid, __cpuid_count, __get_cpuid_max};
-    let mut words = Vec::new();
-    // Not the second word of leaf 1: it names the core that asks.
-    let one = __cpuid(1);
-    words.extend([one.eax, one.ecx, one.edx]);
-    if __get_cpuid_max(0).0 >= 7 {
-        let seven = __cpuid(7);
-        words.extend([seven.ebx, seven.ecx, seven.edx]);
-        if seven.eax >= 1 {
-            let more = __cpuid_count(7, 1);
-            words.extend([more.eax, more.ebx, more.ecx, more.edx]);
-        }
-    }
-    if __get_cpuid_max(0x8000_0000).0 >= 0x8000_0001 {
-        let extended = __cpuid(0x8000_0001);
-        words.extend([extended.ecx, extended.edx]);
-    }
-    words.push(nearest_ways().unwrap_or_default());
-    words.into_iter().flat_map(u32::to_le_bytes).collect()
-}
-
-/// Elsewhere code is made for the architecture; which processor of it is not known without LLVM, so code stays in the process.
-#[cfg(not(target_arch = "x86_64"))]
-fn machine() -> Vec<u8> {
-    Vec::new()
 }

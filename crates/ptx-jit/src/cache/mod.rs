@@ -12,9 +12,10 @@ mod folder;
 mod key;
 pub(crate) use entry::Made;
 
+use crate::coarsen::Teams;
 use crate::engine::{self, Compiled};
-use crate::llvm::{Cpu, Error, Session, room};
-use crate::team::Teams;
+use crate::llvm::{Error, Session, room};
+use crate::target::Target;
 use disk::Disk;
 use key::Key;
 use ptx_exec::launch::Kernel;
@@ -54,7 +55,7 @@ pub struct Found {
 
 /// A code generator that is started when it is first needed, and what it made.
 pub struct Compiler {
-    cpu: Cpu,
+    target: Target,
     teams: Teams,
     session: OnceLock<Result<Session, Error>>,
     kept: Mutex<Kept>,
@@ -63,7 +64,7 @@ pub struct Compiler {
 
 impl std::fmt::Debug for Compiler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Compiler").field("cpu", &self.cpu).finish_non_exhaustive()
+        f.debug_struct("Compiler").field("target", &self.target).finish_non_exhaustive()
     }
 }
 
@@ -83,10 +84,10 @@ struct Item {
 }
 
 impl Compiler {
-    /// Makes code of that level. With a folder, code is kept there too, up to `bytes`.
-    pub fn new(cpu: Cpu, teams: Teams, folder: Option<PathBuf>, bytes: u64) -> Self {
+    /// Generates code for that processor. With a folder, code is kept there too, up to `bytes`.
+    pub fn new(target: Target, teams: Teams, folder: Option<PathBuf>, bytes: u64) -> Self {
         let disk = folder.filter(|_| cfg!(target_arch = "x86_64")).map(|folder| Disk::new(folder, bytes));
-        Self { cpu, teams, session: OnceLock::new(), kept: Mutex::default(), disk }
+        Self { target, teams, session: OnceLock::new(), kept: Mutex::default(), disk }
     }
 
     /// How many warps run as one.
@@ -104,16 +105,16 @@ impl Compiler {
     /// # Errors
     /// Why there is none.
     pub fn session(&self) -> Result<&Session, Error> {
-        self.session.get_or_init(|| Session::new(self.cpu)).as_ref().map_err(Clone::clone)
+        self.session.get_or_init(|| Session::new(self.target)).as_ref().map_err(Clone::clone)
     }
 
     /// Code of a kernel for CTAs of that shape, if it had been made.
     pub fn find(&self, kernel: &Kernel, ntid: [u32; 3]) -> Option<Found> {
         let start = Instant::now();
-        if !self.cpu.is_available() || kernel.check_block(ntid).is_err() {
+        if !self.target.runs_here() || kernel.check_block(ntid).is_err() {
             return None;
         }
-        let key = Key::new(kernel, ntid, self.cpu, self.teams);
+        let key = Key::new(kernel, ntid, self.target, self.teams);
         let kept = self.kept().take(key);
         let (made, placed, source) = match kept {
             Some((made, placed)) => (made, placed, Source::Memory),
@@ -133,9 +134,12 @@ impl Compiler {
     /// Says why it cannot be compiled; the interpreter can still run it.
     pub fn compile(&self, kernel: &Kernel, ntid: [u32; 3]) -> Result<Found, Error> {
         let start = Instant::now();
+        if let Some(missing) = self.target.missing_here() {
+            return Err(Error::new(format!("this machine has no {missing} instructions")));
+        }
         kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
         let made = Arc::new(self.make(kernel, ntid)?);
-        let key = Key::new(kernel, ntid, self.cpu, self.teams);
+        let key = Key::new(kernel, ntid, self.target, self.teams);
         let code = self.place((key, ntid), Arc::clone(&made), None, kernel)?;
         let took = start.elapsed();
         if let Some(disk) = &self.disk {

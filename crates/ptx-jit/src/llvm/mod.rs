@@ -10,26 +10,23 @@ mod api;
 mod arithmetic;
 mod beside;
 mod builder;
-mod choice;
 mod code;
 mod control;
-mod cpu;
 mod exit;
 mod memory;
 mod module;
 mod park;
 mod place;
 pub(crate) mod room;
+mod select;
 mod session;
-mod sums;
+mod split_chains;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use api::library;
 pub use api::{About, Error, about};
 pub(crate) use code::Code;
-pub use cpu::Cpu;
-pub(crate) use cpu::{Extensions, nearest_ways};
 pub(crate) use exit::Working;
 pub use exit::{guard_this_thread, is_ending};
 pub(crate) use session::Object;

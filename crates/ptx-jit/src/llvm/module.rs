@@ -1,5 +1,6 @@
 //! A module under construction, and the handles to what is in it.
 
+use crate::target::Target;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CString, c_uint};
@@ -8,7 +9,6 @@ use llvm_sys::analysis::LLVMVerifierFailureAction;
 use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef};
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMTypeKind};
 
-use super::Cpu;
 use super::api::{call, take_message};
 use super::exit::Working;
 
@@ -156,7 +156,7 @@ pub(super) const FRAME_BYTES: u32 = 128 << 10;
 pub(crate) struct Module {
     pub(super) raw: LLVMModuleRef,
     pub(super) context: LLVMContextRef,
-    cpu: Cpu,
+    target: Target,
     /// Functions and places of the host that its functions name.
     pub(super) externals: RefCell<HashMap<String, Value>>,
     /// Goes after the module. None where the process is ending, which lets nobody come far.
@@ -172,19 +172,19 @@ impl Drop for Module {
 
 impl Module {
     /// An empty module for that target.
-    pub(super) fn new(name: &str, triple: &CString, layout: &CString, cpu: Cpu) -> Module {
+    pub(super) fn new(name: &str, triple: &CString, layout: &CString, target: Target) -> Module {
         let working = Working::begin();
         let context = call!(LLVMContextCreate());
         let name = c_name(name);
         let raw = call!(LLVMModuleCreateWithNameInContext(name.as_ptr(), context));
         call!(LLVMSetTarget(raw, triple.as_ptr()));
         call!(LLVMSetDataLayout(raw, layout.as_ptr()));
-        Module { raw, context, cpu, externals: RefCell::default(), _working: working.ok() }
+        Module { raw, context, target, externals: RefCell::default(), _working: working.ok() }
     }
 
-    /// For which level of instructions it is made.
-    pub(crate) fn cpu(&self) -> Cpu {
-        self.cpu
+    /// The processor that it is made for.
+    pub(crate) fn target(&self) -> Target {
+        self.target
     }
 
     /// A new external function, without blocks yet: aligned to 64 bytes, `nounwind`, with the machine's full vector width.
@@ -195,7 +195,7 @@ impl Module {
         let nounwind = call!(LLVMGetEnumAttributeKindForName(c"nounwind".as_ptr(), 8));
         let nounwind = call!(LLVMCreateEnumAttribute(self.context, nounwind, 0));
         call!(LLVMAddAttributeAtIndex(value, LLVMAttributeFunctionIndex, nounwind));
-        let bits = self.cpu.vector_bits().to_string();
+        let bits = self.target.level().vector_bits().to_string();
         self.attribute(value, "prefer-vector-width", &bits);
         self.attribute(value, "min-legal-vector-width", &bits);
         self.attribute(value, "warn-stack-size", &FRAME_BYTES.to_string());

@@ -1,7 +1,9 @@
-//! From modules to the bytes of object files: a code generator for this machine.
+//! From modules to the bytes of object files: a code generator for one [`Target`].
 //!
 //! Code generation and [placing](super::code) are two steps with an object file between them, so that a cache can hold it.
 
+use crate::target::Target;
+use crate::tuning::UNOPTIMISED_MIN_INSTRUCTIONS;
 use std::ffi::{CStr, CString, c_void};
 use std::fmt;
 use std::ptr;
@@ -13,9 +15,7 @@ use llvm_sys::target_machine::{
     LLVMCodeGenFileType, LLVMCodeGenOptLevel, LLVMCodeModel, LLVMRelocMode, LLVMTargetMachineRef,
 };
 
-use super::Cpu;
 use super::api::{Error, call, load, take_message};
-use super::cpu::Extensions;
 use super::exit::Working;
 use super::module::{Module, c_name};
 
@@ -24,7 +24,7 @@ use super::module::{Module, c_name};
 pub struct Session(Arc<Shared>);
 
 struct Shared {
-    cpu: Cpu,
+    target: Target,
     triple: CString,
     layout: CString,
     /// Code generators that no thread is using.
@@ -48,9 +48,6 @@ enum Effort {
     Least,
 }
 
-/// Functions of more instructions of LLVM than that are made with [`Effort::Least`].
-const LARGE: usize = 50_000;
-
 struct Machine(LLVMTargetMachineRef);
 
 // SAFETY: a code generator may be used by any thread, one at a time: it is taken out of the list while used.
@@ -63,44 +60,36 @@ impl Drop for Machine {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("cpu", &self.0.cpu).finish_non_exhaustive()
+        f.debug_struct("Session").field("target", &self.0.target).finish_non_exhaustive()
     }
 }
 
 impl Session {
-    /// A session that makes code of that level; loads LLVM if this is the first.
+    /// A session that generates code for that processor, which need not be this machine's; loads LLVM if this is the first.
     ///
     /// # Errors
-    /// There is no LLVM 22, it has no code generator for this machine, or this machine lacks the level.
-    pub fn new(cpu: Cpu) -> Result<Session, Error> {
+    /// There is no LLVM 22, or it has no code generator for this machine's architecture.
+    pub fn new(target: Target) -> Result<Session, Error> {
         let _working = Working::begin()?;
         load()?;
-        if !cpu.is_available() {
-            return Err(Error::new(format!("this machine has no {} instructions", cpu.name())));
-        }
         let triple = take_c_message(call!(LLVMGetDefaultTargetTriple()));
-        let machine = Machine::new(cpu, &triple, Effort::Usual)?;
+        let machine = Machine::new(target, &triple, Effort::Usual)?;
         let data = call!(LLVMCreateTargetDataLayout(machine.0));
         let layout = take_c_message(call!(LLVMCopyStringRepOfTargetData(data)));
         call!(LLVMDisposeTargetData(data));
 
         let machines = Mutex::new(vec![(Effort::Usual, machine)]);
-        Ok(Session(Arc::new(Shared { cpu, triple, layout, machines })))
+        Ok(Session(Arc::new(Shared { target, triple, layout, machines })))
     }
 
-    /// The level its code uses.
-    pub fn cpu(&self) -> Cpu {
-        self.0.cpu
-    }
-
-    /// Extensions that its code may use.
-    pub(crate) fn extensions(&self) -> Extensions {
-        Extensions::of(self.0.cpu)
+    /// The processor that it generates code for.
+    pub fn target(&self) -> Target {
+        self.0.target
     }
 
     /// An empty module for this session.
     pub(crate) fn module(&self, name: &str) -> Module {
-        Module::new(name, &self.0.triple, &self.0.layout, self.0.cpu)
+        Module::new(name, &self.0.triple, &self.0.layout, self.0.target)
     }
 
     /// Compiles a module to the bytes of an object file.
@@ -130,7 +119,7 @@ impl Session {
         let mut free = self.machines();
         match free.iter().position(|(of, _)| *of == effort) {
             Some(at) => Ok(free.swap_remove(at).1),
-            None => Machine::new(self.0.cpu, &self.0.triple, effort),
+            None => Machine::new(self.0.target, &self.0.triple, effort),
         }
     }
 
@@ -140,7 +129,11 @@ impl Session {
         // What LLVM is given wrongly it answers with a crash, here or later. The check takes half a hundredth of
         // what code generation does.
         module.verify().map_err(|e| Error::new(format!("ptxvm bug: {e}")))?;
-        let effort = if module.instructions(LARGE) < LARGE { Effort::Usual } else { Effort::Least };
+        let effort = if module.instructions(UNOPTIMISED_MIN_INSTRUCTIONS) < UNOPTIMISED_MIN_INSTRUCTIONS {
+            Effort::Usual
+        } else {
+            Effort::Least
+        };
         let machine = self.machine(effort)?;
         let (mut message, mut buffer) = (ptr::null_mut(), ptr::null_mut());
         let mut said = Said::default();
@@ -197,12 +190,12 @@ fn frame_bytes(text: &str) -> u32 {
 }
 
 impl Machine {
-    fn new(cpu: Cpu, triple: &CStr, effort: Effort) -> Result<Machine, Error> {
+    fn new(processor: Target, triple: &CStr, effort: Effort) -> Result<Machine, Error> {
         let (mut target, mut message) = (ptr::null_mut(), ptr::null_mut());
         if call!(LLVMGetTargetFromTriple(triple.as_ptr(), &mut target, &mut message)) != 0 {
             return Err(Error::new(take_message(message)));
         }
-        let (name, features) = names(cpu);
+        let (name, features) = names(processor);
         let options = call!(LLVMCreateTargetMachineOptions());
         call!(LLVMTargetMachineOptionsSetCPU(options, name.as_ptr()));
         call!(LLVMTargetMachineOptionsSetFeatures(options, features.as_ptr()));
@@ -222,18 +215,15 @@ impl Machine {
     }
 }
 
-/// LLVM's name of a processor of that level, and features beyond it.
-fn names(cpu: Cpu) -> (CString, CString) {
-    let host = || {
-        let name = take_c_message(call!(LLVMGetHostCPUName()));
-        let features = take_c_message(call!(LLVMGetHostCPUFeatures()));
-        (name, features)
-    };
-    match cpu {
-        Cpu::Avx512 => host(),
-        Cpu::Avx2 => (c"x86-64-v3".to_owned(), CString::default()),
-        Cpu::Baseline if cfg!(target_arch = "x86_64") => (c"x86-64".to_owned(), CString::default()),
-        Cpu::Baseline => host(),
+/// LLVM's name of a processor, and the features beyond it.
+fn names(target: Target) -> (CString, CString) {
+    match target.llvm_names() {
+        Some((name, features)) => (c_name(name), c_name(&features)),
+        None => {
+            let name = take_c_message(call!(LLVMGetHostCPUName()));
+            let features = take_c_message(call!(LLVMGetHostCPUFeatures()));
+            (name, features)
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! The layer end to end: modules are built, compiled, placed and run.
 
+use crate::target::{Level, Target};
 use std::time::Instant;
 
-use super::{Builder, Code, Cpu, Flush, IntPred, Likely, Module, Session};
+use super::{Builder, Code, Flush, IntPred, Likely, Module, Session};
 
-fn available() -> impl Iterator<Item = Cpu> {
-    Cpu::ALL.into_iter().filter(|cpu| cpu.is_available())
+fn available() -> impl Iterator<Item = Target> {
+    Level::ALL.into_iter().filter(|level| *level <= Target::host().level()).map(Target::host_at)
 }
 
 /// `extern "C" fn(*const u32, *mut u32, n)`: adds 1 to elements whose value is even, chunk by chunk.
@@ -14,7 +15,7 @@ fn bump(session: &Session) -> Module {
     let b = Builder::new(&module);
     let (int, ptr) = (b.int(32), b.ptr());
     let function = module.function("bump", b.fn_type(None, &[ptr, ptr, int]), Flush::Never);
-    let lanes = session.cpu().lanes();
+    let lanes = session.target().level().lanes();
     let vector = b.vec(int, lanes);
     let entry = b.append_block(function, "entry");
     let body = b.append_block(function, "body");
@@ -53,12 +54,12 @@ fn run(session: &Session, module: &Module) -> Vec<u32> {
 
 #[test]
 fn code_of_every_level_runs() {
-    for cpu in available() {
-        let session = Session::new(cpu).unwrap();
+    for target in available() {
+        let session = Session::new(target).unwrap();
         let module = bump(&session);
         assert_eq!(module.verify(), Ok(()));
         let expected: Vec<u32> = (0..64).map(|x| if x % 2 == 0 { x + 1 } else { 9 }).collect();
-        assert_eq!(run(&session, &module), expected, "{}", cpu.name());
+        assert_eq!(run(&session, &module), expected, "{}", target);
     }
 }
 
@@ -67,11 +68,11 @@ fn lines_are_asked_for_beside_vectors() {
     if !Builder::ASKS_BESIDE {
         return;
     }
-    for cpu in available() {
-        let session = Session::new(cpu).unwrap();
+    for target in available() {
+        let session = Session::new(target).unwrap();
         let module = session.module("beside");
         let b = Builder::new(&module);
-        let (ptr, lanes) = (b.ptr(), session.cpu().lanes());
+        let (ptr, lanes) = (b.ptr(), session.target().level().lanes());
         let function = module.function("beside", b.fn_type(None, &[ptr, ptr]), Flush::Never);
         b.position_at_end(b.append_block(function, "entry"));
         let vector = b.vec(b.int(32), lanes);
@@ -87,7 +88,7 @@ fn lines_are_asked_for_beside_vectors() {
         assert_eq!(module.verify(), Ok(()));
         let text = session.emit_asm(&module).unwrap();
         for hint in ["prefetchnta", "prefetcht2", "prefetcht1", "prefetcht0"] {
-            assert_eq!(text.matches(hint).count(), 1, "{} {hint}", cpu.name());
+            assert_eq!(text.matches(hint).count(), 1, "{} {hint}", target);
         }
         let code = Code::place(&session.object(&module).unwrap().bytes, &[]).unwrap();
         let address = code.lookup("beside").unwrap();
@@ -96,13 +97,13 @@ fn lines_are_asked_for_beside_vectors() {
         let (from, mut to) = ((0..16).collect::<Vec<u32>>(), vec![0; 16]);
         beside(from.as_ptr(), to.as_mut_ptr());
         let expected: Vec<u32> = (0..16).map(|x| if x < lanes { x + 4 } else { 0 }).collect();
-        assert_eq!(to, expected, "{}", cpu.name());
+        assert_eq!(to, expected, "{}", target);
     }
 }
 
 #[test]
 fn broken_code_is_found() {
-    let session = Session::new(Cpu::Baseline).unwrap();
+    let session = Session::new(Target::generic(Level::Baseline)).unwrap();
     let module = session.module("broken");
     let b = Builder::new(&module);
     let function = module.function("f", b.fn_type(None, &[]), Flush::Never);
@@ -117,7 +118,7 @@ fn broken_code_is_found() {
 
 #[test]
 fn names_of_two_objects_do_not_meet_and_code_is_freed() {
-    let session = Session::new(Cpu::detect()).unwrap();
+    let session = Session::new(Target::host()).unwrap();
     let object = session.object(&bump(&session)).unwrap().bytes;
     let first = Code::orc(&object, &[]).unwrap();
     let second = Code::orc(&object, &[]).unwrap();
@@ -135,7 +136,7 @@ fn names_of_two_objects_do_not_meet_and_code_is_freed() {
 
 #[test]
 fn several_threads_compile_at_once() {
-    let session = Session::new(Cpu::detect()).unwrap();
+    let session = Session::new(Target::host()).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -149,7 +150,7 @@ fn several_threads_compile_at_once() {
 
 #[test]
 fn texts_of_code() {
-    let session = Session::new(Cpu::detect()).unwrap();
+    let session = Session::new(Target::host()).unwrap();
     let module = bump(&session);
     assert!(module.emit_ir().contains("define void @bump"));
     assert!(session.emit_asm(&module).unwrap().contains("bump:"));
@@ -159,7 +160,7 @@ fn texts_of_code() {
 #[test]
 fn what_a_compilation_takes() {
     let start = Instant::now();
-    let session = Session::new(Cpu::detect()).unwrap();
+    let session = Session::new(Target::host()).unwrap();
     println!("session   {:?}", start.elapsed());
     for turn in 0..5 {
         let start = Instant::now();
@@ -184,7 +185,7 @@ fn stranger(session: &Session) -> Module {
     b.position_at_end(entry);
     let number = b.param(function, 0);
     let twice = b.call_host(b.fn_type(Some(long), &[long]), "twice", &[number]);
-    let lanes = session.cpu().lanes();
+    let lanes = session.target().level().lanes();
     let table: Vec<u64> = (0..u64::from(lanes)).map(|n| n * n * 1_000_003 + 7).collect();
     let table = b.const_ints(long, &table);
     let spread = b.mul(b.splat(number, lanes), table);
@@ -210,16 +211,16 @@ fn call_stranger(code: &Code) -> u64 {
 fn both_ways_of_placing_give_the_same() {
     let expected = 10 + 5 * (9 * 1_000_003 + 7) + 0x1234_5678_9abc;
     let symbols = [("twice".to_owned(), twice as *const () as usize), ("there".to_owned(), 0x1234_5678_9abc)];
-    for cpu in available() {
-        let session = Session::new(cpu).unwrap();
+    for target in available() {
+        let session = Session::new(target).unwrap();
         let object = session.object(&stranger(&session)).unwrap().bytes;
-        assert_eq!(call_stranger(&Code::orc(&object, &symbols).unwrap()), expected, "{}", cpu.name());
-        assert_eq!(call_stranger(&Code::place(&object, &symbols).unwrap()), expected, "{}", cpu.name());
+        assert_eq!(call_stranger(&Code::orc(&object, &symbols).unwrap()), expected, "{}", target);
+        assert_eq!(call_stranger(&Code::place(&object, &symbols).unwrap()), expected, "{}", target);
         if cfg!(target_arch = "x86_64") {
             let own = super::place::place(&object, &|name| {
                 symbols.iter().find(|(have, _)| have == name).map(|(_, address)| *address)
             });
-            assert_eq!(own.map(|placed| placed.lookup("stranger").is_some()), Ok(true), "{}", cpu.name());
+            assert_eq!(own.map(|placed| placed.lookup("stranger").is_some()), Ok(true), "{}", target);
         }
         assert!(Code::orc(&object, &[]).and_then(|code| code.lookup("stranger")).is_err());
     }
@@ -228,7 +229,7 @@ fn both_ways_of_placing_give_the_same() {
 /// Whatever bytes are there, placing them ends; only what was made here is ever executed.
 #[test]
 fn damaged_objects_are_refused_or_placed_but_never_break_anything() {
-    let session = Session::new(Cpu::detect()).unwrap();
+    let session = Session::new(Target::host()).unwrap();
     let object = session.object(&stranger(&session)).unwrap().bytes;
     let resolve = |_: &str| Some(0x1000);
     for len in 0..object.len() {
@@ -255,7 +256,7 @@ fn long_work(session: &Session) -> Module {
     for name in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"] {
         let function = module.function(name, b.fn_type(None, &[ptr, ptr]), Flush::Never);
         b.position_at_end(b.append_block(function, "entry"));
-        let vector = b.vec(b.int(32), session.cpu().lanes());
+        let vector = b.vec(b.int(32), session.target().level().lanes());
         let mut values: Vec<_> =
             (0..8).map(|at| b.load(vector, b.offset(b.param(function, 0), at * 64), 4)).collect();
         for at in 0..40_000 {
@@ -290,7 +291,7 @@ fn the_process_ends_while_llvm_works() {
         let _always = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut()) };
         let (tell, told) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
-            let session = Session::new(Cpu::detect()).unwrap();
+            let session = Session::new(Target::host()).unwrap();
             let module = long_work(&session);
             tell.send(()).unwrap();
             session.object(&module)

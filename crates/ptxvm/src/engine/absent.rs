@@ -15,6 +15,37 @@ pub(super) fn compiler() -> Result<super::Compiler, String> {
     Err(ABSENT.to_owned())
 }
 
+/// In place of a processor that native code is generated for: there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target(());
+
+impl From<Cpu> for Target {
+    fn from(_cpu: Cpu) -> Self {
+        Self(())
+    }
+}
+
+impl std::str::FromStr for Target {
+    type Err = Error;
+
+    fn from_str(_text: &str) -> Result<Self, Error> {
+        Err(Error::caller(ABSENT))
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("none")
+    }
+}
+
+impl Target {
+    /// The instructions that this machine lacks to execute code for the target; without native code there is nothing to lack.
+    pub fn missing_here(self) -> Option<&'static str> {
+        None
+    }
+}
+
 /// In place of the compiler of a device.
 #[derive(Default)]
 pub(crate) struct Jit;
@@ -24,7 +55,7 @@ pub(crate) struct Jit;
 pub(crate) struct Natives;
 
 impl Jit {
-    pub(crate) fn new(_cpu: Option<Cpu>, _team: Option<u32>, _cache: CodeCache) -> Self {
+    pub(crate) fn new(_target: Option<Target>, _team: Option<u32>, _cache: CodeCache) -> Self {
         Self
     }
 

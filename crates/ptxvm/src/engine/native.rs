@@ -101,22 +101,52 @@ enum Made {
 
 /// The compiler of this machine.
 pub(super) fn compiler() -> Result<super::Compiler, String> {
-    let cpu = ptx_jit::Cpu::detect();
     let about = ptx_jit::about().map_err(|error| error.to_string())?;
     let (major, minor, patch) = about.version;
     Ok(super::Compiler {
         version: format!("{major}.{minor}.{patch}"),
         library: about.library,
-        cpu: cpu.name(),
+        cpu: ptx_jit::Target::host().level().name(),
     })
 }
 
-fn target(cpu: Option<Cpu>) -> ptx_jit::Cpu {
-    match cpu {
-        None => ptx_jit::Cpu::detect(),
-        Some(Cpu::Avx512) => ptx_jit::Cpu::Avx512,
-        Some(Cpu::Avx2) => ptx_jit::Cpu::Avx2,
-        Some(Cpu::Baseline) => ptx_jit::Cpu::Baseline,
+/// A processor that native code is generated for, which need not be this machine's.
+///
+/// As text: a level (`avx512`, `avx2`, `baseline`) or `native`, then after commas `tuning=NAME`, `+FEATURE`, `-FEATURE` and single values of
+/// the tuning; `avx512,tuning=zen4`, say. A level alone is any processor of it; a tuning brings the features of its micro-architecture; `native`
+/// is the processor of this machine. The text determines the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target(ptx_jit::Target);
+
+impl From<Cpu> for Target {
+    /// This machine's processor, held to that level; of a level that it lacks, any processor.
+    fn from(cpu: Cpu) -> Self {
+        Self(ptx_jit::Target::host_at(match cpu {
+            Cpu::Avx512 => ptx_jit::Level::Avx512,
+            Cpu::Avx2 => ptx_jit::Level::Avx2,
+            Cpu::Baseline => ptx_jit::Level::Baseline,
+        }))
+    }
+}
+
+impl std::str::FromStr for Target {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        ptx_jit::Target::parse(text).map(Self).map_err(Error::caller)
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Target {
+    /// The instructions that this machine lacks to execute code for the target; `None`: it lacks none.
+    pub fn missing_here(self) -> Option<&'static str> {
+        self.0.missing_here()
     }
 }
 
@@ -372,7 +402,7 @@ impl Drop for Jit {
 }
 
 impl Jit {
-    pub(crate) fn new(cpu: Option<Cpu>, team: Option<u32>, cache: CodeCache) -> Self {
+    pub(crate) fn new(target: Option<Target>, team: Option<u32>, cache: CodeCache) -> Self {
         let (folder, bytes) = match cache {
             CodeCache::Off => (None, 0),
             CodeCache::Folder { path, bytes } => (Some(path), bytes),
@@ -383,7 +413,8 @@ impl Jit {
             Some(0 | 1) => Teams::Never,
             Some(size) => Teams::Of(size),
         };
-        let compiler = Compiler::new(target(cpu), teams, folder, bytes);
+        let target = target.map_or_else(ptx_jit::Target::host, |target| target.0);
+        let compiler = Compiler::new(target, teams, folder, bytes);
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get) as u64;
         Self { shared: Arc::new(Shared { compiler, queue: Mutex::default(), cores }) }
     }

@@ -1,0 +1,79 @@
+//! Which branches are divergent, and which widening conversions need a guard.
+//!
+//! The analysis is optimistic: it starts with no divergent branch, and each round adds what the function
+//! built from the previous assumption disproves.
+//!
+//! Invariant: facts only grow. When a round adds none, every assumption holds in the function that is used.
+
+use crate::wir::{Cond, Func, OpKind, Shape, Site, Term, Value};
+use ptx::ir::{Function, Terminator};
+use std::collections::BTreeSet;
+
+/// What the next round of building may assume.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    /// For each PTX block, whether lanes may diverge at its terminator.
+    pub(crate) divergent: Vec<bool>,
+    /// Conversions that are exact only behind a guard.
+    pub(crate) guards: BTreeSet<Site>,
+}
+
+impl Facts {
+    pub(crate) fn new(function: &Function) -> Self {
+        Self { divergent: vec![false; function.blocks.len()], guards: BTreeSet::new() }
+    }
+
+    /// Counts every branch as divergent.
+    pub(crate) fn give_up(&mut self) {
+        self.divergent.fill(true);
+    }
+
+    /// Adds what the function disproves; returns whether there was anything.
+    pub(crate) fn refine(&mut self, func: &Func, function: &Function) -> bool {
+        let mut changed = false;
+        for node in &func.nodes {
+            let value = match (&node.term, function.blocks[node.block as usize].term.clone()) {
+                (Term::If { cond: Cond::Pred { value, .. }, .. }, Terminator::Branch { .. }) => *value,
+                (Term::Switch { value, .. }, _) => *value,
+                _ => continue,
+            };
+            let uniform = func.shapes[value.0 as usize].is_uniform();
+            let block = node.block as usize;
+            if !uniform && !self.divergent[block] {
+                self.divergent[block] = true;
+                changed = true;
+            }
+        }
+        for site in unchecked(func, function) {
+            changed |= self.guards.insert(site);
+        }
+        changed
+    }
+}
+
+/// Instructions that widen an affine value for which no analysis rules out that a lane wraps around.
+fn unchecked(func: &Func, function: &Function) -> Vec<Site> {
+    let mut sites = Vec::new();
+    for node in &func.nodes {
+        for op in &node.ops {
+            let OpKind::Inst(site) = op.kind else { continue };
+            let Some(inst) = site.inst(function) else { continue };
+            // Affine values of less than 32 bits exist only where no lane wraps around.
+            if super::shape::widens(inst).is_none_or(|(from, _)| from.bits() < 32) {
+                continue;
+            }
+            let result = op.defs.first().map(|d| &func.shapes[d.0 as usize]);
+            if !matches!(result, Some(Shape::Affine(_))) {
+                continue;
+            }
+            let wraps = |name: &Value| match &func.shapes[name.0 as usize] {
+                Shape::Affine(p) => !p.is_plain(),
+                _ => false,
+            };
+            if op.uses[1..].iter().take(2).any(wraps) {
+                sites.push(site);
+            }
+        }
+    }
+    sites
+}

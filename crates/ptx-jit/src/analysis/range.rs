@@ -1,0 +1,339 @@
+//! Value ranges: bounds of a value that hold in every lane, from the program alone.
+//!
+//! Thread indices are below the size of the CTA, and variables of shared memory are at the addresses of the
+//! layout. Most addresses of shared memory are computed from these.
+//!
+//! Invariant: a range holds for the value that each lane computes, active or not. A value loaded from a warp
+//! frame has no range, since others may have written the frame. So where code can be entered with a frame
+//! little is known; code of a coarse warp cannot be.
+
+use super::shape::compare::decided;
+use crate::tuning::RANGE_WIDENING_ROUNDS;
+use crate::wir::{Func, Kind, Op, OpKind, Value};
+use ptx::ir::{Addr, Base, Function, Inst, RegClass, Src};
+use ptx::isa::{Half, Op as O, Sreg, TyKind, Word};
+
+/// Trailing zeros of zero.
+const ZEROS: u32 = 63;
+
+/// A range of unsigned numbers: least, greatest, and trailing zero bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The least.
+    pub low: u64,
+    /// The greatest.
+    pub high: u64,
+    /// Trailing bits that are zero.
+    pub zeros: u32,
+}
+
+impl Bound {
+    fn exactly(value: u64) -> Bound {
+        Bound { low: value, high: value, zeros: value.trailing_zeros().min(ZEROS) }
+    }
+
+    fn below(count: u64) -> Bound {
+        Bound { low: 0, high: count.saturating_sub(1), zeros: 0 }
+    }
+
+    fn any(bits: u32) -> Bound {
+        Bound { low: 0, high: mask(bits), zeros: 0 }
+    }
+
+    /// Widens: drops the bounds in which the range exceeds the one of the round before.
+    fn beyond(self, before: Bound, bits: u32) -> Bound {
+        Bound {
+            low: if self.low < before.low { 0 } else { self.low },
+            high: if self.high > before.high { mask(bits) } else { self.high },
+            zeros: if self.zeros < before.zeros { 0 } else { self.zeros },
+        }
+    }
+
+    /// Whether no bit can be one in both.
+    pub fn is_disjoint(self, other: Bound) -> bool {
+        let below = |low: Bound, high: Bound| low.high < 1 << high.zeros.min(62);
+        below(self, other) || below(other, self)
+    }
+
+    fn join(self, other: Bound) -> Bound {
+        Bound {
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+            zeros: self.zeros.min(other.zeros),
+        }
+    }
+}
+
+fn mask(bits: u32) -> u64 {
+    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
+}
+
+/// The state of the analysis.
+struct Search<'a> {
+    func: &'a Func,
+    function: &'a Function,
+    ntid: [u32; 3],
+    /// The addresses of variables of shared memory, by number.
+    shared: &'a dyn Fn(u32) -> Option<u64>,
+    /// `None`: not computed yet.
+    all: Vec<Option<Bound>>,
+}
+
+/// The range of each value.
+pub fn bounds(
+    func: &Func,
+    function: &Function,
+    ntid: [u32; 3],
+    shared: &dyn Fn(u32) -> Option<u64>,
+) -> Vec<Option<Bound>> {
+    let mut search = Search { func, function, ntid, shared, all: vec![None; func.kinds.len()] };
+    for zero in &func.zeros {
+        search.all[zero.0 as usize] = Some(Bound::exactly(0));
+    }
+    for round in 0.. {
+        if !search.round(round >= RANGE_WIDENING_ROUNDS) {
+            break;
+        }
+    }
+    search.all
+}
+
+impl Search<'_> {
+    fn bits(&self, name: Value) -> u32 {
+        match self.func.kinds[name.0 as usize] {
+            Kind::Reg(RegClass::Pred) => 1,
+            Kind::Reg(RegClass::R16) => 16,
+            Kind::Reg(RegClass::R32) => 32,
+            Kind::Reg(RegClass::R64) | Kind::Mask | Kind::Count => 64,
+        }
+    }
+
+    /// One pass over all operations; returns whether a range changed. `last`: ranges that still change are
+    /// given up.
+    fn round(&mut self, last: bool) -> bool {
+        let func = self.func;
+        let mut changed = false;
+        let mut set = |search: &mut Self, def: Value, new: Option<Bound>| {
+            let Some(new) = new else { return };
+            let old = search.all[def.0 as usize];
+            let both = old.map_or(new, |old| old.join(new));
+            if old != Some(both) {
+                let both = match old {
+                    Some(old) if last => both.beyond(old, search.bits(def)),
+                    _ => both,
+                };
+                changed |= old != Some(both);
+                search.all[def.0 as usize] = Some(both);
+            }
+        };
+        for node in &func.nodes {
+            for phi in &node.phis {
+                let new = phi.from.iter().filter_map(|name| self.all[name.0 as usize]).reduce(Bound::join);
+                set(self, phi.def, new);
+            }
+            for op in &node.ops {
+                match &op.kind {
+                    OpKind::Inst(site) => {
+                        let made = site.inst(self.function).and_then(|inst| self.inst(inst, op));
+                        let waits = op.uses[1..].iter().any(|name| self.all[name.0 as usize].is_none());
+                        for def in &op.defs {
+                            let any = (!waits).then(|| Bound::any(self.bits(*def)));
+                            set(self, *def, made.filter(|_| op.defs.len() == 1).or(any));
+                        }
+                    }
+                    OpKind::SelectMask | OpKind::SelectPred { .. } => {
+                        let new = op.uses[1..].iter().filter_map(|name| self.all[name.0 as usize]);
+                        let new = new.reduce(Bound::join);
+                        set(self, op.defs[0], new);
+                    }
+                    OpKind::Restore(resume, reg) => {
+                        let kept = func.resumes[*resume as usize].kept.iter();
+                        let any = Bound::any(self.bits(op.defs[0]));
+                        let new = match kept.clone().find(|(have, _)| have == reg) {
+                            Some((_, name)) => self.all[name.0 as usize],
+                            None => Some(any),
+                        };
+                        set(self, op.defs[0], new);
+                    }
+                    _ => {
+                        for def in &op.defs {
+                            set(self, *def, Some(Bound::any(self.bits(*def))));
+                        }
+                    }
+                }
+            }
+        }
+        changed
+    }
+
+    fn sreg(&self, sreg: Sreg, axis: u8) -> Bound {
+        let ntid = self.ntid.get(usize::from(axis)).copied().map_or(1, u64::from);
+        match sreg {
+            Sreg::Tid if axis > 2 => Bound::exactly(0),
+            // Thread indices of lanes behind the last thread of a CTA continue to grow.
+            Sreg::Tid if axis == 2 => Bound::below(ntid + 32),
+            Sreg::Tid => Bound::below(ntid),
+            Sreg::Ntid => Bound::exactly(ntid),
+            Sreg::Laneid => Bound::below(32),
+            Sreg::Clock64 | Sreg::Globaltimer | Sreg::Gridid | Sreg::Pm64(_) => Bound::any(64),
+            _ => Bound::any(32),
+        }
+    }
+
+    /// The ranges of the sources as numbers of `bits` bits, for a result of `to` bits; `None`: one is not
+    /// known yet.
+    fn sources(&self, inst: &Inst, op: &Op, bits: u32, to: u32) -> Option<Vec<Bound>> {
+        let mut names = op.uses[1..].iter();
+        let mut found = Vec::new();
+        for (at, src) in inst.srcs.iter().enumerate() {
+            // The addend of a product is as wide as the result, and a shift amount has 32 bits.
+            let bits = match (inst.op, at) {
+                (O::Mad, 2) => to,
+                (O::Shl | O::Shr, 1) => 32,
+                _ => bits,
+            };
+            let bound = match src {
+                Src::Reg(_) | Src::Not(_) => self.all[names.next()?.0 as usize]?,
+                Src::Imm(value) => Bound::exactly(*value & mask(bits)),
+                Src::Sreg(sreg, axis) => self.sreg(*sreg, *axis),
+                Src::Addr(Addr { base: Base::Var(var), index: None, offset }) => match (self.shared)(var.0) {
+                    Some(start) => Bound::exactly(start.wrapping_add(*offset as u64)),
+                    None => Bound::any(64),
+                },
+                Src::Absent => Bound::any(64),
+                Src::Addr(_) | Src::Video(_) => {
+                    src.for_each_reg(&mut |_| {
+                        names.next();
+                    });
+                    Bound::any(64)
+                }
+            };
+            found.push(bound);
+        }
+        Some(found)
+    }
+
+    /// The range of an instruction's result; `None`: unbounded, or not known yet.
+    fn inst(&self, inst: &Inst, op: &Op) -> Option<Bound> {
+        let to = self.bits(*op.defs.first()?);
+        let ty = match inst.op {
+            O::Cvt => inst.mods.atype(),
+            O::Mov
+            | O::Add
+            | O::Sub
+            | O::Mul
+            | O::Mad
+            | O::Shl
+            | O::Shr
+            | O::And
+            | O::Or
+            | O::Xor
+            | O::Min
+            | O::Max
+            | O::Selp
+            | O::Setp
+            | O::Rem
+            | O::Ld
+            | O::LdNc => inst.mods.ty(),
+            _ => return None,
+        };
+        if matches!(inst.op, O::Ld | O::LdNc) {
+            let plain = inst.mods.vec() == 1 && !ty.is_signed() && ty.bits() < to && ty.bits() >= 8;
+            return plain.then(|| Bound::any(ty.bits()));
+        }
+        let whole = matches!(ty.kind(), TyKind::Signed | TyKind::Unsigned | TyKind::Bits) && ty.bits() >= 16;
+        if !whole || inst.mods.has(Word::Sat) {
+            return None;
+        }
+        let found = self.sources(inst, op, ty.bits(), to)?;
+        let of = |at: usize| found.get(at).copied().filter(|bound| bound.high <= mask(ty.bits()));
+        // Numbers that are the same signed and unsigned.
+        let plain = |bound: &Bound| !ty.is_signed() || bound.high < 1 << (ty.bits() - 1);
+        let fit = |low: i128, high: i128, zeros: u32| {
+            let fits = low >= 0 && high <= i128::from(mask(to.min(64)));
+            // A result that wraps around keeps its trailing zeros.
+            let (low, high) = if fits { (low as u64, high as u64) } else { (0, mask(to)) };
+            Some(Bound { low, high, zeros: zeros.min(ZEROS) })
+        };
+        // A subtraction is often an addition of a negative constant.
+        let signed = |at: usize| {
+            let bound = of(at)?;
+            let turn = i128::from(bound.high) + 1 > 1 << (ty.bits() - 1)
+                && matches!(inst.srcs.get(at), Some(Src::Imm(_)));
+            let less = if turn { 1i128 << ty.bits() } else { 0 };
+            Some((i128::from(bound.low) - less, i128::from(bound.high) - less, bound.zeros))
+        };
+        let sum = |a: (i128, i128, u32), b: (i128, i128, u32)| fit(a.0 + b.0, a.1 + b.1, a.2.min(b.2));
+        let product = || {
+            let (a, b) = (of(0).filter(plain)?, of(1).filter(plain)?);
+            let most = if inst.mods.half() == Some(Half::Wide) { 2 * ty.bits() } else { ty.bits() };
+            let high = u128::from(a.high) * u128::from(b.high);
+            let zeros = (a.zeros + b.zeros).min(ZEROS);
+            (high <= u128::from(mask(most))).then(|| Bound { low: a.low * b.low, high: high as u64, zeros })
+        };
+        let wide = |bound: Bound| (i128::from(bound.low), i128::from(bound.high), bound.zeros);
+        let narrow = matches!(inst.mods.half(), Some(Half::Lo | Half::Wide));
+        let constant = |at: usize| of(at).filter(|bound| bound.low == bound.high).map(|bound| bound.low);
+        match inst.op {
+            O::Mov if inst.srcs.len() == 1 && inst.dsts.len() == 1 => of(0),
+            O::Cvt => {
+                let whole =
+                    matches!(inst.mods.dtype().kind(), TyKind::Signed | TyKind::Unsigned | TyKind::Bits);
+                let bound = of(0).filter(plain).filter(|_| whole)?;
+                let (bits, sign) = (inst.mods.dtype().bits(), inst.mods.dtype().is_signed());
+                (bound.high <= mask(if sign { bits - 1 } else { bits })).then_some(bound)
+            }
+            O::Add => sum(signed(0)?, signed(1)?),
+            O::Sub => {
+                let (a, b) = (signed(0)?, signed(1)?);
+                fit(a.0 - b.1, a.1 - b.0, a.2.min(b.2))
+            }
+            O::Mul if narrow => product(),
+            O::Mad if narrow => {
+                let more = found.get(2)?;
+                // The third operand is as wide as the result.
+                sum(wide(product()?), wide(*more)).filter(|_| more.high <= mask(to))
+            }
+            O::Shl => {
+                let (a, k) = (of(0)?, found.get(1)?);
+                let k = (k.low == k.high && k.low < 32).then_some(k.low as u32)?;
+                fit(i128::from(a.low) << k, i128::from(a.high) << k, a.zeros + k)
+            }
+            O::Shr => {
+                let (a, k) = (of(0).filter(plain)?, found.get(1)?);
+                if k.high >= u64::from(ty.bits()) {
+                    return Some(Bound { low: 0, high: a.high, zeros: 0 });
+                }
+                let zeros = a.zeros.saturating_sub(k.high as u32);
+                Some(Bound { low: a.low >> k.high, high: a.high >> k.low, zeros })
+            }
+            O::And => {
+                let (a, b) = (of(0)?, of(1)?);
+                Some(Bound { low: 0, high: a.high.min(b.high), zeros: a.zeros.max(b.zeros) })
+            }
+            O::Or | O::Xor => {
+                let (a, b) = (of(0)?, of(1)?);
+                let top = 64 - (a.high | b.high).leading_zeros();
+                Some(Bound { low: 0, high: mask(top), zeros: a.zeros.min(b.zeros) })
+            }
+            O::Min if of(0).is_some_and(|a| plain(&a)) && of(1).is_some_and(|b| plain(&b)) => {
+                let (a, b) = (of(0)?, of(1)?);
+                Some(Bound { low: a.low.min(b.low), high: a.high.min(b.high), zeros: a.zeros.min(b.zeros) })
+            }
+            O::Max if of(0).is_some_and(|a| plain(&a)) && of(1).is_some_and(|b| plain(&b)) => {
+                let (a, b) = (of(0)?, of(1)?);
+                Some(Bound { low: a.low.max(b.low), high: a.high.max(b.high), zeros: a.zeros.min(b.zeros) })
+            }
+            O::Selp => Some(of(0)?.join(of(1)?)),
+            O::Setp if found.len() == 2 => {
+                let (a, b) = (of(0)?, of(1)?);
+                let outcome = decided(inst.mods.cmp()?, a, b, (ty.is_signed(), ty.bits()))?;
+                Some(Bound::exactly(outcome.into()))
+            }
+            O::Rem if ty.kind() == TyKind::Unsigned => {
+                constant(1).filter(|k| *k > 0).map(|k| Bound { low: 0, high: k - 1, zeros: 0 })
+            }
+            _ => None,
+        }
+    }
+}

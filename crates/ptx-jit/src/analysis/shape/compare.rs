@@ -1,0 +1,88 @@
+//! Comparisons of varying values whose outcome is uniform.
+//!
+//! The threads of a warp start at a multiple of 32, so `tid < 64` holds for all of its lanes or for none.
+//! Ranges decide other comparisons.
+//!
+//! Invariant: an outcome is called uniform only where it is the same in every lane, active or not. The values
+//! of the first lane then give the outcome.
+
+use super::lattice::Affine;
+use crate::analysis::range::Bound;
+use ptx::isa::Cmp;
+
+/// The outcome of a comparison of numbers of so many bits, where the ranges decide it.
+pub(crate) fn decided(cmp: Cmp, a: Bound, b: Bound, (signed, bits): (bool, u32)) -> Option<bool> {
+    // Numbers that are the same signed and unsigned.
+    let plain = |bound: Bound| !signed || bound.high < 1 << (bits - 1);
+    if !plain(a) || !plain(b) {
+        return None;
+    }
+    let less = |a: Bound, b: Bound| match () {
+        () if a.high < b.low => Some(true),
+        () if a.low >= b.high => Some(false),
+        () => None,
+    };
+    let equal = match () {
+        () if a.high < b.low || b.high < a.low => Some(false),
+        () if a.low == a.high && a == b => Some(true),
+        () => None,
+    };
+    match cmp {
+        Cmp::Lt | Cmp::Lo => less(a, b),
+        Cmp::Ge | Cmp::Hs => less(a, b).map(|less| !less),
+        Cmp::Gt | Cmp::Hi => less(b, a),
+        Cmp::Le | Cmp::Ls => less(b, a).map(|less| !less),
+        Cmp::Eq => equal,
+        Cmp::Ne => equal.map(|equal| !equal),
+        _ => None,
+    }
+}
+
+/// What an affine value is compared with.
+pub(crate) enum Other {
+    /// A known number.
+    Number(u64),
+    /// A uniform number with so many trailing zero bits.
+    Multiple(u8),
+}
+
+/// Whether all lanes get the same outcome when an affine value, the first operand, is compared with another.
+pub(crate) fn is_same(cmp: Cmp, pattern: &Affine, other: Other) -> bool {
+    let (Some(least), Some(most)) = (pattern.lanes.iter().min(), pattern.lanes.iter().max()) else {
+        return false;
+    };
+    let below = |align: u8| i64::from(*most) < 1 << align.min(30);
+    if pattern.by_chunk || !pattern.rows.is_empty() || *least < 0 || !below(pattern.align) {
+        return false;
+    }
+    // The values of all lanes lie between two neighbouring multiples of this.
+    let unit = 1 << pattern.align.min(30);
+    match (cmp, other) {
+        (Cmp::Lt | Cmp::Lo | Cmp::Ge | Cmp::Hs, Other::Multiple(align)) => below(align),
+        (Cmp::Lt | Cmp::Lo | Cmp::Ge | Cmp::Hs, Other::Number(k)) => parts_none(k % unit, *most),
+        (Cmp::Le | Cmp::Ls | Cmp::Gt | Cmp::Hi, Other::Number(k)) => {
+            parts_none(k.wrapping_add(1) % unit, *most)
+        }
+        _ => false,
+    }
+}
+
+/// Whether lanes that add up to `most` are either all below a limit so far behind a multiple, or none is.
+fn parts_none(rest: u64, most: i32) -> bool {
+    rest == 0 || rest > i64::from(most) as u64
+}
+
+/// The comparison with its operands exchanged.
+pub(crate) fn turned(cmp: Cmp) -> Cmp {
+    match cmp {
+        Cmp::Lt => Cmp::Gt,
+        Cmp::Gt => Cmp::Lt,
+        Cmp::Le => Cmp::Ge,
+        Cmp::Ge => Cmp::Le,
+        Cmp::Lo => Cmp::Hi,
+        Cmp::Hi => Cmp::Lo,
+        Cmp::Ls => Cmp::Hs,
+        Cmp::Hs => Cmp::Ls,
+        other => other,
+    }
+}

@@ -1,0 +1,687 @@
+//! Shape inference: finds the [`Shape`] of each value of a function.
+//!
+//! Invariants: a shape holds in every lane, active or not, for the value as native code computes it. Sums of
+//! affine values are exact modulo the width of the value. Where an affine value is widened, the function has
+//! a guard that exits unless no lane wraps around.
+
+use super::range::{Bound, bounds};
+pub(crate) mod compare;
+pub mod lattice;
+
+use crate::tuning::SEGMENT_MIN_LANES;
+use crate::wir::{Effects, ExitReason, Func, Kind, LaunchShape, OpKind, Value};
+use compare::{Other, is_same, turned};
+use lattice::{ALIGNED, Affine, LIMIT, Shape, none};
+use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
+use ptx::isa::{Half, Op, Space, Sreg, Ty};
+use std::collections::HashMap;
+
+struct Classifier<'a, M: Effects> {
+    function: &'a Function,
+    machine: &'a M,
+    shape: LaunchShape,
+    chunk: usize,
+    lanes: usize,
+    shapes: Vec<Shape>,
+    /// Trailing zero bits of uniform values; no meaning for other values.
+    aligns: Vec<u8>,
+    /// The range of each value.
+    bounds: Vec<Option<Bound>>,
+    /// The values that a register may have where the function is entered at a block.
+    resumed: HashMap<(u32, Reg), Vec<Option<Value>>>,
+}
+
+/// Infers the shape of every value.
+pub(crate) fn classify(func: &mut Func, function: &Function, shape: LaunchShape, machine: &impl Effects) {
+    let chunk = shape.chunk as usize;
+    let mut all = Classifier {
+        function,
+        machine,
+        shape,
+        chunk,
+        lanes: shape.lanes() as usize,
+        shapes: vec![Shape::Bottom; func.kinds.len()],
+        aligns: vec![ALIGNED; func.kinds.len()],
+        bounds: bounds(func, function, shape.ntid, &|_| None),
+        resumed: resumed(func, function),
+    };
+    for zero in func.zeros.iter().filter(|zero| !func.undef.contains(zero)) {
+        all.shapes[zero.0 as usize] = Shape::Uniform(Some(0));
+    }
+    all.settle(func);
+    // Values that depend only on each other, in code that is not reached, never get a shape; other sources
+    // then count as varying.
+    let mut unknown = false;
+    for (name, class) in all.shapes.iter_mut().enumerate() {
+        if *class == Shape::Bottom && !func.undef.contains(&Value(name as u32)) {
+            (*class, unknown) = (Shape::Varying, true);
+        }
+    }
+    if unknown {
+        all.settle(func);
+    }
+    func.shapes = all.shapes;
+}
+
+/// The values that stops before a block leave in each register. `None`: one that is not known.
+fn resumed(func: &Func, function: &Function) -> HashMap<(u32, Reg), Vec<Option<Value>>> {
+    let mut resumed: HashMap<(u32, Reg), Vec<Option<Value>>> = HashMap::new();
+    for node in &func.nodes {
+        let crate::wir::Term::Exit(exit) = &node.term else { continue };
+        let (blocks, written) = match exit.why {
+            ExitReason::Yield { block } => (vec![block], Vec::new()),
+            ExitReason::Terminator { block } => {
+                let term = &function.blocks[block as usize].term;
+                let mut written = Vec::new();
+                term.for_each_def(&mut |reg| written.push(reg));
+                (term.successors().iter().map(|b| b.0).collect(), written)
+            }
+            ExitReason::Finished | ExitReason::Before(_) | ExitReason::Declined => continue,
+        };
+        for block in blocks {
+            for (reg, name) in &exit.regs {
+                if !written.contains(reg) {
+                    resumed.entry((block, *reg)).or_default().push(Some(*name));
+                }
+            }
+            for reg in &written {
+                resumed.entry((block, *reg)).or_default().push(None);
+            }
+        }
+    }
+    resumed
+}
+
+impl<M: Effects> Classifier<'_, M> {
+    /// Iterates until no shape changes.
+    fn settle(&mut self, func: &Func) {
+        loop {
+            let mut changed = false;
+            for node in &func.nodes {
+                for phi in &node.phis {
+                    let mut class = self.shapes[phi.def.0 as usize].clone();
+                    let mut align = ALIGNED;
+                    for from in &phi.from {
+                        class = class.join(&self.shapes[from.0 as usize], self.chunk);
+                        align = align.min(self.align(*from));
+                    }
+                    changed |= self.set(phi.def, class);
+                    changed |= self.set_align(phi.def, align);
+                }
+                for op in &node.ops {
+                    changed |= self.op(op, node.block, func);
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+    }
+
+    fn set(&mut self, name: Value, class: Shape) -> bool {
+        let old = &mut self.shapes[name.0 as usize];
+        let new = old.join(&class, self.chunk);
+        let changed = *old != new;
+        *old = new;
+        changed
+    }
+
+    fn class(&self, name: Value) -> &Shape {
+        &self.shapes[name.0 as usize]
+    }
+
+    /// Trailing zeros of a uniform value.
+    fn align(&self, name: Value) -> u8 {
+        match self.class(name) {
+            Shape::Uniform(Some(value)) => (value.trailing_zeros() as u8).min(ALIGNED),
+            Shape::Bottom | Shape::Uniform(None) | Shape::Affine(_) | Shape::Varying => {
+                self.aligns[name.0 as usize]
+            }
+        }
+    }
+
+    fn set_align(&mut self, name: Value, align: u8) -> bool {
+        let old = &mut self.aligns[name.0 as usize];
+        let changed = align < *old;
+        *old = align.min(*old);
+        changed
+    }
+
+    fn op(&mut self, op: &crate::wir::Op, block: u32, func: &Func) -> bool {
+        let align = self.align_of(op, func);
+        let mut changed = false;
+        for def in &op.defs {
+            changed |= self.set_align(*def, align);
+        }
+        self.class_of(op, block, func) || changed
+    }
+
+    /// Trailing zeros of the operation's results, where these are uniform.
+    fn align_of(&self, op: &crate::wir::Op, func: &Func) -> u8 {
+        match &op.kind {
+            OpKind::Inst(site) if op.defs.len() == 1 => {
+                let Some(inst) = site.inst(self.function) else { return 0 };
+                let sources = self.sources(inst, op);
+                if sources.contains(&Shape::Bottom) {
+                    return ALIGNED;
+                }
+                let affine = self.affine(inst, op, &self.raised(inst, op, sources));
+                affine.map_or(0, |pattern| if pattern.by_chunk { 0 } else { pattern.align })
+            }
+            OpKind::Restore(resume, reg) => {
+                let kept = &func.resumes[*resume as usize].kept;
+                kept.iter().find(|(have, _)| have == reg).map_or(0, |(_, name)| self.align(*name))
+            }
+            _ => 0,
+        }
+    }
+
+    /// The shapes of the sources, with the trailing zeros of uniform ones.
+    fn raised(&self, inst: &Inst, op: &crate::wir::Op, mut sources: Vec<Shape>) -> Vec<Shape> {
+        let mut names = op.uses[1..].iter();
+        for (src, class) in inst.srcs.iter().zip(&mut sources) {
+            let mut count = 0;
+            src.for_each_reg(&mut |_| count += 1);
+            let name = (0..count).filter_map(|_| names.next()).last();
+            if let (Src::Reg(_), Some(name), Shape::Uniform(None)) = (src, name, &*class) {
+                let align = self.align(*name);
+                *class = Shape::Affine(Box::new(Affine {
+                    by_chunk: false,
+                    align,
+                    lanes: none(self.lanes),
+                    rows: Box::default(),
+                }));
+            }
+        }
+        sources
+    }
+
+    fn class_of(&mut self, op: &crate::wir::Op, block: u32, func: &Func) -> bool {
+        match &op.kind {
+            OpKind::Inst(site) => {
+                let Some(inst) = site.inst(self.function) else { return false };
+                let classes = self.inst(inst, op, func);
+                let mut changed = false;
+                for (def, class) in op.defs.iter().zip(classes) {
+                    let mask = func.kinds[def.0 as usize] == Kind::Mask;
+                    let class = if mask { Shape::Uniform(None) } else { class };
+                    changed |= self.set(*def, class);
+                }
+                changed
+            }
+            OpKind::SelectMask if func.kinds[op.defs[0].0 as usize] == Kind::Mask => {
+                self.set(op.defs[0], Shape::Uniform(None))
+            }
+            OpKind::SelectMask => {
+                let bottom = op.uses[1..].iter().any(|u| *self.class(*u) == Shape::Bottom);
+                self.set(op.defs[0], if bottom { Shape::Bottom } else { Shape::Varying })
+            }
+            OpKind::SelectPred { .. } => {
+                let (p, a, b) = (self.class(op.uses[0]), self.class(op.uses[1]), self.class(op.uses[2]));
+                let class = match p {
+                    Shape::Bottom => Shape::Bottom,
+                    Shape::Uniform(_) => a.join(b, self.chunk),
+                    Shape::Affine(_) | Shape::Varying => Shape::Varying,
+                };
+                self.set(op.defs[0], class)
+            }
+            OpKind::Load(reg) => {
+                // The block that loads belongs to the PTX block that is entered.
+                let mut class = Shape::Bottom;
+                match self.resumed.get(&(block, *reg)) {
+                    None => class = Shape::Varying,
+                    Some(all) => {
+                        for value in all {
+                            let next = match value {
+                                Some(name) => self.class(*name).clone(),
+                                None => Shape::Varying,
+                            };
+                            // A constant is not tested at entry.
+                            let next = match next {
+                                Shape::Uniform(_) => Shape::Uniform(None),
+                                other => other,
+                            };
+                            class = class.join(&next, self.chunk);
+                        }
+                    }
+                }
+                self.set(op.defs[0], class)
+            }
+            OpKind::Restore(resume, reg) => {
+                let kept = &func.resumes[*resume as usize].kept;
+                let class = match kept.iter().find(|(have, _)| have == reg) {
+                    Some((_, name)) => self.class(*name).clone(),
+                    None => Shape::Varying,
+                };
+                self.set(op.defs[0], class)
+            }
+            OpKind::Mask(_)
+            | OpKind::EntryMask
+            | OpKind::EntryLive
+            | OpKind::EntryCarry
+            | OpKind::EntryTurns
+            | OpKind::Count(_)
+            | OpKind::Truths { .. }
+            | OpKind::And
+            | OpKind::AndNot
+            | OpKind::Or
+            | OpKind::Add(_)
+            | OpKind::AddLanes(_)
+            | OpKind::AddWarps(_) => self.set(op.defs[0], Shape::Uniform(None)),
+            OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => false,
+        }
+    }
+
+    /// The shape of each source, in the order of the instruction's.
+    fn sources(&self, inst: &Inst, op: &crate::wir::Op) -> Vec<Shape> {
+        let mut next = op.uses[1..].iter();
+        let mut take = || next.next().map_or(Shape::Varying, |name| self.class(*name).clone());
+        let one = |src: &Src, take: &mut dyn FnMut() -> Shape| match src {
+            Src::Absent => Shape::Uniform(None),
+            Src::Reg(_) => take(),
+            Src::Not(_) => match take() {
+                Shape::Uniform(_) => Shape::Uniform(None),
+                other => other,
+            },
+            Src::Imm(bits) => Shape::Uniform(Some(*bits)),
+            Src::Sreg(sreg, axis) => self.sreg(*sreg, *axis),
+            Src::Addr(Addr { base: Base::Reg(_), offset, .. }) => match take() {
+                Shape::Uniform(_) => Shape::Uniform(None),
+                Shape::Affine(p) => {
+                    let align =
+                        if *offset == 0 { p.align } else { p.align.min(offset.trailing_zeros() as u8) };
+                    Affine { align, ..(*p).clone() }.class()
+                }
+                other => other,
+            },
+            Src::Addr(Addr { index: Some(_), .. }) => match take() {
+                Shape::Uniform(_) => Shape::Uniform(None),
+                Shape::Bottom => Shape::Bottom,
+                Shape::Affine(_) | Shape::Varying => Shape::Varying,
+            },
+            Src::Addr(_) => Shape::Uniform(None),
+            Src::Video(video) => match &video.value {
+                Src::Reg(_) => match take() {
+                    Shape::Affine(p) if !p.same_in_chunk(self.chunk) => Shape::Varying,
+                    other => other,
+                },
+                _ => Shape::Uniform(None),
+            },
+        };
+        inst.srcs.iter().map(|src| one(src, &mut take)).collect()
+    }
+
+    fn sreg(&self, sreg: Sreg, axis: u8) -> Shape {
+        let [nx, ny, nz] = self.shape.ntid;
+        let lanes =
+            |f: &dyn Fn(u32) -> u32| -> Box<[i32]> { (0..self.lanes as u32).map(|l| f(l) as i32).collect() };
+        match sreg {
+            Sreg::Ntid => Shape::Uniform(self.shape.ntid.get(usize::from(axis)).map(|n| u64::from(*n))),
+            Sreg::Ctaid
+            | Sreg::Nctaid
+            | Sreg::Nwarpid
+            | Sreg::Smid
+            | Sreg::Nsmid
+            | Sreg::Gridid
+            | Sreg::Envreg(_)
+            | Sreg::TotalSmemSize
+            | Sreg::DynamicSmemSize
+            | Sreg::ReservedSmemOffsetBegin
+            | Sreg::ReservedSmemOffsetEnd
+            | Sreg::ReservedSmemOffsetCap
+            | Sreg::ReservedSmemOffset0
+            | Sreg::ReservedSmemOffset1
+            | Sreg::Pm(_)
+            | Sreg::Pm64(_) => Shape::Uniform(None),
+            Sreg::Laneid => {
+                Affine { by_chunk: false, align: ALIGNED, lanes: lanes(&|l| l % 32), rows: Box::default() }
+                    .class()
+            }
+            Sreg::Warpid => {
+                Affine { by_chunk: false, align: 0, lanes: lanes(&|l| l / 32), rows: Box::default() }.class()
+            }
+            Sreg::Tid if axis > 2 => Shape::Uniform(Some(0)),
+            Sreg::Tid => {
+                // The thread index of a lane in each dimension, if it is the same sum in every warp (or in
+                // every chunk).
+                let threads = nx * ny * nz;
+                let tid = |t: u32| [t % nx, t / nx % ny, t / nx / ny][usize::from(axis)] as i32;
+                for (by_chunk, step) in [(false, self.lanes), (true, self.chunk)] {
+                    let relative = |start: u32| -> Vec<i32> {
+                        (0..step as u32).map(|l| tid(start + l) - tid(start)).collect()
+                    };
+                    let first = relative(0);
+                    let starts: Vec<u32> = (0..threads.next_multiple_of(32)).step_by(step).collect();
+                    if starts.iter().all(|s| relative(*s) == first) {
+                        let align = starts.iter().map(|s| tid(*s).trailing_zeros().min(ALIGNED.into()) as u8);
+                        let zero = |s: &u32| tid(*s) == 0;
+                        let align = starts
+                            .iter()
+                            .zip(align)
+                            .filter(|(s, _)| !zero(s))
+                            .map(|(_, a)| a)
+                            .min()
+                            .unwrap_or(ALIGNED);
+                        let lanes = (0..self.lanes).map(|l| first[l % step]).collect();
+                        return Affine { by_chunk, align, lanes, rows: Box::default() }.class();
+                    }
+                }
+                Shape::Varying
+            }
+            Sreg::LanemaskEq
+            | Sreg::LanemaskLe
+            | Sreg::LanemaskLt
+            | Sreg::LanemaskGe
+            | Sreg::LanemaskGt
+            | Sreg::Clock
+            | Sreg::ClockHi
+            | Sreg::Clock64
+            | Sreg::Globaltimer
+            | Sreg::GlobaltimerLo
+            | Sreg::GlobaltimerHi => Shape::Varying,
+        }
+    }
+
+    fn inst(&self, inst: &Inst, op: &crate::wir::Op, func: &Func) -> Vec<Shape> {
+        let sources = self.sources(inst, op);
+        let count = op.defs.len();
+        if sources.contains(&Shape::Bottom) {
+            return vec![Shape::Bottom; count];
+        }
+        let (reads_carry, _) = self.machine.carry(inst);
+        let uniform = sources.iter().all(Shape::is_uniform) && !reads_carry;
+        if matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu) {
+            let local = match inst.srcs.first() {
+                Some(Src::Addr(Addr { base: Base::Frame, .. })) => true,
+                _ => inst.mods.space() == Space::Local,
+            };
+            return vec![if uniform && !local { Shape::Uniform(None) } else { Shape::Varying }; count];
+        }
+        if matches!(inst.op, Op::VoteSync | Op::Activemask) {
+            let word = |def: &Value| func.kinds[def.0 as usize] != Kind::Reg(RegClass::Pred);
+            let each = match self.shape.team {
+                1 => Shape::Uniform(None),
+                _ if op.defs.iter().all(word) => self.by_chunk(),
+                _ => Shape::Varying,
+            };
+            return vec![each; count];
+        }
+        // Each lane has local memory of its own.
+        let own = matches!(inst.op, Op::Cvta | Op::CvtaTo) && inst.mods.space() == Space::Local;
+        if !self.machine.is_pure(inst) || reads_carry || own {
+            return vec![Shape::Varying; count];
+        }
+        if uniform {
+            let value = match (inst.op, sources.first()) {
+                (Op::Mov, Some(Shape::Uniform(value))) => *value,
+                _ => None,
+            };
+            return vec![Shape::Uniform(value); count];
+        }
+        if self.compares_same(inst, op, &sources) {
+            return vec![Shape::Uniform(None); count];
+        }
+        if count == 1
+            && let Some(pattern) = self.affine(inst, op, &self.raised(inst, op, sources.clone()))
+            && let class = pattern.class()
+            && class != Shape::Varying
+            && let Kind::Reg(RegClass::R32 | RegClass::R64 | RegClass::R16) =
+                func.kinds[op.defs[0].0 as usize]
+        {
+            return vec![class];
+        }
+        let same = |class: &Shape| match class {
+            Shape::Uniform(_) => true,
+            Shape::Affine(pattern) => pattern.same_in_chunk(self.chunk),
+            Shape::Bottom | Shape::Varying => false,
+        };
+        let words = op.defs.iter().all(|d| func.kinds[d.0 as usize] != Kind::Reg(RegClass::Pred));
+        let plain = inst.dsts.iter().all(|d| matches!(d, Dst::Reg(_) | Dst::Sink));
+        if sources.iter().all(same) && words && plain {
+            return vec![self.by_chunk(); count];
+        }
+        vec![Shape::Varying; count]
+    }
+
+    /// Whether a comparison has the same outcome in all lanes.
+    fn compares_same(&self, inst: &Inst, op: &crate::wir::Op, sources: &[Shape]) -> bool {
+        let (Op::Setp, Some(cmp), [a, b]) = (inst.op, inst.mods.cmp(), sources) else { return false };
+        if !is_int(inst.mods.ty()) {
+            return false;
+        }
+        let decides =
+            |name: &Value| self.bounds[name.0 as usize].is_some_and(|bound| bound.low == bound.high);
+        if let [def] = op.defs.as_slice()
+            && decides(def)
+        {
+            return true;
+        }
+        let other = |class: &Shape, name: Option<&Value>| match class {
+            Shape::Uniform(Some(k)) => Some(Other::Number(*k)),
+            Shape::Uniform(None) => Some(Other::Multiple(name.map_or(0, |name| self.align(*name)))),
+            Shape::Bottom | Shape::Affine(_) | Shape::Varying => None,
+        };
+        let registers = |at: usize| matches!(inst.srcs.get(at), Some(Src::Reg(_)));
+        let name = |at: usize| op.uses.get(1 + at).filter(|_| registers(0) && registers(1));
+        match (a, b) {
+            (Shape::Affine(pattern), b) => other(b, name(1)).is_some_and(|b| is_same(cmp, pattern, b)),
+            (a, Shape::Affine(pattern)) => {
+                other(a, name(0)).is_some_and(|a| is_same(turned(cmp), pattern, a))
+            }
+            _ => false,
+        }
+    }
+
+    /// A value with a scalar for each chunk.
+    fn by_chunk(&self) -> Shape {
+        let lanes = none(self.lanes);
+        Shape::Affine(Box::new(Affine { by_chunk: true, align: 0, lanes, rows: Box::default() }))
+    }
+
+    /// The affine result of an instruction on affine values; `None`: the result is not affine.
+    fn affine(&self, inst: &Inst, op: &crate::wir::Op, sources: &[Shape]) -> Option<Affine> {
+        let Some(bits) = narrow(inst) else { return self.affine_of_words(inst, op, sources) };
+        // Values narrower than 32 bits may wrap around within a warp, which an affine value cannot express.
+        // So none may.
+        let fits =
+            |name: &Value| self.bounds[name.0 as usize].is_some_and(|bound| bound.high < 1 << (bits - 1));
+        let strides = |class: &Shape| matches!(class, Shape::Affine(pattern) if !pattern.rows.is_empty());
+        let operands = op.uses[1..].iter().take(2).all(fits);
+        let result = widens(inst).is_some() || op.defs.iter().all(fits);
+        if bits < 16 || !operands || !result || sources.iter().any(strides) {
+            return None;
+        }
+        self.affine_of_words(inst, op, sources).filter(|pattern| pattern.rows.is_empty())
+    }
+
+    /// The same for 32-bit values, and for narrower ones where no lane wraps around.
+    fn affine_of_words(&self, inst: &Inst, op: &crate::wir::Op, sources: &[Shape]) -> Option<Affine> {
+        match inst.op {
+            Op::Mov if sources.len() == 1 => sources[0].pattern(self.lanes),
+            Op::Cvta | Op::CvtaTo => match inst.mods.space() {
+                Space::Global | Space::Const => sources[0].pattern(self.lanes),
+                Space::Shared | Space::Param => Some(Affine { align: 0, ..sources[0].pattern(self.lanes)? }),
+                _ => None,
+            },
+            Op::Add if is_int(inst.mods.ty()) && !inst.mods.has(ptx::isa::Word::Sat) => {
+                self.sum(&sources[0].pattern(self.lanes)?, &sources[1].pattern(self.lanes)?, 1)
+            }
+            Op::Sub if is_int(inst.mods.ty()) && !inst.mods.has(ptx::isa::Word::Sat) => {
+                self.sum(&sources[0].pattern(self.lanes)?, &sources[1].pattern(self.lanes)?, -1)
+            }
+            Op::Mul if is_int(inst.mods.ty()) && matches!(inst.mods.half(), Some(Half::Lo | Half::Wide)) => {
+                self.product(&sources[0], &sources[1], inst.mods.ty(), inst.mods.half() == Some(Half::Wide))
+            }
+            Op::Mad
+                if is_int(inst.mods.ty())
+                    && matches!(inst.mods.half(), Some(Half::Lo | Half::Wide))
+                    && !inst.mods.has(ptx::isa::Word::Sat) =>
+            {
+                let wide = inst.mods.half() == Some(Half::Wide);
+                let product = self.product(&sources[0], &sources[1], inst.mods.ty(), wide)?;
+                self.sum(&product, &sources[2].pattern(self.lanes)?, 1)
+            }
+            Op::Shl => {
+                let Shape::Uniform(Some(k)) = sources[1] else { return None };
+                if k > 20 {
+                    return None;
+                }
+                let p = sources[0].pattern(self.lanes)?;
+                p.map((p.align + k as u8).min(ALIGNED), |lane| lane << k)
+            }
+            Op::Shr => {
+                let Shape::Uniform(Some(k)) = sources[1] else { return None };
+                let p = sources[0].pattern(self.lanes)?;
+                if k >= u64::from(inst.mods.ty().bits()) || !p.disjoint() {
+                    return None;
+                }
+                let k = k.min(40) as u8;
+                p.map(p.align.saturating_sub(k), |lane| if k > p.align { 0 } else { lane >> k })
+            }
+            Op::And => {
+                let (p, mask) = with_constant(sources, self.lanes)?;
+                if !p.disjoint() {
+                    return None;
+                }
+                let above = p.align >= ALIGNED || mask >> p.align == 0;
+                p.map(if above { ALIGNED } else { p.align }, |lane| lane & mask as i64)
+            }
+            Op::Or | Op::Xor if self.is_disjoint(inst, op) => {
+                self.sum(&sources[0].pattern(self.lanes)?, &sources[1].pattern(self.lanes)?, 1)
+            }
+            Op::Or => {
+                let (p, bits) = with_constant(sources, self.lanes)?;
+                let fits = p.disjoint()
+                    && (p.align >= 32 || bits < 1 << p.align)
+                    && p.lanes.iter().all(|lane| *lane as u64 & bits == 0);
+                if !fits {
+                    return None;
+                }
+                p.map(p.align.min(bits.trailing_zeros().min(63) as u8), |lane| lane)
+            }
+            Op::Xor => {
+                let (p, bits) = with_constant(sources, self.lanes)?;
+                if !p.disjoint() {
+                    return None;
+                }
+                // The scalar keeps the bits that it shares with no lane's constant.
+                let low = (bits & ((1u64 << p.align.min(30)) - 1)) as i64;
+                p.map(p.align.min(bits.trailing_zeros().min(63) as u8), |lane| (lane ^ low) - low)
+            }
+            Op::Cvt => {
+                let (d, a) = (inst.mods.dtype(), inst.mods.atype());
+                if !is_int(d) || !is_int(a) || inst.mods.has(ptx::isa::Word::Sat) {
+                    return None;
+                }
+                sources[0].pattern(self.lanes)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether two sources have no one bits in common, so that `or` is their sum.
+    fn is_disjoint(&self, inst: &Inst, op: &crate::wir::Op) -> bool {
+        let ([Src::Reg(_), Src::Reg(_)], [_, a, b]) = (&*inst.srcs, &*op.uses) else { return false };
+        let [a, b] = [a, b].map(|name| self.bounds[name.0 as usize]);
+        a.zip(b).is_some_and(|(a, b)| a.is_disjoint(b))
+    }
+
+    fn sum(&self, a: &Affine, b: &Affine, sign: i32) -> Option<Affine> {
+        let strides = usize::from(!a.rows.is_empty()) + usize::from(!b.rows.is_empty());
+        let (a, b) = if a.by_chunk == b.by_chunk && strides < 2 {
+            (a.clone(), b.clone())
+        } else {
+            (a.by_chunks(self.chunk)?, b.by_chunks(self.chunk)?)
+        };
+        let lanes: Box<[i32]> = a.lanes.iter().zip(&b.lanes).map(|(a, b)| a + sign * b).collect();
+        let near = lanes.iter().all(|lane| i64::from(*lane).abs() < LIMIT);
+        let rows = if a.rows.is_empty() { &b.rows } else { &a.rows };
+        near.then(|| Affine { by_chunk: a.by_chunk, align: a.align.min(b.align), lanes, rows: rows.clone() })
+    }
+
+    fn product(&self, a: &Shape, b: &Shape, ty: Ty, wide: bool) -> Option<Affine> {
+        let by = |p: Affine, k: u64| {
+            let shift = 64 - ty.bits();
+            let k = ((k << shift) as i64) >> shift;
+            // A number that is negative when signed is far away as a wider unsigned one.
+            if k.abs() >= LIMIT || wide && k < 0 && !ty.is_signed() {
+                return None;
+            }
+            let align = if k == 0 { ALIGNED } else { (p.align + k.trailing_zeros() as u8).min(ALIGNED) };
+            p.map(align, |lane| lane.saturating_mul(k))
+        };
+        match (a, b) {
+            (Shape::Uniform(Some(k)), other) | (other, Shape::Uniform(Some(k))) => {
+                by(other.pattern(self.lanes)?, *k)
+            }
+            _ => {
+                let (a, b) = (a.pattern(self.lanes)?, b.pattern(self.lanes)?);
+                let same = a.same_in_chunk(self.chunk) && b.same_in_chunk(self.chunk);
+                let one = [&a, &b].iter().all(|p| !p.by_chunk && p.is_plain());
+                let align = (a.align + b.align).min(ALIGNED);
+                // For example, a number of rows times the bytes of a row.
+                let row = |rows: &Affine, stride: &Affine| {
+                    let plain =
+                        !stride.by_chunk && stride.is_plain() && !rows.by_chunk && rows.rows.is_empty();
+                    let rows = rows.lanes.clone();
+                    plain.then(|| Affine { by_chunk: false, align, lanes: none(self.lanes), rows })
+                };
+                let rows = || row(&a, &b).or_else(|| row(&b, &a)).filter(|found| !found.rows.is_empty());
+                if !one
+                    && (self.shape.team > 1 || !same)
+                    && let Some(found) = rows()
+                    && (same || found.run(self.chunk) >= SEGMENT_MIN_LANES)
+                {
+                    return Some(found);
+                }
+                let align = if one { align } else { 0 };
+                same.then_some(Affine {
+                    by_chunk: !one,
+                    align,
+                    lanes: none(self.lanes),
+                    rows: Box::default(),
+                })
+            }
+        }
+    }
+}
+
+fn is_int(ty: Ty) -> bool {
+    use Ty::{B8, B16, B32, B64, S8, S16, S32, S64, U8, U16, U32, U64};
+    [B8, B16, B32, B64, S8, S16, S32, S64, U8, U16, U32, U64].contains(&ty)
+}
+
+/// How many bits an integer instruction reads of each source or computes, if fewer than 32.
+fn narrow(inst: &Inst) -> Option<u32> {
+    let bits = match inst.op {
+        Op::Mov | Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Shl | Op::Shr | Op::And | Op::Or | Op::Xor => {
+            inst.mods.ty().bits()
+        }
+        Op::Cvt => inst.mods.dtype().bits().min(inst.mods.atype().bits()),
+        _ => 32,
+    };
+    (bits < 32).then_some(bits)
+}
+
+/// An affine operand and the constant beside it.
+fn with_constant(sources: &[Shape], lanes: usize) -> Option<(Affine, u64)> {
+    match (sources.first()?, sources.get(1)?) {
+        (a, Shape::Uniform(Some(k))) | (Shape::Uniform(Some(k)), a) => Some((a.pattern(lanes)?, *k)),
+        _ => None,
+    }
+}
+
+/// The type that an instruction widens its first two sources from, if it does, and the bits that it widens
+/// to.
+pub fn widens(inst: &Inst) -> Option<(Ty, u32)> {
+    match inst.op {
+        Op::Mul | Op::Mad if inst.mods.half() == Some(Half::Wide) => {
+            Some((inst.mods.ty(), 2 * inst.mods.ty().bits()))
+        }
+        Op::Cvt => {
+            let (d, a) = (inst.mods.dtype(), inst.mods.atype());
+            (is_int(d) && is_int(a) && d.bits() > a.bits()).then_some((a, d.bits()))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,32 @@
+//! What an iteration of a loop costs of the fuel that a call has.
+//!
+//! Native code counts fuel down where a loop begins its next iteration, and stops when it is used up, so that a launch can end or be
+//! cancelled in time. A loop with a long body costs more, and so does a loop that may wait for other threads.
+
+use crate::tuning::{MAX_ITERATION_FUEL, WAITING_LOOP_FUEL, WORK_PER_FUEL};
+use crate::wir::Effects;
+use ptx::ir::Function;
+
+/// For each block, the fuel that an iteration of the loop with that header costs. Nested loops have costs of
+/// their own.
+pub(super) fn fuel(function: &Function, machine: &impl Effects) -> Vec<i64> {
+    let mut watching = vec![0u32; function.blocks.len() + 1];
+    let mut work = vec![0u64; function.blocks.len() + 1];
+    for (at, block) in function.blocks.iter().enumerate() {
+        let watches = block.insts.iter().any(|inst| machine.watches(inst));
+        watching[at + 1] = watching[at] + u32::from(watches);
+        work[at + 1] = work[at] + block.insts.iter().map(|inst| machine.work(inst)).sum::<u64>();
+    }
+    let mut price = vec![1; function.blocks.len()];
+    for (at, block) in function.blocks.iter().enumerate() {
+        for to in block.term.successors() {
+            let to = to.0 as usize;
+            if to <= at {
+                let least = if watching[at + 1] > watching[to] { WAITING_LOOP_FUEL } else { 1 };
+                let turn = i64::try_from((work[at + 1] - work[to]) / WORK_PER_FUEL).unwrap_or(i64::MAX);
+                price[to] = price[to].max(least).max(turn.min(MAX_ITERATION_FUEL));
+            }
+        }
+    }
+    price
+}

@@ -1,0 +1,392 @@
+//! Coarsening: which kernels execute several warps as one coarse warp, and how many.
+//!
+//! A barrier costs each warp the stores and loads of what lives across it, and each warp recomputes what is
+//! uniform in the CTA: addresses, bounds, counters. A coarse warp does that once, and the dependence chains
+//! of its warps execute in parallel. Coarsening pays where warps meet at barriers; it costs registers and
+//! code. The factor is the largest whose values fit into the registers.
+//!
+//! Invariant: results do not depend on the factor. What several warps cannot do together is absent from a
+//! function that is chosen here, or is a side exit.
+
+use crate::analysis::range::bounds;
+use crate::codegen::{atomic, chunk_loop};
+use crate::effects;
+use crate::target::Level;
+use crate::tuning::{
+    COARSE_WARP_MAX, COARSE_WARP_MAX_CODE, COARSE_WARP_MAX_CODE_AVX512, COARSE_WARP_MAX_CODE_ON_DEMAND,
+    COARSE_WARP_MAX_CODE_WHOLE_CTA, COARSE_WARP_MAX_CODE_WHOLE_CTA_AVX2, COARSE_WARP_MAX_WHOLE_CTA,
+    QUICK_WARP_MAX_CODE, coarse_warp_registers,
+};
+use crate::wir;
+use crate::wir::{Exit, ExitReason, Func, Kind, LaunchShape, OpKind, Shape, Term};
+use ptx::check::module::{AddressSize, FunctionKind};
+use ptx::ir::{Addr, Base, Function, Inst, Program, Reg, RegClass, Src, Terminator};
+use ptx::isa::{Op, Space, Sreg};
+
+/// How many warps run as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Teams {
+    /// As many as it pays for.
+    #[default]
+    Auto,
+    /// One.
+    Never,
+    /// So many, or the next smaller number that divides the CTA's, wherever it is possible at all.
+    Of(u32),
+}
+
+/// Addresses of shared memory below this are taken for such as fit in any case.
+const NEAR: u64 = 1 << 16;
+
+/// How many warps of a CTA may run as one; 1: each by itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// What is tried first.
+    pub(crate) first: u32,
+    /// As many as it pays for where they are not all of a CTA.
+    pub(crate) within: u32,
+    /// Whether as many as `within` pay only if there are pieces that go through the chunks in a loop.
+    pub(crate) apart: bool,
+}
+
+impl Sizes {
+    fn of(size: u32) -> Self {
+        Self { first: size, within: size, apart: false }
+    }
+
+    /// What is tried after a number of warps: the next smaller one that divides it.
+    pub(crate) fn smaller(self, size: u32) -> u32 {
+        if size > self.within {
+            return self.within;
+        }
+        (1..size).rev().find(|less| size.is_multiple_of(*less)).unwrap_or(1)
+    }
+}
+
+/// How many warps of a CTA run as one. `plan`: of one warp.
+pub(crate) fn sizes(
+    teams: Teams,
+    function: &Function,
+    program: &Program,
+    func: &Func,
+    shape: LaunchShape,
+    level: Level,
+) -> Sizes {
+    let threads = shape.threads();
+    let warps = threads / 32;
+    if !threads.is_multiple_of(32) || warps < 2 || !is_fit(function, program) {
+        return Sizes::of(1);
+    }
+    let largest =
+        |most: u32| (1..=most.min(warps)).rev().find(|size| warps.is_multiple_of(*size)).unwrap_or(1);
+    match teams {
+        Teams::Never => Sizes::of(1),
+        Teams::Of(size) => Sizes::of(largest(size.max(1))),
+        Teams::Auto => {
+            if !function.blocks.iter().any(|block| matches!(block.term, Terminator::Barrier { .. })) {
+                return Sizes::of(1);
+            }
+            let chunks = 32 / shape.chunk;
+            let registers = coarse_warp_registers(level);
+            let pressure = pressure(func, function, level);
+            let by_registers = registers / (pressure * chunks).max(1);
+            // What is computed by chunks does not need registers for all of them. Between the barriers of a whole CTA values would be carried
+            // in registers all the same.
+            let apart = by_registers < 2 && is_apart(func, function, chunks, level);
+            let by_registers = if apart { warps / 2 } else { by_registers };
+            let within = largest(COARSE_WARP_MAX.min(by_registers).max(1));
+            // Nothing has to be kept in registers, and all that threads are told apart by is constant. Or what lives across barriers is
+            // written once, since none is in a loop, and the loops between them run for the whole CTA at once.
+            let whole = if pressure == 0 {
+                COARSE_WARP_MAX_WHOLE_CTA
+            } else if effects::loops_between_barriers(function) {
+                COARSE_WARP_MAX
+            } else {
+                0
+            };
+            let first = if warps <= whole { warps } else { within };
+            Sizes { first, within, apart }
+        }
+    }
+}
+
+/// Whether code of a team's plan takes no longer to make than it may.
+pub(crate) fn is_small(teams: Teams, func: &Func, function: &Function, shape: LaunchShape) -> bool {
+    let weight = weight(func, function, shape);
+    match teams {
+        Teams::Auto if shape.chunk == 16 && stays(func, function) => weight <= COARSE_WARP_MAX_CODE_WHOLE_CTA,
+        // Warps by themselves are much slower here, and their code is no less.
+        Teams::Auto
+            if shape.chunk == 8
+                && shape.is_alone()
+                && pressure(func, function, Level::Avx2) == 0
+                && stays(func, function) =>
+        {
+            weight <= COARSE_WARP_MAX_CODE_WHOLE_CTA_AVX2
+        }
+        Teams::Auto if shape.chunk == 16 && effects::loops_between_barriers(function) => {
+            weight <= COARSE_WARP_MAX_CODE_AVX512
+        }
+        Teams::Auto => weight <= COARSE_WARP_MAX_CODE,
+        Teams::Never | Teams::Of(_) => weight <= COARSE_WARP_MAX_CODE_ON_DEMAND,
+    }
+}
+
+/// Whether code of warps by themselves is made in little time.
+pub(crate) fn is_quick(func: &Func, function: &Function, shape: LaunchShape) -> bool {
+    weight(func, function, shape) <= QUICK_WARP_MAX_CODE
+}
+
+/// Whether a team leaves at most where something is accessed that is not there: never where lanes part or wait, and where every lane's
+/// address of other memory than shared lies beside those of its neighbours.
+pub(crate) fn stays(func: &Func, function: &Function) -> bool {
+    let varies = |op: &crate::wir::Op| {
+        let OpKind::Inst(site) = op.kind else { return false };
+        let Some(inst) = site
+            .inst(function)
+            .filter(|inst| matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red))
+        else {
+            return false;
+        };
+        let of_register =
+            matches!(inst.srcs.first(), Some(Src::Reg(_) | Src::Addr(Addr { base: Base::Reg(_), .. })));
+        let address = op.uses.get(1).map(|name| &func.shapes[name.0 as usize]);
+        of_register && inst.mods.space() != Space::Shared && address == Some(&Shape::Varying)
+    };
+    func.nodes.iter().all(|node| {
+        let leaves = match &node.term {
+            Term::Exit(exit) => match exit.why {
+                ExitReason::Finished | ExitReason::Declined => false,
+                ExitReason::Yield { .. } | ExitReason::Terminator { .. } => exit.resume.is_none(),
+                ExitReason::Before(_) => true,
+            },
+            _ => false,
+        };
+        !leaves && !node.ops.iter().any(varies)
+    })
+}
+
+/// About how many instructions LLVM is given for a plan, in its own language.
+fn weight(func: &Func, function: &Function, shape: LaunchShape) -> usize {
+    let chunks = (shape.lanes() / shape.chunk) as usize;
+    let constant = if shape.is_alone() { constants(func, function) } else { vec![false; func.kinds.len()] };
+    let bounds = bounds(func, function, shape.ntid, &|_| Some(0));
+    let value = |name: &wir::Value| match &func.shapes[name.0 as usize] {
+        _ if constant[name.0 as usize] => 0,
+        Shape::Bottom | Shape::Uniform(_) => 1,
+        Shape::Affine(pattern) => pattern.scalars(chunks as u32) as usize,
+        Shape::Varying => chunks,
+    };
+    let stored = |regs: &[(Reg, wir::Value)]| -> usize { regs.iter().map(|(_, name)| 2 * value(name)).sum() };
+    let left = |exit: &Exit| -> usize {
+        20 + stored(&exit.regs) + exit.parked.iter().map(|parked| stored(&parked.regs)).sum::<usize>()
+    };
+    let op = |op: &crate::wir::Op, still: bool| match &op.kind {
+        _ if !op.defs.is_empty() && op.defs.iter().all(|def| constant[def.0 as usize]) => 0,
+        // Loads and stores have no registers that say so; masks are worth a few instructions.
+        OpKind::Inst(_) => op.uses.iter().chain(&op.defs).map(value).max().unwrap_or(1),
+        OpKind::SelectMask | OpKind::SelectPred { .. } | OpKind::Truths { .. } => 2 * chunks,
+        // Where an address is constant, so is whether it fits.
+        OpKind::Ahead(_) | OpKind::Guard(..) | OpKind::Spare(..) if still => 0,
+        OpKind::Ahead(exit) | OpKind::Guard(_, exit) => 20 + left(exit),
+        OpKind::Spare(_, exit) => left(exit) / 4,
+        OpKind::Restore(..) => chunks,
+        _ => 1,
+    };
+    let node = |node: &wir::Block| -> usize {
+        let phis: usize = node.phis.iter().map(|phi| value(&phi.def)).sum();
+        let end = if let Term::Exit(exit) = &node.term { left(exit) } else { 1 };
+        let accesses = node.ops.iter().filter(|op| is_access(op, function));
+        let within = |op: &crate::wir::Op| {
+            let OpKind::Inst(site) = op.kind else { return false };
+            let shared = site.inst(function).is_some_and(|inst| inst.mods.space() == Space::Shared);
+            shared
+                && op.uses.get(1).is_some_and(|name| {
+                    shape.is_alone() && constant[name.0 as usize]
+                        || bounds[name.0 as usize].is_none_or(|bound| bound.high < NEAR)
+                })
+        };
+        let still = accesses.clone().all(within);
+        let known = accesses.clone().all(|op| constant[op.uses[0].0 as usize]);
+        let times = if node.full || shape.is_alone() && known { 1 } else { 2 };
+        phis + end + times * node.ops.iter().map(|one| op(one, still)).sum::<usize>()
+    };
+    func.nodes.iter().map(node).sum()
+}
+
+/// Whether an operation accesses memory that is checked.
+fn is_access(op: &crate::wir::Op, function: &Function) -> bool {
+    let OpKind::Inst(site) = op.kind else { return false };
+    site.inst(function).is_some_and(|inst| {
+        matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red)
+            && !matches!(inst.srcs.first(), Some(Src::Addr(Addr { base: Base::KernelParam, .. })))
+    })
+}
+
+/// Vectors' worth of values that live across a turn of a loop or a barrier, in chunks.
+fn pressure(func: &Func, function: &Function, level: Level) -> u32 {
+    let constant = constants(func, function);
+    let of = |exit: &Exit| -> u32 {
+        let varies =
+            |name: wir::Value| func.shapes[name.0 as usize] == Shape::Varying && !constant[name.0 as usize];
+        let varying = exit.regs.iter().filter(|(_, name)| varies(*name));
+        varying
+            .map(|(reg, _)| match (reg.class, level) {
+                (RegClass::R64, _) => 2,
+                // A bit for each lane.
+                (RegClass::Pred, Level::Avx512) => 0,
+                (RegClass::Pred | RegClass::R16 | RegClass::R32, _) => 1,
+            })
+            .sum()
+    };
+    let exits = func.nodes.iter().filter(|node| node.full).filter_map(|node| match &node.term {
+        Term::Exit(exit) => Some(&**exit),
+        _ => None,
+    });
+    exits
+        .filter(|exit| exit.resume.is_some() || matches!(exit.why, ExitReason::Yield { .. }))
+        .map(of)
+        .max()
+        .unwrap_or(0)
+}
+
+/// Whether there are straight pieces that are emitted by chunks ([`chunk_loop`]).
+fn is_apart(func: &Func, function: &Function, chunks: u32, level: Level) -> bool {
+    let kept: Vec<wir::Value> =
+        func.resumes.iter().flat_map(|resume| &resume.kept).map(|(_, name)| *name).collect();
+    let vector = |name: wir::Value| func.shapes[name.0 as usize] == Shape::Varying;
+    let size = |name: wir::Value| match func.kinds[name.0 as usize] {
+        Kind::Reg(RegClass::R64) if vector(name) => 2,
+        Kind::Reg(_) if vector(name) => 1,
+        Kind::Reg(_) | Kind::Mask | Kind::Count => 0,
+    };
+    let gains = |ops: &mut Vec<&crate::wir::Op>| {
+        let defs = |name: &&wir::Value| ops.iter().any(|op| op.defs.contains(name));
+        let outs: Vec<wir::Value> = kept.iter().filter(defs).copied().collect();
+        let gains = chunk_loop::gains(ops, &outs, size, chunks, level);
+        ops.clear();
+        gains
+    };
+    func.nodes.iter().filter(|node| node.full).any(|node| {
+        let mut ops = Vec::new();
+        for op in &node.ops {
+            let OpKind::Inst(site) = op.kind else { continue };
+            let Some(inst) = site.inst(function) else { continue };
+            let near = matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu) && inst.mods.space() == Space::Shared;
+            if !near && !effects::is_pure(inst) {
+                if gains(&mut ops) {
+                    return true;
+                }
+            } else if op.defs.iter().any(|def| vector(*def)) {
+                ops.push(op);
+            }
+        }
+        gains(&mut ops)
+    })
+}
+
+/// By name: whether it depends on nothing but which thread of its CTA the lane is.
+pub(crate) fn constants(func: &Func, function: &Function) -> Vec<bool> {
+    let mut constant = vec![true; func.kinds.len()];
+    let own = |src: &Src| match src {
+        Src::Absent | Src::Imm(_) | Src::Reg(_) | Src::Not(_) => true,
+        Src::Sreg(sreg, _) => matches!(sreg, Sreg::Tid | Sreg::Ntid | Sreg::Laneid),
+        Src::Addr(addr) => matches!(addr.base, Base::Var(_)),
+        Src::Video(_) => false,
+    };
+    loop {
+        let mut changed = false;
+        let mut vary = |constant: &mut Vec<bool>, name: wir::Value| {
+            changed |= std::mem::replace(&mut constant[name.0 as usize], false);
+        };
+        for node in &func.nodes {
+            for phi in &node.phis {
+                if !phi.from.iter().all(|name| constant[name.0 as usize])
+                    || phi.from.len() > 1 && func.entries.is_empty()
+                {
+                    vary(&mut constant, phi.def);
+                }
+            }
+            for op in &node.ops {
+                let from = |op: &crate::wir::Op| op.uses.iter().all(|name| constant[name.0 as usize]);
+                let known = match &op.kind {
+                    OpKind::Inst(site) => site.inst(function).is_some_and(|inst| {
+                        effects::is_pure(inst)
+                            && inst.srcs.iter().all(own)
+                            && op.uses[1..].iter().all(|name| constant[name.0 as usize])
+                    }),
+                    OpKind::Restore(resume, reg) => {
+                        let kept = &func.resumes[*resume as usize].kept;
+                        kept.iter().any(|(have, name)| have == reg && constant[name.0 as usize])
+                    }
+                    // As native code or the interpreter left it.
+                    OpKind::Load(_) | OpKind::Mask(_) | OpKind::EntryMask | OpKind::EntryLive => true,
+                    OpKind::EntryCarry | OpKind::EntryTurns | OpKind::Count(_) => false,
+                    OpKind::Add(_) | OpKind::AddLanes(_) | OpKind::AddWarps(_) => false,
+                    OpKind::SelectMask
+                    | OpKind::SelectPred { .. }
+                    | OpKind::Truths { .. }
+                    | OpKind::And
+                    | OpKind::AndNot
+                    | OpKind::Or => from(op),
+                    OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => continue,
+                };
+                if !known {
+                    op.defs.iter().for_each(|def| vary(&mut constant, *def));
+                }
+            }
+        }
+        if !changed {
+            return constant;
+        }
+    }
+}
+
+/// Whether several warps can run the function as one.
+fn is_fit(function: &Function, program: &Program) -> bool {
+    let plain = |inst: &Inst| {
+        let exchanges = match inst.op {
+            Op::MatchAny | Op::MatchAll => true,
+            Op::Atom | Op::Red => !atomic::is_native(&inst.mods),
+            _ => false,
+        };
+        let own = |src: &Src| match src {
+            Src::Addr(Addr { base: Base::Frame, .. }) => true,
+            Src::Sreg(sreg, _) => matches!(sreg, Sreg::Envreg(_)),
+            _ => false,
+        };
+        let local = inst.mods.space() == Space::Local || inst.srcs.iter().any(own);
+        let (reads, writes) = effects::carry(inst);
+        !exchanges && !local && !reads && !writes && !effects::watches(inst)
+    };
+    function.kind == FunctionKind::Entry
+        && function.frame_bytes == 0
+        && program.address_size == AddressSize::Bits64
+        && function.blocks.iter().all(|block| {
+            let end = match &block.term {
+                Terminator::Barrier { inst, .. } => inst.op == Op::BarSync && inst.guard.is_none(),
+                Terminator::WarpSync { inst, .. } => {
+                    matches!(inst.op, Op::ShflSync | Op::VoteSync | Op::BarWarpSync)
+                }
+                Terminator::Call(_)
+                | Terminator::Goto(..)
+                | Terminator::Branch { .. }
+                | Terminator::Switch { .. }
+                | Terminator::Ret(_)
+                | Terminator::Exit(_) => true,
+            };
+            end && block.insts.iter().all(plain)
+        })
+}
+
+/// Whether every barrier of the plan of a team is one that its warps wait at as a whole.
+pub(crate) fn meets(func: &Func, function: &Function) -> bool {
+    func.nodes.iter().filter(|node| node.full).all(|node| {
+        match (&node.term, &function.blocks[node.block as usize].term) {
+            (Term::Exit(exit), Terminator::Barrier { .. }) => {
+                exit.resume.is_some() || !matches!(exit.why, ExitReason::Terminator { .. })
+            }
+            _ => true,
+        }
+    })
+}

@@ -1,0 +1,413 @@
+//! Coalescing of bounds checks: checks the accesses of a block at once, before the block has any effect.
+//!
+//! Accesses whose addresses can be computed at the start of the block are grouped by the value that their
+//! addresses are relative to. Each group is one comparison of its extremes, and all groups are one branch.
+//! Where it fails, the cached bounds are renewed from the host and tested once more; where that fails, the
+//! interpreter executes the block.
+//!
+//! Invariant: an instruction that is hoisted to the start has no effect, reads no memory that needs a check,
+//! and depends only on such instructions.
+
+use super::load_store::{Access, Reach};
+use super::{Addresses, Codegen};
+use crate::llvm::{Bitwise, IntPred, Likely, Value};
+use crate::wir;
+use crate::wir::{Affine, Exit, Kind, Op, OpKind, Shape, Site};
+use ptx::ir::{Addr, Base, Inst, RegClass, Src};
+use ptx::isa::{Op as O, Space};
+use std::collections::HashSet;
+
+/// What addresses are behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Anchor {
+    /// A register.
+    Value(wir::Value),
+    /// The program's variable of that number.
+    Variable(u32),
+    /// The activation's frame.
+    Frame,
+}
+
+/// Accesses behind one anchor.
+struct Group {
+    anchor: Anchor,
+    access: Access,
+    reach: Reach,
+    addresses: Addresses,
+}
+
+/// The ops of a node that were dealt with where it begins.
+#[derive(Default)]
+pub(super) struct CoalescedChecks {
+    /// Emitted.
+    done: HashSet<usize>,
+    /// Accesses that fit.
+    fit: HashSet<usize>,
+}
+
+impl CoalescedChecks {
+    pub(super) fn is_done(&self, at: usize) -> bool {
+        self.done.contains(&at)
+    }
+
+    pub(super) fn fits(&self, at: usize) -> bool {
+        self.fit.contains(&at)
+    }
+
+    /// Others deal with it.
+    pub(super) fn omit_store(&mut self, at: usize) {
+        self.done.insert(at);
+    }
+}
+
+impl Codegen<'_> {
+    /// Emits what stands before the node's [`OpKind::Ahead`], and its checks.
+    pub(super) fn ahead(&mut self, node: &wir::Block) -> CoalescedChecks {
+        let mut foreseen = CoalescedChecks::default();
+        let ahead = node.ops.iter().enumerate().find_map(|(at, op)| match &op.kind {
+            OpKind::Ahead(exit) => Some((at, exit)),
+            _ => None,
+        });
+        let Some((first, exit)) = ahead else { return foreseen };
+        for at in 0..first {
+            self.op(&node.ops[at]);
+            foreseen.done.insert(at);
+        }
+        let late = self.late(node);
+        let mut wanted: HashSet<wir::Value> = HashSet::new();
+        let mut accesses = Vec::new();
+        let mut guards = Vec::new();
+        for (at, op) in node.ops.iter().enumerate() {
+            match &op.kind {
+                OpKind::Inst(site) => {
+                    let Some(inst) = site.inst(self.job.function) else { continue };
+                    let name = address_name(inst, op);
+                    let known = name.is_none_or(|name| !late.contains(&name));
+                    if known && self.is_access(inst, op) {
+                        wanted.extend(name);
+                        accesses.push((at, *site, inst, op));
+                    }
+                }
+                OpKind::Guard(site, _) if op.uses.iter().all(|name| !late.contains(name)) => {
+                    guards.push((at, *site, &op.uses));
+                }
+                _ => {}
+            }
+        }
+        if accesses.is_empty() {
+            return foreseen;
+        }
+        let guarded = guards.iter().flat_map(|(_, _, uses)| uses.iter().copied());
+        wanted.extend(guarded);
+        self.early(node, wanted, &mut foreseen);
+        let mut groups: Vec<Group> = Vec::new();
+        for (at, site, inst, op) in accesses {
+            if self.join(&mut groups, site, inst, op).is_some() {
+                foreseen.fit.insert(at);
+            }
+        }
+        let mut wraps = None;
+        for (at, site, uses) in guards {
+            foreseen.done.insert(at);
+            if let Some(wrap) = self.wraps(site, uses) {
+                wraps = Some(match wraps {
+                    None => wrap,
+                    Some(others) => self.b.or(others, wrap),
+                });
+            }
+        }
+        let exact = wraps.map(|wraps| self.b.not(wraps));
+        if groups.is_empty() && exact.is_none() {
+            return foreseen;
+        }
+        if exact.is_some() || !groups.iter().all(|group| self.is_inside(group.reach, &group.addresses)) {
+            self.close_section();
+        }
+        self.check_groups(node, groups, exact, exit);
+        foreseen
+    }
+
+    /// Values of a node that are not known where it begins.
+    fn late(&mut self, node: &wir::Block) -> HashSet<wir::Value> {
+        let mut late = HashSet::new();
+        for op in &node.ops {
+            let early = match &op.kind {
+                OpKind::Inst(site) => {
+                    site.inst(self.job.function).is_some_and(|inst| self.is_early(*site, inst))
+                }
+                _ => true,
+            };
+            if !early || op.uses.iter().any(|name| late.contains(name)) {
+                late.extend(op.defs.iter().copied());
+            }
+        }
+        late
+    }
+
+    /// Whether an instruction may be executed before others.
+    pub(super) fn is_early(&mut self, site: Site, inst: &Inst) -> bool {
+        match inst.op {
+            O::Ld => {
+                inst.guard.is_none()
+                    && matches!(inst.srcs.first(), Some(Src::Addr(Addr { base: Base::KernelParam, .. })))
+            }
+            O::Cvta | O::CvtaTo => inst.mods.space() != Space::Generic,
+            _ => crate::effects::is_pure(inst) && self.lowering(site, inst).is_some(),
+        }
+    }
+
+    /// Whether an operation is an access that every running lane makes.
+    fn is_access(&self, inst: &Inst, op: &Op) -> bool {
+        let write = match inst.op {
+            O::Ld | O::LdNc | O::Ldu => false,
+            O::St => true,
+            O::Atom | O::Red => return !self.is_guarded(inst) && super::atomic::is_native(&inst.mods),
+            _ => return false,
+        };
+        let Some(access) = self.access(inst, write) else { return false };
+        let count = access.count as usize;
+        !self.is_guarded(inst) && access.space != Space::Param && (write || op.defs.len() == count)
+    }
+
+    /// Emits what the values wanted need, in its order.
+    fn early(&mut self, node: &wir::Block, mut wanted: HashSet<wir::Value>, foreseen: &mut CoalescedChecks) {
+        let mut all = Vec::new();
+        for (at, op) in node.ops.iter().enumerate().rev() {
+            let makes = op.defs.iter().any(|def| wanted.contains(def));
+            if makes && !foreseen.is_done(at) {
+                wanted.extend(op.uses.iter().copied());
+                all.push(at);
+            }
+        }
+        for at in all.into_iter().rev() {
+            self.op(&node.ops[at]);
+            foreseen.done.insert(at);
+        }
+    }
+
+    /// Puts an access into its group; `None` if it is to be checked on its own.
+    fn join(&mut self, groups: &mut Vec<Group>, site: Site, inst: &Inst, op: &Op) -> Option<()> {
+        let write = !matches!(inst.op, O::Ld | O::LdNc | O::Ldu);
+        let mut access = self.access_of(inst, write)?;
+        if write && access.space == Space::Const || access.space == Space::Param {
+            return None;
+        }
+        let (anchor, offset) = match inst.srcs.first()? {
+            Src::Addr(Addr { base: Base::Reg(_), index: None, offset }) => {
+                (Anchor::Value(op.uses[1]), *offset)
+            }
+            Src::Reg(_) => (Anchor::Value(op.uses[1]), 0),
+            Src::Addr(Addr { base: Base::Var(var), index: None, offset }) => {
+                (Anchor::Variable(var.0), *offset)
+            }
+            Src::Addr(Addr { base: Base::Frame, index: None, offset }) => (Anchor::Frame, *offset),
+            _ => return None,
+        };
+        let addresses = match anchor {
+            Anchor::Value(name) => {
+                // A narrow address wraps around.
+                if self.kind(name) == Kind::Reg(RegClass::R32) && offset != 0 {
+                    return None;
+                }
+                self.addresses_from(name, 0, &mut access)?
+            }
+            Anchor::Variable(_) | Anchor::Frame => {
+                let Some(Src::Addr(addr)) = inst.srcs.first() else { return None };
+                Addresses::Same(self.symbol(&Addr { offset: 0, ..*addr })?)
+            }
+        };
+        let bytes = access.bytes();
+        // Beyond, sums of bounds would not stay small; and what is odd is a fault. What is a multiple of its size behind an address that
+        // is a multiple of the largest is aligned.
+        if offset.abs() >= 1 << 20 || offset % i64::from(bytes) != 0 {
+            return None;
+        }
+        if self.is_within(inst, op, access) {
+            return Some(());
+        }
+        match &addresses {
+            Addresses::Same(_) => {}
+            Addresses::Affine(_, pattern) | Addresses::Rows(_, pattern) => {
+                if !self.is_foreseeable(access.space, bytes, pattern) {
+                    return None;
+                }
+            }
+            // Elsewhere lanes may well be in several allocations.
+            Addresses::ScaledIndex(_) | Addresses::Each(_) => {
+                if !matches!(access.space, Space::Shared | Space::Local) {
+                    return None;
+                }
+            }
+        }
+        if let (false, Some(Shape::Uniform(_))) = (write, op.defs.first().map(|def| self.shape(*def)))
+            && !matches!(addresses, Addresses::Same(_))
+        {
+            return None;
+        }
+        let end = offset + i64::from(bytes);
+        // Within the kernel's own variables there is nothing to check.
+        if let (Anchor::Variable(var), Space::Shared) = (anchor, access.space) {
+            let start = self.job.layout.variables.get(var as usize).copied().unwrap_or(0) as i64;
+            let inside = start + offset >= 0 && start + end <= i64::from(self.job.layout.shared_bytes);
+            if inside && (start + offset) % i64::from(bytes) == 0 {
+                return Some(());
+            }
+        }
+        let same = |group: &&mut Group| group.anchor == anchor && group.access.space == access.space;
+        if let Some(group) = groups.iter_mut().find(same) {
+            // What may be written may be read.
+            let reach = Reach {
+                write: group.reach.write || write,
+                lo: group.reach.lo.min(offset),
+                hi: group.reach.hi.max(end),
+                align: group.reach.align.max(bytes),
+                ..group.reach
+            };
+            if let Addresses::Affine(_, pattern) | Addresses::Rows(_, pattern) = &group.addresses
+                && !self.is_foreseeable(access.space, reach.align, pattern)
+            {
+                return None;
+            }
+            group.reach = reach;
+            return Some(());
+        }
+        let reach = Reach { site, space: access.space, write, sum: false, lo: offset, hi: end, align: bytes };
+        groups.push(Group { anchor, access, reach, addresses });
+        Some(())
+    }
+
+    /// Whether all accesses of a pattern are checked by few comparisons.
+    fn is_foreseeable(&self, space: Space, align: u32, pattern: &Affine) -> bool {
+        self.is_regular(space, align, pattern, self.full)
+            || space == Space::Shared && self.is_together(space, align, pattern)
+    }
+
+    /// Whether nothing is odd, if there is anything that may be.
+    pub(super) fn is_even(&self, odd: Option<Value>) -> Option<Value> {
+        odd.map(|odd| self.b.icmp(IntPred::Eq, odd, self.b.zero(odd.ty())))
+    }
+
+    /// The bits of both, as far as there are any. Where both are what one constant leaves, it leaves that of all at once.
+    pub(super) fn either(&self, a: Option<Value>, b: Option<Value>) -> Option<Value> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(match (a.joined(), b.joined()) {
+                (Some((Bitwise::And, some, all)), Some((Bitwise::And, others, same)))
+                    if all == same && all.is_constant() =>
+                {
+                    self.b.and(self.b.or(some, others), all)
+                }
+                _ => self.b.or(a, b),
+            }),
+            (one, None) | (None, one) => one,
+        }
+    }
+
+    /// Both conditions, as far as there are any.
+    pub(super) fn both(&self, a: Option<Value>, b: Option<Value>) -> Value {
+        match (a, b) {
+            (Some(a), Some(b)) => self.b.and(a, b),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => self.b.const_int(self.int(1), 1),
+        }
+    }
+
+    /// Checks groups, those together that fit for many turns of a loop if they fit now.
+    fn check_groups(&mut self, node: &wir::Block, groups: Vec<Group>, exact: Option<Value>, exit: &Exit) {
+        let Some((id, turns)) = self.predicated_loop(node) else { return self.check(&groups, exact, exit) };
+        let name = |group: &Group| match group.anchor {
+            Anchor::Value(name) => Some(name),
+            Anchor::Variable(_) | Anchor::Frame => None,
+        };
+        let (steady, others): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(|group| {
+            let is_steady = |name| self.is_predicated(&turns, name, group.reach, &group.addresses);
+            !self.is_inside(group.reach, &group.addresses) && name(group).is_some_and(is_steady)
+        });
+        if exact.is_some() || !others.is_empty() {
+            self.check(&others, exact, exit);
+        }
+        if steady.is_empty() {
+            return;
+        }
+        let (before, until) = self.is_before(id, &turns);
+        let [ask, on] = ["turns", "steady"].map(|name| self.b.append_block(self.function, name));
+        let here = self.b.current_block();
+        self.b.cond_br(before, on, ask, Likely::Yes);
+        self.b.position_at_end(ask);
+        self.check(&steady, None, exit);
+        let members: Vec<_> =
+            steady.iter().filter_map(|group| Some((name(group)?, group.reach, &group.addresses))).collect();
+        // What is not known is asked each time.
+        let new = self.fit_until(&turns, &members).unwrap_or_else(|| self.c64(i64::MAX as u64));
+        let there = self.b.current_block();
+        self.b.br(on);
+        self.b.position_at_end(on);
+        let merged = self.b.phi(self.int(64));
+        self.b.add_incoming(merged, until, here);
+        self.b.add_incoming(merged, new, there);
+        self.set_predicated(id, merged);
+    }
+
+    /// Branches to the exit unless everything fits.
+    fn check(&mut self, groups: &[Group], exact: Option<Value>, exit: &Exit) {
+        let mask = self.scalar(exit.mask);
+        let whole = self.full;
+        let all = |emit: &mut Self| {
+            let (mut all, mut any) = (exact, None);
+            for group in groups {
+                if let Some((inside, odd)) =
+                    emit.is_inside_and_odd(group.reach, &group.addresses, mask, whole)
+                {
+                    all = Some(emit.both(all, Some(inside)));
+                    any = emit.either(any, odd);
+                }
+            }
+            emit.both(all, emit.is_even(any))
+        };
+        let renewable = groups.iter().any(|group| !matches!(group.reach.space, Space::Shared | Space::Local));
+        // Asked once more when windows have been renewed.
+        let again = (renewable && self.prefix.is_none()).then(|| {
+            let here = self.b.current_block();
+            let ask = self.b.append_block(self.function, "ask");
+            self.b.br(ask);
+            self.b.position_at_end(ask);
+            let again = self.b.phi(self.int(1));
+            self.b.add_incoming(again, self.b.const_int(self.int(1), 0), here);
+            (ask, again)
+        });
+        let fits = all(self);
+        if fits.number() == Some(1) {
+            return;
+        }
+        let on = self.b.append_block(self.function, "fits");
+        if let Some(prefix) = self.prefix {
+            self.b.cond_br(fits, on, prefix.other, Likely::Yes);
+            return self.b.position_at_end(on);
+        }
+        let leave = self.b.append_block(self.function, "leave");
+        if let Some((ask, again)) = again {
+            let [unfit, renew] = ["unfit", "renew"].map(|name| self.b.append_block(self.function, name));
+            self.b.cond_br(fits, on, unfit, Likely::Yes);
+            self.b.position_at_end(unfit);
+            self.b.cond_br(again, leave, renew, Likely::Unknown);
+            self.b.position_at_end(renew);
+            for group in groups {
+                self.renew_cached_bounds(group.reach, &group.addresses, mask, whole);
+            }
+            self.b.add_incoming(again, self.b.const_int(self.int(1), 1), self.b.current_block());
+            self.b.br(ask);
+        } else {
+            self.b.cond_br(fits, on, leave, Likely::Yes);
+        }
+        self.b.position_at_end(leave);
+        self.exit(exit);
+        self.b.position_at_end(on);
+    }
+}
+
+/// The register of an access's address.
+fn address_name(inst: &Inst, op: &Op) -> Option<wir::Value> {
+    match inst.srcs.first()? {
+        Src::Addr(Addr { base: Base::Reg(_), .. }) | Src::Reg(_) => op.uses.get(1).copied(),
+        _ => None,
+    }
+}

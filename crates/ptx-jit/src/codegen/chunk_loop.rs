@@ -1,0 +1,567 @@
+//! Chunk loops: executes a long section of straight-line code chunk by chunk, where all chunks together
+//! exceed the registers.
+//!
+//! Usually an instruction is emitted for all chunks before the next instruction, so that the chunks'
+//! dependence chains execute in parallel. Where one chunk alone has enough parallelism, and the live values
+//! of all chunks do not fit into the registers, that order costs spills and gains nothing. So a section that
+//! computes in each lane alone, or loads what was checked before, is emitted once, as a loop over chunks.
+//! Kernels in which each thread computes several elements of a matrix are the usual case.
+//!
+//! While the section is emitted, values stand for their part in the current chunk, with the shapes they have
+//! there.
+//!
+//! Invariants: what is uniform across chunks is computed before the loop, in program order. Nothing in the
+//! section has an effect, so the order of chunks does not matter. A value that the loop defines is read
+//! behind the loop only from memory, where each iteration has stored it.
+
+use super::check_coalesce::CoalescedChecks;
+use super::interleaved::InterleavedGroups;
+use super::{Codegen, Repr};
+use crate::llvm::{Block, IntPred, Likely, Value};
+use crate::target::Level;
+use crate::tuning::{
+    CHUNK_LOOP_MAX_OPS, CHUNK_LOOP_MIN_OPS, CHUNK_LOOP_MIN_OPS_PER_SPILL, CHUNK_LOOP_MIN_PARALLEL_OPS,
+};
+use crate::wir;
+use crate::wir::{Affine, Func, Kind, Op, OpKind, Shape, Term};
+use ptx::ir::{Addr, Base, Inst, RegClass, Src};
+use ptx::isa::{Op as O, Sem, Space, Ty};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Operations of a node that follow each other.
+#[derive(Default)]
+pub(super) struct Run {
+    /// The first.
+    start: usize,
+    /// DeferredPrefetches the last.
+    pub(super) end: usize,
+    /// Whether they are to be emitted by chunks.
+    pub(super) apart: bool,
+    /// Those that are the same for all chunks.
+    shared: Vec<usize>,
+    /// Those that each chunk does.
+    own: Vec<usize>,
+}
+
+/// What an operation is to a run.
+enum Role {
+    /// Nothing is left to do.
+    Done,
+    Shared,
+    Own,
+    /// It ends the run.
+    Other,
+}
+
+/// Where loops over chunks keep values, and what they need to know of the plan.
+pub(super) struct ChunkLoops {
+    /// Where places are made: the function's first block.
+    pub(super) rooms: Block,
+    places: Vec<Value>,
+    /// By name: how often it is read anywhere.
+    reads: Option<Vec<u32>>,
+    /// Classes within a turn that differ from those outside.
+    pub(super) shapes: HashMap<wir::Value, Shape>,
+}
+
+impl ChunkLoops {
+    pub(super) fn new(rooms: Block) -> Self {
+        Self { rooms, places: Vec::new(), reads: None, shapes: HashMap::new() }
+    }
+}
+
+impl Codegen<'_> {
+    /// What belongs together from an operation on.
+    pub(super) fn find_chunk_loop(
+        &mut self,
+        node: &wir::Block,
+        from: usize,
+        foreseen: &CoalescedChecks,
+        pieces: &InterleavedGroups,
+    ) -> Run {
+        let mut run = Run { start: from, end: from, ..Run::default() };
+        if !self.full || self.in_section() || self.chunks() < 2 || node.ops.len() - from < CHUNK_LOOP_MIN_OPS
+        {
+            run.end = node.ops.len();
+            return run;
+        }
+        let mut defs = HashSet::new();
+        while run.end < node.ops.len() && run.own.len() < CHUNK_LOOP_MAX_OPS {
+            let op = &node.ops[run.end];
+            match self.role(node, (from, run.end), &defs, foreseen, pieces) {
+                Role::Done => {}
+                Role::Shared => run.shared.push(run.end),
+                Role::Own => {
+                    run.own.push(run.end);
+                    defs.extend(op.defs.iter().copied());
+                }
+                Role::Other => break,
+            }
+            run.end += 1;
+        }
+        // What is loaded together stays together.
+        let beyond = |run: &Run, at: usize| pieces.with(at).iter().any(|other| *other >= run.end);
+        while let Some(first) = run.own.iter().copied().find(|at| beyond(&run, *at)) {
+            run.end = first;
+            run.own.retain(|at| *at < first);
+            run.shared.retain(|at| *at < first);
+        }
+        while run.end > from && matches!(node.ops[run.end - 1].kind, OpKind::Spare(..)) {
+            run.end -= 1;
+        }
+        run.apart = self.is_worth(node, &run);
+        run
+    }
+
+    fn role(
+        &mut self,
+        node: &wir::Block,
+        (from, at): (usize, usize),
+        defs: &HashSet<wir::Value>,
+        foreseen: &CoalescedChecks,
+        pieces: &InterleavedGroups,
+    ) -> Role {
+        let op = &node.ops[at];
+        let together = pieces.with(at);
+        if together.iter().any(|other| *other < from) {
+            return Role::Other;
+        }
+        if together.is_empty() && foreseen.is_done(at) {
+            return Role::Done;
+        }
+        let late = op.uses.iter().any(|name| defs.contains(name));
+        match &op.kind {
+            OpKind::Inst(site) => {
+                let Some(inst) = site.inst(self.job.function) else { return Role::Other };
+                let loads = matches!(inst.op, O::Ld | O::LdNc | O::Ldu) && inst.mods.sem() == Sem::Weak;
+                let fits = foreseen.fits(at)
+                    || loads && self.access(inst, false).is_some_and(|a| self.is_within(inst, op, a));
+                let lowered = self.lowering(*site, inst).is_some_and(|lowering| !lowering.reads_carry);
+                if inst.guard.is_some() || op.defs.is_empty() {
+                    return Role::Other;
+                }
+                let plain = crate::effects::is_pure(inst) && lowered;
+                if op.defs.iter().all(|def| !self.is_vector(*def) && self.kind(*def) != Kind::Mask) {
+                    let param =
+                        matches!(inst.srcs.first(), Some(Src::Addr(Addr { base: Base::KernelParam, .. })));
+                    let known = if loads { fits || param } else { plain };
+                    return if known && !late { Role::Shared } else { Role::Other };
+                }
+                let vectors = op.defs.iter().all(|def| self.is_vector(*def));
+                let own =
+                    if loads { fits && self.is_own_load(inst, op) } else { plain && self.is_own(inst, op) };
+                if vectors && own && self.is_everywhere(op) { Role::Own } else { Role::Other }
+            }
+            OpKind::SelectPred { .. } if self.is_vector(op.defs[0]) => {
+                let word = self.kind(op.defs[0]) != Kind::Reg(RegClass::R64);
+                if word && op.uses.iter().all(|name| self.is_alike(*name)) { Role::Own } else { Role::Other }
+            }
+            // A way out of the access that follows, which needs none if it is of the run.
+            OpKind::Ahead(_) | OpKind::Spare(..) => Role::Done,
+            OpKind::Count(_) | OpKind::Add(_) | OpKind::Restore(..) if !late => Role::Shared,
+            _ => Role::Other,
+        }
+    }
+
+    fn is_vector(&self, name: wir::Value) -> bool {
+        *self.shape(name) == Shape::Varying && matches!(self.kind(name), Kind::Reg(_))
+    }
+
+    /// Whether all lanes run an operation, and that is known already.
+    fn is_everywhere(&self, op: &Op) -> bool {
+        let mask = op.uses[0];
+        self.reps[mask.0 as usize].is_some() && !self.later.contains_key(&mask) && self.whole(op)
+    }
+
+    /// Whether chunks differ in a value by a scalar at most, or in a vector that is in memory or in registers.
+    fn is_alike(&self, name: wir::Value) -> bool {
+        let register = matches!(self.kind(name), Kind::Reg(_));
+        register
+            && match self.shape(name) {
+                Shape::Bottom | Shape::Uniform(_) => true,
+                Shape::Affine(pattern) => {
+                    let first = self.relative(pattern, 0);
+                    !pattern.splits(self.width as usize)
+                        && (1..self.chunks()).all(|c| self.relative(pattern, c) == first)
+                }
+                Shape::Varying => {
+                    !self.scaled_indices.contains_key(&name) && !self.word_pairs.contains_key(&name)
+                }
+            }
+    }
+
+    /// Whether an instruction without effect can be emitted for a chunk.
+    fn is_own(&self, inst: &Inst, op: &Op) -> bool {
+        let plain = |src: &Src| matches!(src, Src::Reg(_) | Src::Not(_) | Src::Imm(_) | Src::Absent);
+        // Of integers of 64 bits more is known than their value ([`ScaledIndex`](super::scaled_index::ScaledIndex)).
+        let wide = op.defs.iter().any(|def| self.kind(*def) == Kind::Reg(RegClass::R64));
+        let whole = match inst.op {
+            O::Cvt | O::Shl | O::Shr | O::Or => true,
+            O::Add | O::Sub | O::Mul | O::Mad => inst.mods.ty() != Ty::F64,
+            _ => false,
+        };
+        let other = matches!(inst.op, O::Cvta | O::CvtaTo | O::MovPack);
+        !(other || wide && whole)
+            && inst.srcs.iter().all(plain)
+            && op.uses[1..].iter().all(|name| self.is_alike(*name))
+    }
+
+    /// Whether a load that fits can be.
+    fn is_own_load(&self, inst: &Inst, op: &Op) -> bool {
+        let near = self
+            .access(inst, false)
+            .is_some_and(|access| access.space == Space::Shared && op.defs.len() == access.count as usize);
+        let address =
+            matches!(inst.srcs.first(), Some(Src::Addr(Addr { base: Base::Reg(_), index: None, .. })));
+        let [_, name] = op.uses.as_slice() else { return false };
+        let narrow = self.kind(*name) != Kind::Reg(RegClass::R64);
+        near && address && !narrow && *self.shape(*name) != Shape::Varying && self.is_alike(*name)
+    }
+
+    /// Whether a run gains by it, and little of it goes through memory.
+    fn is_worth(&mut self, node: &wir::Block, run: &Run) -> bool {
+        if run.own.len() < CHUNK_LOOP_MIN_OPS {
+            return false;
+        }
+        let (ins, outs) = self.ends(node, run);
+        let through = ins.iter().filter(|name| self.is_vector(**name)).count() + outs.len();
+        let ops: Vec<&Op> = run.own.iter().map(|at| &node.ops[*at]).collect();
+        let size = |name: wir::Value| match self.kind(name) {
+            _ if !self.is_vector(name) => 0,
+            Kind::Reg(RegClass::R64) => 2,
+            _ => 1,
+        };
+        through * CHUNK_LOOP_MIN_OPS_PER_SPILL <= run.own.len()
+            && gains(&ops, &outs, size, self.chunks(), self.env.target.level())
+    }
+
+    /// What the operations of a run read that others define, and what they define that others read.
+    fn ends(&mut self, node: &wir::Block, run: &Run) -> (Vec<wir::Value>, Vec<wir::Value>) {
+        let func = self.job.func;
+        let reads = self.chunk_loops.reads.get_or_insert_with(|| reads(func));
+        let mut own: HashMap<wir::Value, u32> = HashMap::new();
+        // Nobody goes the ways out of accesses that need none.
+        for op in &node.ops[run.start..run.end] {
+            if let OpKind::Spare(..) = op.kind {
+                op.clone().for_each_use(&mut |name| *own.entry(*name).or_insert(0) += 1);
+            }
+        }
+        let (mut defs, mut ins) = (Vec::new(), Vec::new());
+        let mut made = HashSet::new();
+        for at in &run.own {
+            let op = &node.ops[*at];
+            for name in &op.uses {
+                *own.entry(*name).or_insert(0) += 1;
+                if !made.contains(name) {
+                    ins.push(*name);
+                    made.insert(*name);
+                }
+            }
+            defs.extend(op.defs.iter().copied());
+            made.extend(op.defs.iter().copied());
+        }
+        defs.retain(|def| reads[def.0 as usize] > own.get(def).copied().unwrap_or(0));
+        (ins, defs)
+    }
+
+    /// Emits a run by chunks.
+    pub(super) fn emit_chunk_loop(
+        &mut self,
+        node: &wir::Block,
+        run: &Run,
+        foreseen: &CoalescedChecks,
+        pieces: &mut InterleavedGroups,
+    ) {
+        self.out.runs += 1;
+        for at in &run.shared {
+            self.access_checked = foreseen.fits(*at);
+            self.op(&node.ops[*at]);
+        }
+        let (ins, outs) = self.ends(node, run);
+        let homes = self.only_slot(node, run.end, &outs);
+        let count = self.chunks();
+        let mut places = 0;
+        let mut stored: Vec<(wir::Value, Option<Value>)> = Vec::new();
+        for name in ins {
+            let place = self.laid_out(name, places);
+            places += usize::from(place.is_some());
+            stored.push((name, place));
+        }
+        let before = self.b.current_block();
+        let (turn, done) =
+            (self.b.append_block(self.function, "apart"), self.b.append_block(self.function, "together"));
+        self.b.br(turn);
+        self.b.position_at_end(turn);
+        let index = self.b.phi(self.int(64));
+        self.b.add_incoming(index, self.c64(0), before);
+        let inside: Vec<(wir::Value, Repr, Option<Shape>)> =
+            stored.into_iter().map(|(name, place)| self.inside(name, place, index)).collect();
+        let lanes = std::mem::replace(&mut self.lanes, self.width);
+        let known = (std::mem::take(&mut self.scaled_indices), std::mem::take(&mut self.word_pairs));
+        let mut outside = Vec::new();
+        for (name, rep, class) in inside {
+            outside.push((name, self.reps[name.0 as usize].replace(rep)));
+            if let Some(class) = class {
+                self.chunk_loops.shapes.insert(name, class);
+            }
+        }
+        self.prefetch_in_iteration(index, count);
+        for at in &run.own {
+            self.interleaved_groups_at(node, pieces, *at);
+            if !foreseen.is_done(*at) {
+                // Nothing of a run is checked where it stands.
+                self.access_checked = true;
+                self.op(&node.ops[*at]);
+            }
+        }
+        let mut left = Vec::new();
+        for out in &outs {
+            if let Some(home) = homes.get(out) {
+                // What is kept is exact.
+                let value = self.chunk(*out, 0);
+                let place = self.b.offset(self.barrier_slot_memory(), (*home).into());
+                self.store_iteration(value, place, index);
+                continue;
+            }
+            let value = self.noncanonical_chunk(*out, 0);
+            let place = self.place_of_run(places);
+            places += 1;
+            self.store_iteration(value, place, index);
+            left.push((*out, place, value));
+        }
+        let next = self.b.add(index, self.c64(1));
+        self.b.add_incoming(index, next, self.b.current_block());
+        let more = self.b.icmp(IntPred::Ne, next, self.c64(count.into()));
+        self.b.cond_br(more, turn, done, Likely::Yes);
+        self.b.position_at_end(done);
+        self.lanes = lanes;
+        (self.scaled_indices, self.word_pairs) = known;
+        self.chunk_loops.shapes.clear();
+        for (name, rep) in outside {
+            self.reps[name.0 as usize] = rep;
+        }
+        for def in run.own.iter().flat_map(|at| &node.ops[*at].defs) {
+            self.reps[def.0 as usize] = None;
+        }
+        for (name, home) in homes {
+            self.reps[name.0 as usize] = Some(Repr::Kept(home));
+        }
+        for (name, place, like) in left {
+            let chunks = (0..count).map(|c| self.load_iteration(like, place, self.c64(c.into()))).collect();
+            self.reps[name.0 as usize] = Some(Repr::Chunks(chunks));
+        }
+    }
+
+    /// Of what a run leaves for the barrier that its node ends at: how far behind the first place it is kept, where nobody reads any more
+    /// what lies there.
+    fn only_slot(&mut self, node: &wir::Block, end: usize, outs: &[wir::Value]) -> BTreeMap<wir::Value, u32> {
+        let mut homes = BTreeMap::new();
+        let Term::Exit(exit) = &node.term else { return homes };
+        let (Some(resume), true) = (exit.resume, self.barrier_slots.room() > 0) else { return homes };
+        let kept = &self.job.func.resumes[resume as usize].kept;
+        let mut after: HashSet<wir::Value> = kept.iter().map(|(_, name)| *name).collect();
+        node.ops[end..].iter().for_each(|op| {
+            op.clone().for_each_use(&mut |name| {
+                after.insert(*name);
+            });
+        });
+        exit.clone().for_each_use(&mut |name| {
+            after.insert(*name);
+        });
+        for (at, (reg, name)) in kept.iter().enumerate() {
+            let word = matches!(reg.class, RegClass::R32 | RegClass::R64);
+            let place = self.barrier_slots.wanted(resume, at).filter(|_| word && outs.contains(name));
+            let free = |place: &usize| self.barrier_slots.beside(*place).all(|other| !after.contains(&other));
+            if let Some(place) = place.filter(free) {
+                homes.insert(*name, self.barrier_slots.write(place, *name));
+            }
+        }
+        homes
+    }
+
+    /// Puts what chunks differ in into a place, if it is not the same for all.
+    fn laid_out(&mut self, name: wir::Value, number: usize) -> Option<Value> {
+        let values: Vec<Value> = match self.shape(name) {
+            Shape::Bottom | Shape::Uniform(_) => return None,
+            Shape::Affine(pattern) if steps(pattern, self.width).is_some() => return None,
+            Shape::Affine(_) => (0..self.chunks())
+                .map(|c| self.noncanonical_base(name, c).expect("ptxvm bug: a pattern has bases"))
+                .collect(),
+            Shape::Varying if matches!(self.reps[name.0 as usize], Some(Repr::Kept(_))) => return None,
+            Shape::Varying => (0..self.chunks()).map(|c| self.noncanonical_chunk(name, c)).collect(),
+        };
+        if values.iter().all(|value| *value == values[0]) {
+            return None;
+        }
+        let place = self.place_of_run(number);
+        for (c, value) in values.into_iter().enumerate() {
+            self.store_iteration(value, place, self.c64(c as u64));
+        }
+        Some(place)
+    }
+
+    /// What a name is in the turn of a chunk.
+    fn inside(
+        &mut self,
+        name: wir::Value,
+        place: Option<Value>,
+        index: Value,
+    ) -> (wir::Value, Repr, Option<Shape>) {
+        if self.kind(name) == Kind::Mask {
+            return (name, Repr::Scalar(self.b.ones(self.int(self.width))), None);
+        }
+        match self.shape(name).clone() {
+            Shape::Bottom | Shape::Uniform(_) => {
+                let rep = self.reps[name.0 as usize].clone();
+                (name, rep.expect("ptxvm bug: a value is used before it is made"), None)
+            }
+            Shape::Affine(pattern) => {
+                let first = self.noncanonical_base(name, 0).expect("ptxvm bug: a pattern has bases");
+                let base = match (place, steps(&pattern, self.width)) {
+                    (Some(place), _) => self.load_iteration(first, place, index),
+                    (None, Some(step)) if step != 0 => {
+                        let times = if first.ty().element_bits() < 64 {
+                            self.b.trunc(index, first.ty())
+                        } else {
+                            index
+                        };
+                        let more = self.b.mul(times, self.b.const_int(first.ty(), i64::from(step) as u64));
+                        self.b.add(first, more)
+                    }
+                    (None, _) => first,
+                };
+                let lanes = self.relative(&pattern, 0);
+                if lanes.iter().all(|lane| *lane == 0) {
+                    return (name, Repr::Scalar(base), Some(Shape::Uniform(None)));
+                }
+                let (lanes, rows) = (lanes.into(), Box::default());
+                let own = Affine { by_chunk: false, align: pattern.align, lanes, rows };
+                (name, Repr::Bases(vec![base]), Some(Shape::Affine(Box::new(own))))
+            }
+            Shape::Varying => {
+                if let Some(Repr::Kept(offset)) = self.reps[name.0 as usize] {
+                    return (name, Repr::Chunks(vec![self.load_from_slot(name, offset, index)]), None);
+                }
+                let value = self.noncanonical_chunk(name, 0);
+                let value = match place {
+                    Some(place) => self.load_iteration(value, place, index),
+                    None => value,
+                };
+                (name, Repr::Chunks(vec![value]), None)
+            }
+        }
+    }
+
+    /// A place on the stack for a value of all chunks.
+    fn place_of_run(&mut self, number: usize) -> Value {
+        while self.chunk_loops.places.len() <= number {
+            let here = self.b.current_block();
+            self.b.position_at_end(self.chunk_loops.rooms);
+            // Whoever asks within a turn has the lanes of one chunk.
+            let place = self.b.alloca(self.b.vec(self.int(64), self.job.shape.lanes()), 64);
+            self.chunk_loops.places.push(place);
+            self.b.position_at_end(here);
+        }
+        self.chunk_loops.places[number]
+    }
+
+    /// Where a chunk's part of such a place is, and how many bytes it has.
+    fn iteration_place(&self, like: Value, place: Value, index: Value) -> (Value, u32) {
+        let ty = like.ty();
+        let bytes = if ty.element_bits() == 1 { 4 } else { ty.lanes() * ty.element_bits() / 8 };
+        (self.b.gep(place, self.b.mul(index, self.c64(bytes.into()))), bytes.min(64))
+    }
+
+    fn store_iteration(&self, value: Value, place: Value, index: Value) {
+        let (pointer, align) = self.iteration_place(value, place, index);
+        let value = if value.ty().element_bits() == 1 {
+            self.b.zext(self.b.bitcast(value, self.int(value.ty().lanes())), self.int(32))
+        } else {
+            value
+        };
+        self.b.store(value, pointer, align);
+    }
+
+    fn load_iteration(&self, like: Value, place: Value, index: Value) -> Value {
+        let (pointer, align) = self.iteration_place(like, place, index);
+        if like.ty().element_bits() == 1 {
+            let bits = self.b.load(self.int(32), pointer, align);
+            return self.b.bitcast(self.b.trunc(bits, self.int(like.ty().lanes())), like.ty());
+        }
+        self.b.load(like.ty(), pointer, align)
+    }
+}
+
+/// Whether operations gain by being emitted by chunks: more is alive than there are registers, and one chunk has enough to do at once. `size`:
+/// registers that a name takes in a chunk.
+pub(crate) fn gains(
+    ops: &[&Op],
+    outs: &[wir::Value],
+    size: impl Fn(wir::Value) -> isize,
+    chunks: u32,
+    level: Level,
+) -> bool {
+    if ops.len() < CHUNK_LOOP_MIN_OPS {
+        return false;
+    }
+    // From where to where each vector is alive, and how many operations it is behind.
+    let mut spans: BTreeMap<wir::Value, [usize; 2]> = BTreeMap::new();
+    let mut depths: HashMap<wir::Value, usize> = HashMap::new();
+    for (at, op) in ops.iter().enumerate() {
+        let mut depth = 0;
+        for name in op.uses.iter().filter(|name| size(**name) > 0) {
+            spans.entry(*name).or_insert([0, at])[1] = at;
+            depth = depth.max(depths.get(name).copied().unwrap_or(0));
+        }
+        for def in &op.defs {
+            spans.insert(*def, [at, at]);
+            depths.insert(*def, depth + 1);
+        }
+    }
+    for out in outs {
+        spans.entry(*out).or_insert([0, 0])[1] = ops.len();
+    }
+    let mut change = vec![0; ops.len() + 2];
+    for (name, [start, end]) in &spans {
+        change[*start] += size(*name);
+        change[*end + 1] -= size(*name);
+    }
+    let mut alive = 0;
+    let most = change.iter().map(|by| {
+        alive += by;
+        alive
+    });
+    let most = most.max().unwrap_or(0) * chunks as isize;
+    let depth = depths.values().copied().max().unwrap_or(1);
+    most > level.vector_registers() as isize && ops.len() / depth >= CHUNK_LOOP_MIN_PARALLEL_OPS
+}
+
+/// By how much the first lane of a chunk is behind that of the chunk before, if that is the same everywhere.
+fn steps(pattern: &Affine, width: u32) -> Option<i32> {
+    if pattern.by_chunk || !pattern.rows.is_empty() {
+        return None;
+    }
+    let firsts: Vec<i32> = pattern.lanes.iter().step_by(width as usize).copied().collect();
+    let step = firsts.get(1)?.checked_sub(firsts[0])?;
+    firsts.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(step)).then_some(step)
+}
+
+/// By name: how often it is read in a plan.
+fn reads(func: &Func) -> Vec<u32> {
+    let mut reads = vec![0; func.kinds.len()];
+    let mut count = |name: wir::Value| reads[name.0 as usize] += 1;
+    for node in &func.nodes {
+        node.phis.iter().flat_map(|phi| &phi.from).for_each(|name| count(*name));
+        node.term.clone().for_each_use(&mut |name| count(*name));
+        for op in &node.ops {
+            match op.kind {
+                OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => {
+                    op.clone().for_each_use(&mut |name| count(*name));
+                }
+                _ => op.uses.iter().for_each(|name| count(*name)),
+            }
+        }
+    }
+    func.resumes.iter().flat_map(|resume| &resume.kept).for_each(|(_, name)| count(*name));
+    reads
+}

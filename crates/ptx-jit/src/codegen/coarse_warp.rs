@@ -1,0 +1,180 @@
+//! What differs where several warps of a CTA execute as one coarse warp.
+//!
+//! A coarse warp has the lanes of all its warps. Shapes, masks, pending lanes and barriers are as for one
+//! warp. It has no warp frame: where it cannot go on (an access fails its check, lanes wait for each other)
+//! it exits. It stores the values of its lanes as it would at a barrier, and the host makes warp frames of
+//! them.
+//!
+//! Invariant: an exit happens before the instruction it names, which has had no effect; place and values are
+//! those of each of the warps on its own.
+
+use super::inst::Lanes;
+use super::load_store::{Access, Addresses, Reach};
+use super::state_map::Room;
+use super::{Codegen, LANES, Repr};
+use crate::frame::{Frame, Reason, code};
+use crate::llvm::{Likely, Value};
+use crate::tuning::BARRIER_SLOTS_MAX_BYTES;
+use crate::wir;
+use crate::wir::{Exit, ExitReason, Op, Site};
+use ptx::ir::Reg;
+use ptx_exec::native::{Held, Kept, Leave, LeavePlace, Leaving, Parked};
+use std::mem::offset_of;
+
+impl Codegen<'_> {
+    /// Stores what the lanes hold, and returns.
+    pub(super) fn leave(&mut self, exit: &Exit) {
+        let place = match exit.why {
+            ExitReason::Yield { block } => LeavePlace::Yield { block },
+            ExitReason::Terminator { block } => LeavePlace::Terminator { block },
+            ExitReason::Before(Site { block, index }) => LeavePlace::Before { block, index },
+            ExitReason::Declined => return self.declined(),
+            ExitReason::Finished => {
+                self.team_counts(exit);
+                self.gone();
+                // DeferredPrefetches `gone` nobody goes on.
+                return self.declined();
+            }
+        };
+        self.team_counts(exit);
+        let live = self.scalar(exit.live);
+        if let Some(resume) = exit.resume {
+            if matches!(exit.why, ExitReason::Yield { .. }) {
+                self.set_state(self.start_code() + 2 + u64::from(resume));
+                self.keep_all(resume, live);
+                return self.b.ret(Some(self.c64(code(Reason::Turn, 0, 0))));
+            }
+            self.wait(resume, exit);
+        }
+        let kept = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8);
+        let (team, word) = (self.job.shape.team, self.lanes / 8);
+        let mut room = Room::of(team);
+        // Masks of the live and of the running lanes.
+        room.place(4, 2 * team);
+        // What lies in its place stays there.
+        room.skip(self.barrier_slots.room());
+        let mask = self.scalar(exit.mask);
+        self.b.store(live, kept, 4);
+        self.b.store(mask, self.b.offset(kept, word.into()), 4);
+        let mut left = Leaving::default();
+        for (reg, name) in &exit.regs {
+            let kept = self
+                .left_lying(*reg, *name)
+                .unwrap_or_else(|| self.state_map_of(*reg, *name, &mut room, kept));
+            left.running.push(kept);
+        }
+        for parked in &exit.parked {
+            let offset = room.place(4, team);
+            let mask = self.scalar(parked.mask);
+            self.b.store(mask, self.b.offset(kept, offset.into()), 4);
+            let hand = |(reg, name): &(Reg, wir::Value)| {
+                self.left_lying(*reg, *name)
+                    .unwrap_or_else(|| self.state_map_of(*reg, *name, &mut room, kept))
+            };
+            let kept = parked.regs.iter().map(hand).collect();
+            left.parked.push(Parked { block: parked.block, offset, kept });
+        }
+        let most = self.out.cta.bytes.max(room.bytes());
+        self.out.unfit |= most > BARRIER_SLOTS_MAX_BYTES;
+        self.out.cta.bytes = most;
+        let number = self.out.leaves.len() as u32;
+        self.out.leaves.push(Leave { place, left });
+        self.b.ret(Some(self.c64(code(Reason::Left, 0, number))));
+    }
+
+    /// Where a register is that lies in its place already.
+    fn left_lying(&self, reg: Reg, name: wir::Value) -> Option<Kept> {
+        match self.reps[name.0 as usize] {
+            Some(Repr::Kept(offset)) => Some(Kept { reg, offset, held: Held::Each }),
+            _ => None,
+        }
+    }
+
+    fn team_counts(&mut self, exit: &Exit) {
+        let turns = self.scalar(exit.turns);
+        self.store_field(offset_of!(Frame, turns), turns);
+        self.sums(exit);
+    }
+
+    /// Goes on if an access fits, after another look at the memory if need be, and leaves before it otherwise. `None`: it cannot.
+    pub(super) fn or_side_exit(
+        &mut self,
+        fits: Value,
+        site: Site,
+        access: Access,
+        addresses: &Addresses,
+        op: &Op,
+    ) -> Option<()> {
+        let (_, exit) = self.pending_exit.take().filter(|(at, _)| *at == site)?;
+        if fits.number() == Some(1) {
+            return Some(());
+        }
+        let block = |emit: &Self, name: &str| emit.b.append_block(emit.function, name);
+        let (fast, slow, leave) = (block(self, "fast"), block(self, "slow"), block(self, "leave"));
+        self.b.cond_br(fits, fast, slow, Likely::Yes);
+        self.b.position_at_end(slow);
+        let (mask, whole) = (self.scalar(op.uses[0]), self.whole(op));
+        let Access { space, write, sum, .. } = access;
+        let hi = access.bytes().into();
+        self.renew_cached_bounds(
+            Reach { site, space, write, sum, lo: 0, hi, align: 1 },
+            addresses,
+            mask,
+            whole,
+        );
+        let (fits, _) = self.places(site, access, addresses, op)?;
+        self.b.cond_br(fits, fast, leave, Likely::Yes);
+        self.b.position_at_end(leave);
+        self.exit(&exit);
+        self.b.position_at_end(fast);
+        Some(())
+    }
+
+    /// There is no code for several warps.
+    pub(super) fn give_up(&mut self, op: &Op) {
+        self.out.unfit = true;
+        for def in &op.defs {
+            let zero = self.b.zero(self.scalar_type(self.kind(*def)));
+            if self.kind(*def) == crate::wir::Kind::Mask {
+                self.reps[def.0 as usize] = Some(Repr::Scalar(zero));
+            } else {
+                self.define(*def, zero);
+            }
+        }
+    }
+
+    /// `%warpid` of a team's lanes.
+    pub(super) fn warpid(&self, lanes: Lanes) -> Value {
+        let team = self.load32(offset_of!(Frame, warp));
+        let first = self.b.mul(team, self.c32(self.job.shape.team));
+        match lanes {
+            Lanes::First(chunk) => self.b.add(first, self.c32(chunk * self.width / LANES)),
+            Lanes::Chunk(chunk) => {
+                let own = self.b.add(first, self.c32(chunk * self.width / LANES));
+                self.b.splat(own, self.width)
+            }
+        }
+    }
+
+    /// Numbers of threads that are the same in each warp or team.
+    pub(super) fn constant_tid(&self, axis: usize, lanes: Lanes) -> Option<Value> {
+        let [nx, ny, _] = self.job.shape.ntid;
+        let tid = |thread: u32| [thread % nx, thread / nx % ny, thread / nx / ny][axis];
+        let chunk = match lanes {
+            Lanes::First(chunk) | Lanes::Chunk(chunk) => chunk * self.width,
+        };
+        let count = if matches!(lanes, Lanes::First(_)) { 1 } else { self.width };
+        let of = |start: u32| -> Vec<u64> {
+            (0..count).map(|lane| u64::from(tid(start + chunk + lane))).collect()
+        };
+        let first = of(0);
+        let all = self.job.shape.threads().next_multiple_of(LANES);
+        if !(0..all).step_by(self.lanes as usize).all(|start| of(start) == first) {
+            return None;
+        }
+        Some(match lanes {
+            Lanes::First(_) => self.c32(first[0] as u32),
+            Lanes::Chunk(_) => self.b.const_ints(self.int(32), &first),
+        })
+    }
+}

@@ -1,0 +1,283 @@
+//! The CTA loop: executes the warps of a CTA one after another, from barrier to barrier.
+//!
+//! Native code that is given a whole CTA executes each warp until it exits or waits at a barrier of the CTA,
+//! and then the next warp. When all have arrived, it starts again behind the barrier. What lives across a
+//! barrier is saved in memory of the warp's own (a barrier slot), in the form of its shape: one word for a
+//! uniform value.
+//!
+//! Invariants: each warp's [`Slot`] says where the warp is. Any other reason to stop leaves native code, with
+//! that warp's registers in the frame and those of the others as their slots say. [`CtaCode`] tells the host
+//! how to make warp frames of it.
+
+use super::{Codegen, Repr};
+use crate::frame::{Frame, Reason, code};
+use crate::llvm::{Block, IntPred, Likely, Value};
+use crate::wir;
+use crate::wir::Exit;
+use ptx::ir::Reg;
+use ptx_exec::native::{Behind, CtaCode, Slot, TidTable};
+use std::mem::{offset_of, size_of};
+
+/// Values that the parts of an emitted function share.
+#[derive(Clone, Copy)]
+pub(super) struct Shared {
+    /// Whether it runs a CTA.
+    whole: Value,
+    /// Where a warp's turn ends.
+    next: Block,
+    /// Where a team keeps its values; warps find it in the frame.
+    kept: Option<Value>,
+}
+
+impl Codegen<'_> {
+    /// Where each barrier's values are kept.
+    pub(super) fn assign_barrier_slots(&mut self) {
+        let func = self.job.func;
+        let team = self.job.shape.team;
+        // A team keeps which lanes have not exited, and says where it leaves which of them were running.
+        let homes = self.find_barrier_slots(if team > 1 { 8 * team } else { 0 });
+        let barriers = func.resumes.iter().enumerate().map(|(at, resume)| Behind {
+            block: resume.block,
+            id: resume.id,
+            kept: homes.of(at),
+        });
+        let bytes = homes.bytes().max(if team > 1 && !func.resumes.is_empty() { 4 * team } else { 0 });
+        self.out.cta = CtaCode { bytes: bytes.next_multiple_of(64), barriers: barriers.collect() };
+        self.barrier_slots = homes;
+    }
+
+    /// How a warp is made to begin, or to go on: numbers behind those of the blocks.
+    pub(super) fn start_code(&self) -> u64 {
+        self.job.function.blocks.len() as u64
+    }
+
+    /// From the head to where the running warp begins: with the caller's frame, or with the first warp of the CTA. Returns the code that
+    /// says where it begins.
+    pub(super) fn dispatch(&mut self) -> Value {
+        let enter = self.b.append_block(self.function, "enter");
+        let warp = self.b.append_block(self.function, "warp");
+        let next = self.b.append_block(self.function, "turn");
+        self.b.position_at_end(self.head);
+        let block = self.load32(offset_of!(Frame, block));
+        let (own, live) = (self.load32(offset_of!(Frame, mask)), self.load32(offset_of!(Frame, live)));
+        let warps = self.load32(offset_of!(Frame, warps));
+        let whole = self.b.icmp(IntPred::Ne, warps, self.c32(0));
+        if self.job.shape.team > 1 {
+            self.b.br(warp);
+        } else {
+            self.b.cond_br(whole, warp, enter, Likely::Unknown);
+        }
+        self.shared_cta = Some(Shared { whole, next, kept: None });
+
+        self.b.position_at_end(warp);
+        let number = self.load32(offset_of!(Frame, warp));
+        let number = self.b.zext(number, self.int(64));
+        let at = |emit: &Self, field: usize, step: u64| {
+            let base = emit.b.load(emit.b.ptr(), emit.field(field), 8);
+            let offset = emit.b.mul(number, emit.c64(step));
+            emit.b.gep(base, offset)
+        };
+        let slot = at(self, offset_of!(Frame, slots), size_of::<Slot>() as u64);
+        let of = |emit: &Self, field: usize| emit.b.offset(slot, field as u64);
+        let state = self.b.load(self.int(32), of(self, offset_of!(Slot, state)), 4);
+        let there = self.b.load(self.int(32), of(self, offset_of!(Slot, live)), 4);
+        let local = self.b.load(self.int(64), of(self, offset_of!(Slot, local)), 8);
+        let table = size_of::<TidTable>() as u64 * u64::from(self.job.shape.team);
+        let tid = at(self, offset_of!(Frame, tids), table);
+        let team = self.job.shape.team > 1;
+        let kept = if team {
+            // How large what a team keeps is, nobody knows before all exits are there.
+            let base = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, keeps)), 8);
+            let offset = self.b.mul(number, self.load64(offset_of!(Frame, keep_bytes)));
+            self.b.gep(base, offset)
+        } else {
+            at(self, offset_of!(Frame, keeps), u64::from(self.out.cta.bytes))
+        };
+        self.shared_cta = Some(Shared { whole, next, kept: team.then_some(kept) });
+        let there = if team { self.b.load(self.mask_type(), kept, 4) } else { there };
+        let carry = of(self, offset_of!(Slot, carry));
+        for (field, value) in [
+            (offset_of!(Frame, slot), slot),
+            (offset_of!(Frame, tid), tid),
+            (offset_of!(Frame, kept), kept),
+            (offset_of!(Frame, carry), carry),
+        ] {
+            self.b.store(value, self.field(field), 8);
+        }
+        if self.job.clocks {
+            self.b.store(of(self, offset_of!(Slot, clock)), self.field(offset_of!(Frame, clock)), 8);
+        }
+        self.store_field(offset_of!(Frame, local), local);
+        self.b.br(enter);
+
+        self.b.position_at_end(enter);
+        let phi = |emit: &Self, a: Value, b: Value| {
+            let phi = emit.b.phi(b.ty());
+            if !team {
+                emit.b.add_incoming(phi, a, emit.head);
+            }
+            emit.b.add_incoming(phi, b, warp);
+            phi
+        };
+        let begin = phi(self, block, state);
+        self.own = phi(self, own, there);
+        self.live = phi(self, live, there);
+
+        self.turn(next, warp);
+        self.b.position_at_end(enter);
+        begin
+    }
+
+    /// The end of a warp's turn: the next warp, or, when all have had theirs, the other side of the barrier, or the next CTA.
+    fn turn(&self, next: Block, warp: Block) {
+        let word = |emit: &Self, offset| emit.load32(offset);
+        self.b.position_at_end(next);
+        let round = self.b.append_block(self.function, "round");
+        let (all, some) =
+            (self.b.append_block(self.function, "all"), self.b.append_block(self.function, "some"));
+        let (over, apart) =
+            (self.b.append_block(self.function, "over"), self.b.append_block(self.function, "apart"));
+        let number = self.b.add(word(self, offset_of!(Frame, warp)), self.c32(1));
+        self.store_field(offset_of!(Frame, warp), number);
+        let more = self.b.icmp(IntPred::Ult, number, word(self, offset_of!(Frame, warps)));
+        self.b.cond_br(more, warp, round, Likely::Yes);
+
+        self.b.position_at_end(round);
+        let at = word(self, offset_of!(Frame, waiting));
+        self.store_field(offset_of!(Frame, warp), self.c32(0));
+        self.store_field(offset_of!(Frame, waiting), self.c32(0));
+        let none = self.b.icmp(IntPred::Eq, at, self.c32(0));
+        self.b.cond_br(none, over, some, Likely::Unknown);
+        // The next CTA of those that were handed over.
+        self.b.position_at_end(over);
+        let user = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, user)), 8);
+        let ty = self.b.fn_type(Some(self.int(32)), &[self.b.ptr()]);
+        let follows = self.b.call_host(ty, "follow", &[user]);
+        let done = self.b.append_block(self.function, "done");
+        let follows = self.b.icmp(IntPred::Ne, follows, self.c32(0));
+        self.b.cond_br(follows, warp, done, Likely::Yes);
+        self.b.position_at_end(done);
+        self.b.ret(Some(self.c64(code(Reason::Finished, 0, 0))));
+
+        // One bit: all wait at one barrier. The upper half is for those that count all threads of the CTA, exited ones too.
+        self.b.position_at_end(some);
+        let less = self.b.sub(at, self.c32(1));
+        let several = self.b.and(at, less);
+        let exited = word(self, offset_of!(Frame, exited));
+        let gone = self.b.icmp(IntPred::Ne, exited, self.c32(0));
+        let gone = self.b.sext(gone, self.int(32));
+        let missing = self.b.and(at, self.b.and(gone, self.c32(0xffff_0000)));
+        let odd = self.b.or(several, missing);
+        let odd = self.b.icmp(IntPred::Ne, odd, self.c32(0));
+        self.b.cond_br(odd, apart, all, Likely::No);
+        self.b.position_at_end(all);
+        self.b.br(warp);
+        self.b.position_at_end(apart);
+        self.b.ret(Some(self.c64(code(Reason::Apart, 0, 0))));
+    }
+
+    /// The cases of where a warp of a CTA begins: a code and where to go.
+    pub(super) fn beginnings(&self) -> Vec<(u64, Block)> {
+        let Some(shared) = self.shared_cta else { return Vec::new() };
+        let first = self.start_code();
+        let func = self.job.func;
+        let mut cases = vec![(first, self.at(func.start)), (first + 1, shared.next)];
+        cases.extend(func.resumes.iter().zip(first + 2..).map(|(resume, code)| (code, self.at(resume.node))));
+        cases
+    }
+
+    /// No lane is left: in a CTA the next warp has its turn.
+    pub(super) fn gone(&self) {
+        let Some(shared) = self.shared_cta else { return };
+        let (leave, stay) =
+            (self.b.append_block(self.function, "exited"), self.b.append_block(self.function, "alone"));
+        self.b.cond_br(shared.whole, leave, stay, Likely::Unknown);
+        self.b.position_at_end(leave);
+        self.set_state(self.start_code() + 1);
+        let exited = self.load32(offset_of!(Frame, exited));
+        let exited = self.b.add(exited, self.c32(1));
+        self.store_field(offset_of!(Frame, exited), exited);
+        self.b.br(shared.next);
+        self.b.position_at_end(stay);
+    }
+
+    pub(super) fn set_state(&self, state: u64) -> Value {
+        let slot = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, slot)), 8);
+        let place = self.b.offset(slot, offset_of!(Slot, state) as u64);
+        self.b.store(self.c32(state as u32), place, 4);
+        slot
+    }
+
+    /// At a barrier of the CTA: if the warp is there as a whole, it keeps what lives, and the next warp has its turn.
+    pub(super) fn wait(&mut self, index: u32, exit: &Exit) {
+        let Some(shared) = self.shared_cta else { return };
+        let resume = &self.job.func.resumes[index as usize];
+        let (mask, live) = (self.scalar(exit.mask), self.scalar(exit.live));
+        let together = self.b.icmp(IntPred::Eq, mask, live);
+        let together = self.b.and(together, shared.whole);
+        let (keep, leave) =
+            (self.b.append_block(self.function, "keep"), self.b.append_block(self.function, "leave"));
+        self.b.cond_br(together, keep, leave, Likely::Yes);
+        self.b.position_at_end(keep);
+        let slot = self.set_state(self.start_code() + 2 + u64::from(index));
+        if self.job.shape.team == 1 {
+            self.b.store(live, self.b.offset(slot, offset_of!(Slot, live) as u64), 4);
+        }
+        let bit = 1u32 << (resume.id.unwrap_or(0) + if resume.counted { 16 } else { 0 });
+        let waiting = self.load32(offset_of!(Frame, waiting));
+        let waiting = self.b.or(waiting, self.c32(bit));
+        self.store_field(offset_of!(Frame, waiting), waiting);
+        self.keep_all(index, live);
+        self.b.br(shared.next);
+        self.b.position_at_end(leave);
+    }
+
+    /// Stores what is kept where a warp or a team waits.
+    pub(super) fn keep_all(&mut self, index: u32, live: Value) {
+        let place = self.barrier_slot_memory();
+        if self.job.shape.team > 1 {
+            self.b.store(live, place, 4);
+        }
+        let resume = &self.job.func.resumes[index as usize];
+        let kept = self.out.cta.barriers[index as usize].kept.clone();
+        let names = resume.kept.iter().enumerate();
+        let moved =
+            names.filter(|(at, (_, name))| !self.barrier_slots.is_there(self.node, index, *at, *name));
+        let moved: Vec<wir::Value> = moved.map(|(_, (_, name))| *name).collect();
+        self.read_slot(moved.into_iter());
+        for (at, (kept, (_, name))) in kept.iter().zip(&resume.kept).enumerate() {
+            if !self.barrier_slots.is_there(self.node, index, at, *name) {
+                self.pack(kept, *name, self.b.offset(place, u64::from(kept.offset)));
+            }
+        }
+    }
+
+    /// Where the running warp or team keeps its values.
+    pub(super) fn barrier_slot_memory(&self) -> Value {
+        if let Some(Shared { kept: Some(kept), .. }) = self.shared_cta {
+            return kept;
+        }
+        self.b.load(self.b.ptr(), self.field(offset_of!(Frame, kept)), 8)
+    }
+
+    /// Begins what is done only where a whole CTA runs; `None` if that never does. Gives where to go on.
+    pub(super) fn if_whole(&self) -> Option<Block> {
+        let shared = self.shared_cta?;
+        let (then, on) =
+            (self.b.append_block(self.function, "entered"), self.b.append_block(self.function, "on"));
+        self.b.cond_br(shared.whole, then, on, Likely::Unknown);
+        self.b.position_at_end(then);
+        Some(on)
+    }
+
+    /// Loads what was kept of a register.
+    pub(super) fn restore(&mut self, index: u32, reg: Reg, name: wir::Value) -> Repr {
+        if let Some(offset) = self.barrier_slots.lies(name) {
+            return Repr::Kept(offset);
+        }
+        let place = self.barrier_slot_memory();
+        let kept = self.out.cta.barriers[index as usize].kept.iter().find(|kept| kept.reg == reg).cloned();
+        let kept = kept.expect("ptxvm bug: a register is restored that was not kept");
+        self.unpack(&kept, name, place)
+    }
+}

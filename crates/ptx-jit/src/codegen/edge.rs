@@ -1,0 +1,175 @@
+//! Terminators and edges: how a block ends, and which values its successors' phis get.
+//!
+//! Invariant: a phi has one value for each LLVM block that its WIR block is entered from, also where one WIR
+//! block ends in several LLVM blocks.
+
+use super::{Codegen, Repr};
+use crate::llvm::{Block, Likely, Value};
+use crate::wir;
+use crate::wir::{BlockId, Cond, Phi, Shape, Term};
+
+impl Codegen<'_> {
+    pub(super) fn phi(&mut self, name: wir::Value) -> Repr {
+        if let Some(place) = self.barrier_slots.lies(name) {
+            return Repr::Kept(place);
+        }
+        let scalar = self.scalar_type(self.kind(name));
+        match self.shape(name) {
+            Shape::Uniform(_) | Shape::Bottom => Repr::Scalar(self.b.phi(scalar)),
+            Shape::Affine(pattern) => {
+                let count = pattern.scalars(self.chunks());
+                Repr::Bases((0..count).map(|_| self.b.phi(scalar)).collect())
+            }
+            Shape::Varying => {
+                let ty = self.b.vec(scalar, self.width);
+                Repr::Chunks((0..self.chunks()).map(|_| self.b.phi(ty)).collect())
+            }
+        }
+    }
+
+    /// Gives the phis of a node what comes from a block.
+    pub(super) fn arrive(&mut self, node: BlockId, from: Block, values: &[Repr]) {
+        for (index, value) in values.iter().enumerate() {
+            let Some(phi) = self.phis.get(&(node.0, index)) else { continue };
+            let pairs: Vec<(Value, Value)> = match (phi, value) {
+                (Repr::Chunks(phi), _) if phi.is_empty() => continue,
+                (Repr::Scalar(phi), Repr::Scalar(value)) => vec![(*phi, *value)],
+                // It lies there whichever way it came.
+                (Repr::Kept(_), _) => Vec::new(),
+                (Repr::Bases(phi), Repr::Bases(value)) | (Repr::Chunks(phi), Repr::Chunks(value)) => {
+                    phi.iter().copied().zip(value.iter().copied()).collect()
+                }
+                _ => unreachable!("ptxvm bug: a phi of two shapes"),
+            };
+            for (phi, value) in pairs {
+                self.b.add_incoming(phi, value, from);
+            }
+        }
+    }
+
+    /// Hands the values that a successor's phis want over, before the terminator is emitted.
+    pub(super) fn store_state(&mut self, from: BlockId, to: BlockId) {
+        let values = self.state_stored(from, to);
+        self.state_values(to, values);
+    }
+
+    /// What the phis of a node want from one of its predecessors.
+    pub(super) fn state_stored(&mut self, from: BlockId, to: BlockId) -> Vec<Repr> {
+        let func = self.job.func;
+        let target = &func.nodes[to.0 as usize];
+        let Some(place) = target.preds.iter().position(|p| *p == from) else { return Vec::new() };
+        let value = |phi: &Phi| match self.barrier_slots.lies(phi.def) {
+            Some(place) => Repr::Kept(place),
+            None => self.coerce(phi.from[place], phi.def),
+        };
+        let mut values: Vec<Repr> = target.phis.iter().map(value).collect();
+        values.extend(self.predicated_until(to, place).map(Repr::Scalar));
+        values
+    }
+
+    /// Gives a node's phis what comes from the block that stands here.
+    pub(super) fn state_values(&mut self, to: BlockId, values: Vec<Repr>) {
+        if values.is_empty() {
+            return;
+        }
+        let block = self.b.current_block();
+        if self.phis.contains_key(&(to.0, 0)) {
+            self.arrive(to, block, &values);
+        } else {
+            self.pending.entry(to.0).or_default().push((block, values));
+        }
+    }
+
+    pub(super) fn end(&mut self, id: BlockId, term: &Term) {
+        if self.versioned_block != Some(id)
+            && let Some(to) = self.fuses(id, term)
+        {
+            return self.fuse(id, to);
+        }
+        self.close_section();
+        if let Term::Exit(exit) = term {
+            self.exit(exit);
+            return;
+        }
+        let condition = match term {
+            Term::If { cond, .. } => Some(self.condition(cond)),
+            _ => None,
+        };
+        // A condition that is known leaves one way. Constant masks are those of teams.
+        if self.job.shape.team > 1
+            && let (Some(known), Term::If { then, els, .. }) = (condition.and_then(Value::number), term)
+        {
+            let to = if known != 0 { *then } else { *els };
+            self.store_state(id, to);
+            return self.b.br(self.at(to));
+        }
+        // The same successor twice has two edges of one block.
+        let mut detours: Vec<(BlockId, Block)> = Vec::new();
+        for to in term.successors() {
+            if self.barrier_slots.is_entered(id, to) {
+                detours.push((to, self.b.append_block(self.function, "way")));
+            } else {
+                self.store_state(id, to);
+            }
+        }
+        let at = |emit: &Self, to: BlockId| {
+            let detour = detours.iter().find(|(node, _)| *node == to);
+            detour.map_or_else(|| emit.at(to), |(_, block)| *block)
+        };
+        match term {
+            Term::Goto(to) => self.b.br(at(self, *to)),
+            Term::If { then, els, likely, .. } => {
+                let likely = match likely {
+                    Some(true) => Likely::Yes,
+                    Some(false) => Likely::No,
+                    None => Likely::Unknown,
+                };
+                let condition = condition.expect("an If has a condition");
+                self.b.cond_br(condition, at(self, *then), at(self, *els), likely);
+            }
+            Term::Switch { value, targets, beyond } => {
+                let value = self.scalar(*value);
+                let cases: Vec<(u64, Block)> =
+                    targets.iter().enumerate().map(|(i, to)| (i as u64, at(self, *to))).collect();
+                self.b.switch(value, at(self, *beyond), &cases);
+            }
+            Term::Exit(_) => {}
+        }
+        for (to, block) in detours {
+            self.b.position_at_end(block);
+            // What lies in a place that is stored to is read before.
+            let values = self.state_stored(id, to);
+            self.enter_barrier_slots(id, to);
+            self.state_values(to, values);
+            self.b.br(self.at(to));
+        }
+    }
+
+    pub(super) fn condition(&mut self, cond: &Cond) -> Value {
+        use crate::llvm::IntPred;
+        match cond {
+            Cond::Pred { value, negated } => {
+                let value = self.scalar(*value);
+                if *negated { self.b.not(value) } else { value }
+            }
+            Cond::Empty(mask) if let Some(some) = self.sunk_masks.some(*mask) => self.b.not(some),
+            Cond::Empty(mask) => {
+                let mask = self.scalar(*mask);
+                self.b.icmp(IntPred::Eq, mask, self.b.zero(mask.ty()))
+            }
+            Cond::Equal(a, b) => {
+                let (a, b) = (self.scalar(*a), self.scalar(*b));
+                self.b.icmp(IntPred::Eq, a, b)
+            }
+            Cond::Full(mask) => {
+                let mask = self.scalar(*mask);
+                self.b.icmp(IntPred::Eq, mask, self.all_lanes())
+            }
+            Cond::Negative(number) => {
+                let number = self.scalar(*number);
+                self.b.icmp(IntPred::Slt, number, self.c64(0))
+            }
+            Cond::Together { site, members, mask, live } => self.together(*site, *members, *mask, *live),
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Endpoint tests: decides from the first and last lane whether a comparison holds in all lanes.
+//!
+//! `i < n` with `i` increasing with the lane holds in every lane if it holds in the last one; `i != n` holds
+//! if `n` is not between the first lane's `i` and the last lane's. So a branch on whether all lanes satisfy a
+//! condition first compares scalars, also for conjunctions of such comparisons. Only where that fails are all
+//! lanes compared, which may still find that the condition holds in each.
+//!
+//! Invariant: what the scalars decide holds in every lane; vectors of the comparison are read only where the
+//! scalar test failed.
+
+use super::Codegen;
+use crate::llvm::{IntPred, Likely, Value};
+use crate::tuning::{ENDPOINT_TEST_MAX_BLOCKS, ENDPOINT_TEST_MAX_COMPARISONS};
+use crate::wir;
+use crate::wir::{BlockId, Cond, Func, Op, OpKind, Shape, Term};
+use ptx::ir::{Function, Inst, Src};
+use ptx::isa::{Cmp, Op as O, Ty};
+use std::collections::{HashMap, HashSet};
+
+/// By name: the nodes that read it, where a phi reads where it is entered from.
+pub(super) type Readers = HashMap<wir::Value, HashSet<BlockId>>;
+
+/// Who reads what.
+pub(super) fn readers(func: &Func) -> Readers {
+    let mut readers = Readers::new();
+    if func.nodes.len() > ENDPOINT_TEST_MAX_BLOCKS {
+        return readers;
+    }
+    for (id, node) in (0..).map(BlockId).zip(&func.nodes) {
+        for phi in &node.phis {
+            for (name, from) in phi.from.iter().zip(&node.preds) {
+                readers.entry(*name).or_default().insert(*from);
+            }
+        }
+        let mut read = |name: &mut wir::Value| {
+            readers.entry(*name).or_default().insert(id);
+        };
+        node.ops.iter().for_each(|op| op.clone().for_each_use(&mut read));
+        node.term.clone().for_each_use(&mut read);
+    }
+    readers
+}
+
+/// A test of all lanes where a node ends.
+pub(super) struct Test {
+    /// Where the comparisons stand, what joins them, and what makes a mask of it, in their order.
+    ops: Vec<usize>,
+    /// What the mask is made of.
+    pred: wir::Value,
+    /// What passes is what that is not true of.
+    negated: bool,
+    /// Where that leads no lane passes, from the node that asks for it.
+    none: Option<(BlockId, BlockId)>,
+}
+
+impl Test {
+    pub(super) fn has(&self, at: usize) -> bool {
+        self.ops.contains(&at)
+    }
+}
+
+/// How a predicate is made.
+enum Made<'a> {
+    /// By a comparison of numbers.
+    Compared(&'a Inst),
+    /// Where both of two are true, or else one of them.
+    Joined(bool, [wir::Value; 2]),
+}
+
+/// A side of a comparison.
+enum Side {
+    /// The same in all lanes.
+    Same(Value),
+    /// The first lane's, and by how much the last is more; none is less than the first.
+    Lanes(Value, u64),
+}
+
+/// How an operation makes a predicate, as far as scalars may find out about it.
+fn made<'f>(function: &'f Function, op: &Op) -> Option<Made<'f>> {
+    let OpKind::Inst(site) = op.kind else { return None };
+    let inst = site.inst(function)?;
+    let plain = inst.srcs.len() == 2 && op.defs.len() == 1 && inst.guard.is_none();
+    if !plain || !matches!(inst.op, O::Setp | O::And | O::Or) {
+        return None;
+    }
+    match (inst.op, inst.mods.ty(), &op.uses[..]) {
+        (O::Setp, Ty::S32 | Ty::U32 | Ty::B32, _) => Some(Made::Compared(inst)),
+        (O::And | O::Or, Ty::Pred, [_, a, b]) if inst.srcs.iter().all(|src| matches!(src, Src::Reg(_))) => {
+            Some(Made::Joined(inst.op == O::And, [*a, *b]))
+        }
+        _ => None,
+    }
+}
+
+impl Codegen<'_> {
+    /// The test that a node ends with, if nobody else reads what it is made of.
+    pub(super) fn test_of(&self, id: BlockId) -> Option<Test> {
+        let func = self.job.func;
+        let node = &func.nodes[id.0 as usize];
+        let Term::If { cond: Cond::Equal(lower, mask), then, els, .. } = node.term else { return None };
+        if func.nodes.len() > ENDPOINT_TEST_MAX_BLOCKS
+            || !node.full
+            || then == els
+            || self.barrier_slots.is_entered(id, then)
+        {
+            return None;
+        }
+        let maker = |name: wir::Value| node.ops.iter().position(|op| op.defs.contains(&name));
+        let and = maker(lower)?;
+        let truth = match (&node.ops[and].kind, &node.ops[and].uses[..]) {
+            (OpKind::And, [all, truths]) if *all == mask => maker(*truths)?,
+            _ => return None,
+        };
+        let OpKind::Mask(u32::MAX) = node.ops[maker(mask)?].kind else { return None };
+        let OpKind::Truths { negated } = node.ops[truth].kind else { return None };
+        let pred = node.ops[truth].uses[0];
+        let mut ops = Vec::new();
+        if *self.shape(pred) != Shape::Varying {
+            return None;
+        }
+        self.gather(node, pred, &mut ops)?;
+        ops.extend([truth, and]);
+        ops.sort_unstable();
+        let mut read = HashSet::new();
+        for (_, op) in node.ops.iter().enumerate().filter(|(at, _)| !ops.contains(at)) {
+            op.clone().for_each_use(&mut |name| _ = read.insert(*name));
+        }
+        let mine: Vec<wir::Value> = ops.iter().flat_map(|at| &node.ops[*at].defs).copied().collect();
+        // Nobody reads what each lane does but where it is asked for.
+        let own = |asks: BlockId, on: BlockId, around: &[(BlockId, BlockId)]| {
+            let behind = self.behind(asks, on);
+            let elsewhere = |readers: &HashSet<BlockId>| {
+                readers.iter().any(|to| ![id, asks].contains(to) && !behind.contains(to))
+            };
+            // A phi behind a way around reads at the end of the node that the way begins in.
+            let handed = |name: &wir::Value| {
+                around.iter().any(|(from, to)| {
+                    let to = &func.nodes[to.0 as usize];
+                    let at = to.preds.iter().position(|pred| pred == from);
+                    at.is_none_or(|at| to.phis.iter().any(|phi| phi.from[at] == *name))
+                })
+            };
+            mine.iter().all(|name| {
+                !read.contains(name) && !handed(name) && !self.readers.get(name).is_some_and(elsewhere)
+            })
+        };
+        let asks = &func.nodes[els.0 as usize];
+        let none = match asks.term {
+            Term::If { cond: Cond::Empty(empty), then: none, els: some, .. }
+                if empty == lower
+                    && asks.full
+                    && asks.ops.is_empty()
+                    && asks.phis.is_empty()
+                    && asks.preds == [id]
+                    && none != some
+                    && !self.barrier_slots.is_entered(els, none)
+                    && own(els, some, &[(id, then), (els, none)]) =>
+            {
+                Some((els, none))
+            }
+            _ => None,
+        };
+        (none.is_some() || own(id, els, &[(id, then)])).then_some(Test { ops, pred, negated, none })
+    }
+
+    /// Finds the comparisons that a predicate is made of in a node, each used once, and what joins them. `None`: it is made of something else.
+    fn gather(&self, node: &wir::Block, pred: wir::Value, ops: &mut Vec<usize>) -> Option<()> {
+        if self.shape(pred).is_uniform() {
+            return Some(());
+        }
+        let at = node.ops.iter().position(|op| op.defs.contains(&pred))?;
+        if ops.contains(&at) || ops.len() == ENDPOINT_TEST_MAX_COMPARISONS {
+            return None;
+        }
+        ops.push(at);
+        match made(self.job.function, &node.ops[at])? {
+            Made::Compared(_) => Some(()),
+            Made::Joined(_, parts) => parts.into_iter().try_for_each(|part| self.gather(node, part, ops)),
+        }
+    }
+
+    /// What is reached through one way alone, if it is the only one to where it leads.
+    fn behind(&self, from: BlockId, to: BlockId) -> HashSet<BlockId> {
+        let func = self.job.func;
+        if func.nodes[to.0 as usize].preds != [from] {
+            return HashSet::new();
+        }
+        let entries = func.entries.iter().map(|entry| entry.node);
+        let mut left: Vec<BlockId> =
+            entries.chain([func.start]).chain(func.resumes.iter().map(|resume| resume.node)).collect();
+        let mut elsewhere: HashSet<BlockId> = left.iter().copied().collect();
+        while let Some(id) = left.pop() {
+            for next in func.nodes[id.0 as usize].term.successors() {
+                if next != to && elsewhere.insert(next) {
+                    left.push(next);
+                }
+            }
+        }
+        (0..func.nodes.len() as u32).map(BlockId).filter(|id| !elsewhere.contains(id)).collect()
+    }
+
+    /// Goes on to `then` where scalars say that all lanes pass; what follows is for the others. Makes what the test is made of.
+    pub(super) fn test(&mut self, id: BlockId, then: BlockId, test: Test) {
+        let node = &self.job.func.nodes[id.0 as usize];
+        // Where that is known, so is what each lane does.
+        let ways =
+            [Some((!test.negated, id, then)), test.none.map(|(asks, none)| (test.negated, asks, none))];
+        for (wanted, from, to) in ways.into_iter().flatten() {
+            let are = self.all_are(node, test.pred, wanted);
+            if let Some(are) = are.filter(|are| !are.is_constant()) {
+                self.store_state(from, to);
+                let lanes = self.b.append_block(self.function, "lanes");
+                self.b.cond_br(are, self.at(to), lanes, Likely::Unknown);
+                self.b.position_at_end(lanes);
+            }
+        }
+        for at in test.ops {
+            self.op(&node.ops[at]);
+        }
+    }
+
+    /// Whether a predicate is that in all lanes, as far as scalars say; `None`: they say nothing.
+    fn all_are(&mut self, node: &wir::Block, pred: wir::Value, wanted: bool) -> Option<Value> {
+        if self.shape(pred).is_uniform() {
+            let value = self.scalar(pred);
+            return Some(if wanted { value } else { self.b.not(value) });
+        }
+        let op = node.ops.iter().find(|op| op.defs.contains(&pred))?;
+        match made(self.job.function, op)? {
+            Made::Compared(inst) => self.passes(inst, op, !wanted),
+            Made::Joined(both, parts) => {
+                let [a, b] = parts.map(|part| self.all_are(node, part, wanted));
+                if both == wanted {
+                    return Some(self.b.and(a?, b?));
+                }
+                // One of them is enough.
+                match (a, b) {
+                    (Some(a), Some(b)) => Some(self.b.or(a, b)),
+                    (one, None) | (None, one) => one,
+                }
+            }
+        }
+    }
+
+    /// Whether a comparison holds in all lanes, or in none if negated, as far as scalars say; `None`: they say nothing.
+    fn passes(&mut self, inst: &Inst, op: &Op, negated: bool) -> Option<Value> {
+        let signed = inst.mods.ty() == Ty::S32;
+        let mut cmp = inst.mods.cmp()?;
+        if negated {
+            cmp = match cmp {
+                Cmp::Lt | Cmp::Lo => Cmp::Ge,
+                Cmp::Le | Cmp::Ls => Cmp::Gt,
+                Cmp::Gt | Cmp::Hi => Cmp::Le,
+                Cmp::Ge | Cmp::Hs => Cmp::Lt,
+                Cmp::Eq => Cmp::Ne,
+                Cmp::Ne => Cmp::Eq,
+                _ => return None,
+            };
+        }
+        let mut next = 1;
+        let sides = [self.side(inst, op, 0, &mut next)?, self.side(inst, op, 1, &mut next)?];
+        let (first, most, other) = match sides {
+            [Side::Lanes(first, most), Side::Same(other)] => (first, most, other),
+            [Side::Same(other), Side::Lanes(first, most)] => {
+                cmp = match cmp {
+                    Cmp::Lt | Cmp::Lo => Cmp::Gt,
+                    Cmp::Le | Cmp::Ls => Cmp::Ge,
+                    Cmp::Gt | Cmp::Hi => Cmp::Lt,
+                    Cmp::Ge | Cmp::Hs => Cmp::Le,
+                    Cmp::Eq | Cmp::Ne => cmp,
+                    _ => return None,
+                };
+                (first, most, other)
+            }
+            _ => return None,
+        };
+        // It is none of so many numbers from the first on, also where those wrap around.
+        if cmp == Cmp::Ne {
+            let apart = self.b.sub(other, first);
+            return Some(self.b.icmp(IntPred::Ugt, apart, self.c32(u32::try_from(most).ok()?)));
+        }
+        let long = self.int(64);
+        let wide = |value: Value| if signed { self.b.sext(value, long) } else { self.b.zext(value, long) };
+        let (first, other) = (wide(first), wide(other));
+        // As wide numbers, lanes that wrap around are more than any number of 32 bits.
+        let last = self.b.add(first, self.c64(most));
+        Some(match cmp {
+            Cmp::Lt | Cmp::Lo => self.b.icmp(IntPred::Slt, last, other),
+            Cmp::Le | Cmp::Ls => self.b.icmp(IntPred::Sle, last, other),
+            Cmp::Gt | Cmp::Hi | Cmp::Ge | Cmp::Hs => {
+                let pred = if matches!(cmp, Cmp::Gt | Cmp::Hi) { IntPred::Sgt } else { IntPred::Sge };
+                let end = if signed { i32::MAX as u64 } else { u64::from(u32::MAX) };
+                let there = self.b.icmp(IntPred::Sle, last, self.c64(end));
+                self.b.and(self.b.icmp(pred, first, other), there)
+            }
+            _ => return None,
+        })
+    }
+
+    fn side(&mut self, inst: &Inst, op: &Op, at: usize, next: &mut usize) -> Option<Side> {
+        let name = match inst.srcs.get(at)? {
+            Src::Imm(bits) => return Some(Side::Same(self.c32(*bits as u32))),
+            Src::Reg(_) => *op.uses.get(*next)?,
+            Src::Absent | Src::Not(_) | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => return None,
+        };
+        *next += 1;
+        match self.shape(name).clone() {
+            Shape::Uniform(_) => Some(Side::Same(self.scalar(name))),
+            Shape::Affine(pattern) if !pattern.by_chunk && pattern.rows.is_empty() => {
+                let (low, high) = (pattern.lanes.iter().min()?, pattern.lanes.iter().max()?);
+                let first = self.base(name, 0)?;
+                (*low == 0).then(|| Side::Lanes(first, u64::from(high.unsigned_abs())))
+            }
+            Shape::Affine(_) | Shape::Varying | Shape::Bottom => None,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Funnel shifts: a 64-bit value made of two words and shifted, `(high << 32 | low) >> by` cut to 32 bits, as
+//! programs read unaligned words.
+//!
+//! The two words are shifted as 32-bit lanes, with one instruction where the processor has it, instead of
+//! twice as many 64-bit lanes that would have to be made and cut again.
+//!
+//! Invariant: the recorded words are the bits of the value in every lane. The value itself is emitted too,
+//! for other readers; LLVM removes it where there are none.
+
+use super::inst::Lanes;
+use super::{Codegen, Repr};
+use crate::isel::Operand;
+use crate::llvm::{IntPred, Value};
+use crate::target::Level;
+use crate::wir;
+use crate::wir::{Kind, Op, Shape};
+use ptx::ir::{Inst, RegClass, Src};
+use ptx::isa::{Op as O, Ty, Word};
+
+/// A word of each lane, by chunk; none: zero.
+type Half = Option<Vec<Value>>;
+
+/// What is known of a 64-bit value.
+#[derive(Clone, Debug)]
+pub(super) enum WordPair {
+    /// The low and the high word.
+    Both([Half; 2]),
+    /// Such, shifted to the right; the amounts by chunk, and whether all are known to be less than 32.
+    Shifted([Half; 2], Vec<Value>, bool),
+}
+
+impl Codegen<'_> {
+    /// Notes what words the result of an instruction has.
+    pub(super) fn note_word_pair(&mut self, inst: &Inst, op: &Op) {
+        let ([def], true) = (op.defs.as_slice(), self.env.target.level() != Level::Baseline) else { return };
+        if inst.guard.is_some() {
+            return;
+        }
+        self.note_bound(inst, op, *def);
+        if self.kind(*def) != Kind::Reg(RegClass::R64) || *self.shape(*def) != Shape::Varying {
+            return;
+        }
+        if let Some(halves) = self.word_pair_of(inst, op, *def) {
+            self.word_pairs.insert(*def, halves);
+        }
+    }
+
+    /// Notes that a value is a number that shifts a word by less than its width.
+    fn note_bound(&mut self, inst: &Inst, op: &Op, def: wir::Value) {
+        let is_small = match inst.op {
+            O::And => matches!(inst.srcs.get(1), Some(Src::Imm(bits)) if *bits < 32),
+            O::Mov => op.uses.get(1).is_some_and(|from| self.small.contains(from)),
+            O::Cvt => {
+                let whole = |ty: Ty| ty.is_signed() || matches!(ty, Ty::U8 | Ty::U16 | Ty::U32 | Ty::U64);
+                let types = whole(inst.mods.dtype()) && whole(inst.mods.atype());
+                types && op.uses.get(1).is_some_and(|from| self.small.contains(from))
+            }
+            _ => false,
+        };
+        if is_small {
+            self.small.insert(def);
+        }
+    }
+
+    fn word_pair_of(&mut self, inst: &Inst, op: &Op, def: wir::Value) -> Option<WordPair> {
+        match inst.op {
+            O::Ld | O::LdNc | O::Ldu => {
+                let ty = inst.mods.ty();
+                let word = inst.mods.vec() == 1 && ty.bits() <= 32 && !ty.is_signed();
+                word.then(|| Some(WordPair::Both([Some(self.low_words(def)?), None])))?
+            }
+            O::Cvt if matches!(inst.mods.dtype(), Ty::U64 | Ty::S64) && inst.mods.atype() == Ty::U32 => {
+                Some(WordPair::Both([Some(self.low_words(def)?), None]))
+            }
+            O::Shl => match (inst.srcs.as_slice(), op.uses.as_slice()) {
+                ([Src::Reg(_), Src::Imm(32)], [_, from]) => {
+                    let low = match self.word_pairs.get(from) {
+                        Some(WordPair::Both([low, _])) => low.clone(),
+                        _ => Some(self.low_words(*from)?),
+                    };
+                    Some(WordPair::Both([None, low]))
+                }
+                _ => None,
+            },
+            O::MovPack => match (inst.srcs.as_slice(), op.uses.as_slice()) {
+                ([Src::Reg(_), Src::Reg(_)], [_, low, high]) => {
+                    let low: Vec<Value> = (0..self.chunks()).map(|c| self.chunk(*low, c)).collect();
+                    let high: Vec<Value> = (0..self.chunks()).map(|c| self.chunk(*high, c)).collect();
+                    let fits = low[0].ty().element_bits() == 32 && high[0].ty().element_bits() == 32;
+                    fits.then_some(WordPair::Both([Some(low), Some(high)]))
+                }
+                _ => None,
+            },
+            O::Or => {
+                let [_, a, b] = op.uses.as_slice() else { return None };
+                let (WordPair::Both(a), WordPair::Both(b)) =
+                    (self.word_pairs.get(a)?, self.word_pairs.get(b)?)
+                else {
+                    return None;
+                };
+                let either = |a: &Half, b: &Half| match (a, b) {
+                    (Some(a), Some(b)) => Some(a.iter().zip(b).map(|(a, b)| self.b.or(*a, *b)).collect()),
+                    (one, None) | (None, one) => one.clone(),
+                };
+                Some(WordPair::Both([either(&a[0], &b[0]), either(&a[1], &b[1])]))
+            }
+            O::Shr if matches!(inst.mods.ty(), Ty::U64 | Ty::B64) => {
+                let Some(WordPair::Both(halves)) = op.uses.get(1).and_then(|name| self.word_pairs.get(name))
+                else {
+                    return None;
+                };
+                let halves = halves.clone();
+                let small = match inst.srcs.get(1)? {
+                    Src::Imm(bits) => *bits < 32,
+                    _ => op.uses.get(2).is_some_and(|name| self.small.contains(name)),
+                };
+                let word = self.b.vec(self.int(32), self.width);
+                let mut amounts = Vec::new();
+                for c in 0..self.chunks() {
+                    let mut next = 2;
+                    amounts.push(
+                        match self.operand(&inst.srcs[1], op, &mut next, Lanes::Chunk(c), inst)? {
+                            Operand::Value(value) if value.ty() == word => value,
+                            Operand::Imm(bits) => self.b.const_int(word, bits),
+                            _ => return None,
+                        },
+                    );
+                }
+                Some(WordPair::Shifted(halves, amounts, small))
+            }
+            _ => None,
+        }
+    }
+
+    fn low_words(&self, name: wir::Value) -> Option<Vec<Value>> {
+        let Some(Repr::Chunks(chunks)) = &self.reps[name.0 as usize] else { return None };
+        let ty = self.b.vec(self.int(32), self.width);
+        Some(chunks.iter().map(|chunk| self.b.trunc(*chunk, ty)).collect())
+    }
+
+    /// A conversion to 32 bits of what was shifted out of two words.
+    pub(super) fn funnel_shift_of(&mut self, inst: &Inst, op: &Op) -> bool {
+        let word = |ty: Ty| matches!(ty, Ty::U32 | Ty::S32);
+        let long = |ty: Ty| matches!(ty, Ty::U64 | Ty::S64);
+        if inst.op != O::Cvt || inst.guard.is_some() || inst.mods.has(Word::Sat) {
+            return false;
+        }
+        if !word(inst.mods.dtype()) || !long(inst.mods.atype()) {
+            return false;
+        }
+        let ([def], [_, from], [Src::Reg(_)]) =
+            (op.defs.as_slice(), op.uses.as_slice(), inst.srcs.as_slice())
+        else {
+            return false;
+        };
+        if self.kind(*def) != Kind::Reg(RegClass::R32) || *self.shape(*def) != Shape::Varying {
+            return false;
+        }
+        let Some(WordPair::Shifted([low, high], amounts, small)) = self.word_pairs.get(from) else {
+            return false;
+        };
+        let ty = self.b.vec(self.int(32), self.width);
+        let (word, zero) = (self.b.const_int(ty, 32), self.b.zero(ty));
+        let of = |half: &Half, c: usize| half.as_ref().map_or(zero, |all| all[c]);
+        let chunk = |(c, by): (usize, &Value)| {
+            let (low, high) = (of(low, c), of(high, c));
+            let both = self.b.intrinsic("llvm.fshr", &[ty], &[high, low, *by]);
+            if *small {
+                return both;
+            }
+            // From 32 on, the high word comes down; from 64 on, nothing is left.
+            let more = self.b.sub(*by, word);
+            let some = self.b.icmp(IntPred::Ult, more, word);
+            let more = self.b.select(some, more, zero);
+            let down = self.b.select(some, self.b.lshr(high, more), zero);
+            self.b.select(self.b.icmp(IntPred::Ult, *by, word), both, down)
+        };
+        let chunks = amounts.iter().enumerate().map(chunk).collect();
+        self.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
+        true
+    }
+}

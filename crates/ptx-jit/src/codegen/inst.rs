@@ -1,0 +1,589 @@
+//! Instructions that compute in each lane on its own.
+
+use super::nan_canonical::bit;
+use super::{Codegen, LANES, Repr};
+use crate::frame::Frame;
+use crate::isel::{Lower, Lowering, Operand};
+use crate::llvm::{FloatPred, IntPred, Likely, Value};
+use crate::tuning::NAN_TEST_CHUNKS;
+use crate::wir;
+use crate::wir::{Kind, Op, Shape, Site};
+use ptx::check::module::{FuncId, VarId};
+use ptx::ir::{Addr, Base, Dst, Inst, RegClass, Src};
+use ptx::isa::{Space, Sreg, TyKind};
+use std::mem::offset_of;
+
+/// Which lanes an operand is wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lanes {
+    /// The first lane of a chunk, as a scalar.
+    First(u32),
+    /// A chunk, as a vector.
+    Chunk(u32),
+}
+
+impl Codegen<'_> {
+    pub(super) fn inst(&mut self, site: Site, op: &Op) {
+        let Some(inst) = site.inst(self.job.function) else { return };
+        use ptx::isa::Op as O;
+        let done = match inst.op {
+            O::Ld | O::LdNc | O::Ldu => self.ld(site, inst, op),
+            O::St => self.st(site, inst, op),
+            O::Atom | O::Red => self.atomic(site, inst, op),
+            O::Membar | O::Fence if inst.guard.is_none() => self.fence(inst),
+            O::ShflSync => self.shfl(inst, op),
+            O::MatchAny | O::MatchAll => self.matched(inst, op),
+            O::VoteSync => self.vote(inst, op),
+            O::BarWarpSync => true,
+            O::Activemask => self.activemask(op),
+            O::Cvta | O::CvtaTo => self.cvta(inst, op),
+            O::Cvt => self.funnel_shift_of(inst, op),
+            O::Mov => self.read_clock(site, inst, op),
+            _ => false,
+        };
+        if !done && !self.lowered(site, inst, op) {
+            self.fallback(site, inst, op);
+        }
+        for def in &op.defs {
+            if let Some(determined) = self.determined(*def) {
+                self.reps[def.0 as usize] = Some(determined);
+            }
+        }
+        self.note_result(inst, op);
+    }
+
+    /// Emits the reading of a clock.
+    fn read_clock(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
+        let (Some(sreg), [_, full, masked]) = (crate::effects::clock(inst), op.uses.as_slice()) else {
+            return false;
+        };
+        let [def] = op.defs.as_slice() else { return true };
+        let (_, begun) = self.clock([*full, *masked]);
+        // The counts are of the blocks before this one.
+        let mut value = self.b.add(begun, self.c64(u64::from(site.index) + 1));
+        if matches!(sreg, Sreg::Globaltimer | Sreg::GlobaltimerLo | Sreg::GlobaltimerHi) {
+            value = self.b.add(value, self.load64(offset_of!(Frame, began)));
+        }
+        value = match sreg {
+            Sreg::ClockHi | Sreg::GlobaltimerHi => self.b.lshr(value, self.c64(32)),
+            Sreg::Clock | Sreg::GlobaltimerLo => self.b.and(value, self.c64(u32::MAX.into())),
+            _ => value,
+        };
+        if let Operand::Value(value) = self.as_word(value, inst) {
+            self.define(*def, value);
+        }
+        true
+    }
+
+    /// Where the warp's clock is kept, and what it shows once those counts are added.
+    pub(super) fn clock(&mut self, counts: [wir::Value; 2]) -> (Value, Value) {
+        let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, clock)), 8);
+        let before = self.b.load(self.int(64), place, 8);
+        let counts = counts.map(|count| self.scalar(count));
+        (place, counts.into_iter().fold(before, |sum, count| self.b.add(sum, count)))
+    }
+
+    /// Notes what is known of an instruction's result besides its value.
+    pub(super) fn note_result(&mut self, inst: &Inst, op: &Op) {
+        self.note_origin(inst, op);
+        self.note_scaled_index(inst, op);
+        self.note_word_pair(inst, op);
+    }
+
+    /// Follows generic addresses of shared and local memory through sums and copies.
+    fn note_origin(&mut self, inst: &Inst, op: &Op) {
+        use super::Origin;
+        use ptx::isa::Op as O;
+        let ([def], Some(first)) = (op.defs.as_slice(), op.uses.get(1)) else { return };
+        let Kind::Reg(RegClass::R64) = self.kind(*def) else { return };
+        let known = |name: &wir::Value| self.origins.get(name).copied();
+        let constant = |at: usize| match inst.srcs.get(at) {
+            Some(Src::Imm(bits)) => Some(*bits as i64),
+            _ => None,
+        };
+        let origin = match inst.op {
+            O::Cvta if inst.guard.is_none() => match inst.mods.space() {
+                Space::Shared => Some(Origin::Shared),
+                Space::Local if matches!(inst.srcs[0], Src::Reg(_)) && self.is_scalar(*first) => {
+                    Some(Origin::Local(*first, 0))
+                }
+                _ => None,
+            },
+            O::Mov if matches!(inst.srcs[0], Src::Reg(_)) => known(first),
+            O::Add => match (known(first), constant(0), constant(1)) {
+                (Some(Origin::Local(base, offset)), None, Some(more))
+                | (Some(Origin::Local(base, offset)), Some(more), None) => {
+                    Some(Origin::Local(base, offset.wrapping_add(more)))
+                }
+                (Some(Origin::Shared), ..) => Some(Origin::Shared),
+                (None, ..) => match op.uses.get(2).and_then(known) {
+                    Some(Origin::Shared) => Some(Origin::Shared),
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(origin) = origin {
+            self.origins.insert(*def, origin);
+        }
+    }
+
+    /// A scalar as the value of a name, whatever its class.
+    pub(super) fn define(&mut self, name: wir::Value, value: Value) {
+        let rep = match self.shape(name) {
+            Shape::Uniform(_) | Shape::Bottom => Repr::Scalar(value),
+            Shape::Affine(pattern) => {
+                let mut bases = vec![value; pattern.scalars(self.chunks()) as usize];
+                if !pattern.rows.is_empty() {
+                    bases[1] = self.b.zero(value.ty());
+                }
+                Repr::Bases(bases)
+            }
+            Shape::Varying => {
+                let vector = self.b.splat(value, self.width);
+                Repr::Chunks(vec![vector; self.chunks() as usize])
+            }
+        };
+        self.reps[name.0 as usize] = Some(rep);
+    }
+
+    /// Emits native code for an instruction on values alone, if there is any.
+    fn lowered(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
+        if op.defs.is_empty() {
+            return false;
+        }
+        let Some(lowering) = self.lowering(site, inst) else { return false };
+        let copied =
+            if op.defs.iter().all(|def| self.may_be_noncanonical(*def)) { lowering.copied_srcs } else { 0 };
+        let free = lowering.number_srcs | copied;
+        // The carry flags are the last that is read and the last that is written.
+        let flags = |name: &&wir::Value| self.kind(**name) == Kind::Mask;
+        let carry_in = op.uses[1..].last().filter(flags).filter(|_| lowering.reads_carry);
+        let carry_in = carry_in.map(|name| self.scalar(*name));
+        let carry_out = op.defs.last().filter(flags).copied();
+        if carry_out.is_some() && op.defs.len() == 1 {
+            return false;
+        }
+        let mut carries = Vec::new();
+        let shape = match self.shape(op.defs[0]) {
+            Shape::Uniform(_) | Shape::Bottom => vec![Lanes::First(0)],
+            Shape::Affine(pattern) => {
+                let count = if pattern.by_chunk { self.chunks() } else { 1 };
+                (0..count).map(Lanes::First).collect()
+            }
+            Shape::Varying => (0..self.chunks()).map(Lanes::Chunk).collect(),
+        };
+        let scalar = matches!(shape[0], Lanes::First(_));
+        // The chunks of which NaN may have any bits yet, and their operands.
+        let rare = lowering.rare_nan && !scalar && op.defs.len() == 1 && carry_out.is_none();
+        let mut again = Vec::new();
+        let mut results: Vec<Vec<Value>> = vec![Vec::new(); op.defs.len()];
+        for lanes in &shape {
+            if let Lanes::Chunk(c) = lanes {
+                self.at_chunk(*c);
+            }
+            if let Lanes::Chunk(chunk) = lanes
+                && self.is_beyond(*chunk)
+                && carry_in.is_none()
+                && carry_out.is_none()
+            {
+                // No lane runs, so nobody looks at it.
+                let kept = inst.dsts.iter().filter(|dst| !matches!(dst, Dst::Sink));
+                for (result, (_, def)) in results.iter_mut().zip(kept.zip(&op.defs)) {
+                    let ty = self.b.vec(self.scalar_type(self.kind(*def)), self.width);
+                    result.push(self.b.zero(ty));
+                }
+                continue;
+            }
+            let Some(operands) = self.free_operands(inst, op, *lanes, free) else { return false };
+            let count = if scalar { 1 } else { self.width };
+            let flags = match (carry_in, lanes) {
+                (Some(mask), Lanes::Chunk(chunk)) => Some(self.mask_chunk(mask, *chunk)),
+                (Some(_), Lanes::First(_)) => return false,
+                (None, _) => None,
+            };
+            let mut cx = Lower {
+                b: &self.b,
+                env: self.env,
+                lanes: count,
+                carry_in: flags,
+                carry_out: None,
+                any_nan: rare,
+            };
+            let values = lowering.emit(&mut cx, &operands);
+            if rare {
+                again.push((results[0].len(), operands));
+            }
+            if carry_out.is_some() {
+                match (cx.carry_out, lanes) {
+                    (Some(flags), Lanes::Chunk(_)) => carries.push(flags),
+                    _ => return false,
+                }
+            }
+            let kept = inst.dsts.iter().zip(values).filter(|(dst, _)| !matches!(dst, Dst::Sink));
+            for (result, (_, value)) in results.iter_mut().zip(kept) {
+                result.push(value);
+            }
+        }
+        let mask = match self.reps[op.uses[0].0 as usize] {
+            Some(Repr::Scalar(mask)) if self.lanes == self.job.shape.lanes() && !self.whole(op) => Some(mask),
+            _ => None,
+        };
+        for some in again.chunks(NAN_TEST_CHUNKS) {
+            self.exact_nan(&lowering, mask, &mut results[0], some);
+        }
+        if let Some(def) = carry_out {
+            let mask = self.mask_of(&carries);
+            self.reps[def.0 as usize] = Some(Repr::Scalar(mask));
+        }
+        for (def, values) in op.defs.iter().zip(results) {
+            if Some(*def) == carry_out {
+                continue;
+            }
+            let rep = match self.shape(*def) {
+                Shape::Uniform(_) | Shape::Bottom => Repr::Scalar(values[0]),
+                Shape::Affine(pattern) if !pattern.rows.is_empty() => {
+                    let Some(stride) = self.stride_made(inst, op, *def) else { return false };
+                    Repr::Bases(vec![values[0], stride])
+                }
+                Shape::Affine(_) => Repr::Bases(values),
+                Shape::Varying => Repr::Chunks(values),
+            };
+            self.reps[def.0 as usize] = Some(rep);
+        }
+        true
+    }
+
+    /// Gives what is a NaN among some chunks of a result the bits that the meaning says: a NaN is rare, so one branch asks for all of them, and
+    /// only behind it the instruction is emitted as a whole. `mask`: who runs, if not all; `some`: which chunks, and their operands.
+    fn exact_nan(
+        &self,
+        lowering: &Lowering,
+        mask: Option<Value>,
+        results: &mut [Value],
+        some: &[(usize, Vec<Operand>)],
+    ) {
+        let number = |value: Value| self.b.bitcast(value, self.b.like(value.ty(), self.b.f64()));
+        let numbers: Vec<Value> = some.iter().map(|(at, _)| number(results[*at])).collect();
+        let odd: Vec<Value> = match mask {
+            // Lanes that are off may have gone on to numbers that are none; nobody looks at theirs.
+            Some(mask) => {
+                let odd = some.iter().zip(&numbers).map(|((at, _), number)| {
+                    let runs = self.mask_chunk(mask, *at as u32);
+                    self.b.and(self.b.fcmp(FloatPred::Uno, *number, *number), runs)
+                });
+                odd.collect()
+            }
+            None => {
+                let pairs = numbers.chunks(2);
+                pairs.map(|pair| self.b.fcmp(FloatPred::Uno, pair[0], pair[pair.len() - 1])).collect()
+            }
+        };
+        let Some(odd) = odd.into_iter().reduce(|a, b| self.b.or(a, b)) else { return };
+        let bits = self.b.bitcast(odd, self.int(self.width));
+        let odd = self.b.icmp(IntPred::Ne, bits, self.b.zero(bits.ty()));
+        let before = self.b.current_block();
+        let exact = self.b.append_block(self.function, "exact");
+        let on = self.b.append_block(self.function, "numbers");
+        self.b.cond_br(odd, exact, on, Likely::No);
+        self.b.position_at_end(exact);
+        let mut values = Vec::new();
+        for (_, operands) in some {
+            let (b, env, lanes) = (&self.b, self.env, self.width);
+            let mut cx = Lower { b, env, lanes, carry_in: None, carry_out: None, any_nan: false };
+            values.extend(lowering.emit(&mut cx, operands));
+        }
+        let end = self.b.current_block();
+        self.b.br(on);
+        self.b.position_at_end(on);
+        for ((at, _), value) in some.iter().zip(values) {
+            let phi = self.b.phi(value.ty());
+            self.b.add_incoming(phi, results[*at], before);
+            self.b.add_incoming(phi, value, end);
+            results[*at] = phi;
+        }
+    }
+
+    /// The operands of an instruction, in those lanes.
+    pub(super) fn operands(&mut self, inst: &Inst, op: &Op, lanes: Lanes) -> Option<Vec<Operand>> {
+        self.free_operands(inst, op, lanes, 0)
+    }
+
+    /// The same; sources in the set `free` may hold any NaN.
+    pub(super) fn free_operands(
+        &mut self,
+        inst: &Inst,
+        op: &Op,
+        lanes: Lanes,
+        free: u32,
+    ) -> Option<Vec<Operand>> {
+        let mut next = 1;
+        let mut all = Vec::new();
+        for (at, src) in inst.srcs.iter().enumerate() {
+            if matches!(src, Src::Reg(_)) && bit(free, at as u32) {
+                let name = op.uses[next];
+                next += 1;
+                all.push(Operand::Value(self.noncanonical_value(name, lanes)?));
+            } else {
+                all.push(self.operand(src, op, &mut next, lanes, inst)?);
+            }
+        }
+        Some(all)
+    }
+
+    fn noncanonical_value(&mut self, name: wir::Value, lanes: Lanes) -> Option<Value> {
+        match lanes {
+            Lanes::First(chunk) => self.noncanonical_base(name, chunk),
+            Lanes::Chunk(chunk) => Some(self.noncanonical_chunk(name, chunk)),
+        }
+    }
+
+    fn name(&mut self, name: wir::Value, lanes: Lanes) -> Option<Value> {
+        match lanes {
+            Lanes::First(chunk) => self.base(name, chunk),
+            Lanes::Chunk(chunk) => Some(self.chunk(name, chunk)),
+        }
+    }
+
+    pub(super) fn scaled_index(&self, value: Value, lanes: Lanes) -> Value {
+        match lanes {
+            Lanes::First(_) => value,
+            Lanes::Chunk(_) => self.b.splat(value, self.width),
+        }
+    }
+
+    fn register(&mut self, op: &Op, next: &mut usize, lanes: Lanes) -> Option<Value> {
+        let name = op.uses[*next];
+        *next += 1;
+        self.name(name, lanes)
+    }
+
+    /// One operand; `next` counts the registers.
+    pub(super) fn operand(
+        &mut self,
+        src: &Src,
+        op: &Op,
+        next: &mut usize,
+        lanes: Lanes,
+        inst: &Inst,
+    ) -> Option<Operand> {
+        Some(match src {
+            Src::Absent => Operand::Absent,
+            Src::Imm(bits) => Operand::Imm(*bits),
+            Src::Reg(_) => Operand::Value(self.register(op, next, lanes)?),
+            Src::Not(_) => Operand::Value(self.register(op, next, lanes)?),
+            Src::Video(video) => match &video.value {
+                Src::Reg(_) => Operand::Value(self.register(op, next, lanes)?),
+                Src::Imm(bits) => Operand::Imm(*bits),
+                Src::Absent | Src::Not(_) | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => return None,
+            },
+            Src::Sreg(sreg, axis) => {
+                let value = self.sreg(*sreg, usize::from(*axis), lanes)?;
+                self.as_word(value, inst)
+            }
+            Src::Addr(addr) => {
+                if let Base::Reg(_) = addr.base {
+                    return None;
+                }
+                if addr.index.is_some() {
+                    return None;
+                }
+                let value = self.symbol(addr)?;
+                let value = self.scaled_index(value, lanes);
+                self.as_word(value, inst)
+            }
+        })
+    }
+
+    /// A 32- or 64-bit value as wide as the destination.
+    fn as_word(&self, value: Value, inst: &Inst) -> Operand {
+        let class = inst.dsts.first().and_then(Dst::reg).map_or(RegClass::R64, |reg| reg.class);
+        let bits = match class {
+            RegClass::R16 => 16,
+            RegClass::R32 | RegClass::Pred => 32,
+            RegClass::R64 => 64,
+        };
+        let have = value.ty().element_bits();
+        let ty = self.b.like(value.ty(), self.int(bits));
+        let value = if have > bits {
+            self.b.trunc(value, ty)
+        } else if have < bits {
+            self.b.zext(value, ty)
+        } else {
+            value
+        };
+        Operand::Value(value)
+    }
+
+    /// The address of what an operand names, 64 bits wide.
+    pub(super) fn symbol(&self, addr: &Addr) -> Option<Value> {
+        let offset = addr.offset as u64;
+        Some(match addr.base {
+            Base::Absolute | Base::KernelParam => self.c64(offset),
+            // Placed for each module: the code names it, so that it holds for another one with the same text.
+            Base::Var(VarId(id)) if self.is_placed(id) => self.symbolic(&format!("v{id}"), offset),
+            Base::Var(var) => self.c64(self.job.layout.variable(var).wrapping_add(offset)),
+            Base::Func(FuncId(id)) => self.symbolic(&format!("f{id}"), offset),
+            Base::Frame => {
+                let frame = self.load64(offset_of!(Frame, offset));
+                self.b.add(frame, self.c64(offset))
+            }
+            Base::Reg(_) => return None,
+        })
+    }
+
+    /// Whether the address of a variable is the module's, and not an offset in a window.
+    fn is_placed(&self, var: u32) -> bool {
+        let variable = self.job.program.variables.get(var as usize);
+        variable.is_some_and(|v| {
+            matches!(v.space, Space::Global | Space::Const | Space::Tex) || v.ty.kind() == TyKind::Opaque
+        })
+    }
+
+    fn symbolic(&self, name: &str, offset: u64) -> Value {
+        let address = self.b.address(name);
+        if offset == 0 { address } else { self.b.add(address, self.c64(offset)) }
+    }
+
+    /// A special register that does not move, as a 32- or 64-bit value.
+    fn sreg(&mut self, sreg: Sreg, axis: usize, lanes: Lanes) -> Option<Value> {
+        let field = match sreg {
+            Sreg::Tid if axis < 3 => return self.tid(axis, lanes),
+            Sreg::Tid | Sreg::Ntid | Sreg::Ctaid | Sreg::Nctaid if axis > 2 => {
+                return Some(self.scaled_index(self.c32(0), lanes));
+            }
+            Sreg::Ntid => return Some(self.scaled_index(self.c32(self.job.shape.ntid[axis]), lanes)),
+            Sreg::Ctaid => offset_of!(Frame, ctaid) + 4 * axis,
+            Sreg::Nctaid => offset_of!(Frame, nctaid) + 4 * axis,
+            Sreg::Warpid if self.job.shape.team > 1 => return Some(self.warpid(lanes)),
+            Sreg::Warpid => offset_of!(Frame, warp),
+            Sreg::Nwarpid => offset_of!(Frame, warp) + 4,
+            Sreg::Smid => offset_of!(Frame, warp) + 8,
+            Sreg::Nsmid => offset_of!(Frame, warp) + 12,
+            Sreg::TotalSmemSize => offset_of!(Frame, smem),
+            Sreg::DynamicSmemSize => offset_of!(Frame, smem) + 4,
+            Sreg::ReservedSmemOffsetBegin
+            | Sreg::ReservedSmemOffsetEnd
+            | Sreg::ReservedSmemOffsetCap
+            | Sreg::ReservedSmemOffset0
+            | Sreg::ReservedSmemOffset1 => {
+                let value = self.c32(sreg.reserved_smem().unwrap_or(0));
+                return Some(self.scaled_index(value, lanes));
+            }
+            Sreg::Pm(_) | Sreg::Pm64(_) => return Some(self.scaled_index(self.c32(0), lanes)),
+            Sreg::Gridid => {
+                let value = self.load64(offset_of!(Frame, gridid));
+                return Some(self.scaled_index(value, lanes));
+            }
+            Sreg::Laneid => return Some(self.by_lane(lanes, |lane| lane % LANES)),
+            Sreg::LanemaskEq => return Some(self.by_lane(lanes, |lane| 1 << (lane % LANES))),
+            Sreg::LanemaskLe => {
+                return Some(self.by_lane(lanes, |lane| ((2u64 << (lane % LANES)) - 1) as u32));
+            }
+            Sreg::LanemaskLt => return Some(self.by_lane(lanes, |lane| (1 << (lane % LANES)) - 1)),
+            Sreg::LanemaskGe => return Some(self.by_lane(lanes, |lane| u32::MAX << (lane % LANES))),
+            Sreg::LanemaskGt => {
+                return Some(self.by_lane(lanes, |lane| (u64::from(u32::MAX) << (lane % LANES + 1)) as u32));
+            }
+            Sreg::Tid
+            | Sreg::Envreg(_)
+            | Sreg::Clock
+            | Sreg::ClockHi
+            | Sreg::Clock64
+            | Sreg::Globaltimer
+            | Sreg::GlobaltimerLo
+            | Sreg::GlobaltimerHi => return None,
+        };
+        let value = self.load32(field);
+        Some(self.scaled_index(value, lanes))
+    }
+
+    fn by_lane(&self, lanes: Lanes, f: impl Fn(u32) -> u32) -> Value {
+        match lanes {
+            Lanes::First(chunk) => self.c32(f(chunk * self.width)),
+            Lanes::Chunk(chunk) => {
+                let values: Vec<u64> =
+                    (0..self.width).map(|lane| u64::from(f(chunk * self.width + lane))).collect();
+                self.b.const_ints(self.int(32), &values)
+            }
+        }
+    }
+
+    fn tid(&mut self, axis: usize, lanes: Lanes) -> Option<Value> {
+        if let Some(value) = self.constant_tid(axis, lanes) {
+            return Some(value);
+        }
+        let tid = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, tid)), 8);
+        let axis = axis as u64 * u64::from(4 * self.lanes);
+        let start = |chunk: u32| axis + u64::from(chunk * self.width * 4);
+        Some(match lanes {
+            Lanes::First(chunk) => self.b.load(self.int(32), self.b.offset(tid, start(chunk)), 4),
+            Lanes::Chunk(chunk) => {
+                let ty = self.b.vec(self.int(32), self.width);
+                self.b.load(ty, self.b.offset(tid, start(chunk)), 4 * self.width)
+            }
+        })
+    }
+
+    /// `cvta`: addresses of a space and generic ones differ by where the space's window lies.
+    fn cvta(&mut self, inst: &Inst, op: &Op) -> bool {
+        let Kind::Reg(RegClass::R64) = self.kind(op.defs[0]) else { return false };
+        let to_space = inst.op == ptx::isa::Op::CvtaTo;
+        if inst.mods.space() == Space::Local {
+            return self.cvta_local(inst, op, to_space);
+        }
+        let origin = match inst.mods.space() {
+            Space::Global | Space::Const => self.c64(0),
+            Space::Shared => self.shared[0],
+            Space::Param => self.params,
+            _ => return false,
+        };
+        let shape: Vec<Lanes> = match self.shape(op.defs[0]) {
+            Shape::Uniform(_) | Shape::Bottom => vec![Lanes::First(0)],
+            Shape::Affine(p) if p.by_chunk => (0..self.chunks()).map(Lanes::First).collect(),
+            Shape::Affine(_) => vec![Lanes::First(0)],
+            Shape::Varying => (0..self.chunks()).map(Lanes::Chunk).collect(),
+        };
+        let mut values = Vec::new();
+        for lanes in shape {
+            let Some(operands) = self.operands(inst, op, lanes) else { return false };
+            let value = match operands.first() {
+                Some(Operand::Value(value)) if value.ty().element_bits() == 64 => *value,
+                Some(Operand::Imm(bits)) => self.scaled_index(self.c64(*bits), lanes),
+                _ => return false,
+            };
+            let origin = self.scaled_index(origin, lanes);
+            values.push(if to_space { self.b.sub(value, origin) } else { self.b.add(value, origin) });
+        }
+        let rep = match self.shape(op.defs[0]) {
+            Shape::Uniform(_) | Shape::Bottom => Repr::Scalar(values[0]),
+            Shape::Affine(pattern) if !pattern.rows.is_empty() => {
+                let Some(stride) = self.stride_made(inst, op, op.defs[0]) else { return false };
+                Repr::Bases(vec![values[0], stride])
+            }
+            Shape::Affine(_) => Repr::Bases(values),
+            Shape::Varying => Repr::Chunks(values),
+        };
+        self.reps[op.defs[0].0 as usize] = Some(rep);
+        true
+    }
+
+    /// The same for local memory, of which each lane has its own.
+    fn cvta_local(&mut self, inst: &Inst, op: &Op, to_space: bool) -> bool {
+        let (origin, stride) =
+            (self.load64(offset_of!(Frame, local)), self.load64(offset_of!(Frame, local) + 8));
+        let mut values = Vec::new();
+        for c in 0..self.chunks() {
+            let Some(operands) = self.operands(inst, op, Lanes::Chunk(c)) else { return false };
+            let Some(Operand::Value(value)) = operands.first() else { return false };
+            if value.ty().element_bits() != 64 {
+                return false;
+            }
+            let own = self.strided(origin, stride, c);
+            values.push(if to_space { self.b.sub(*value, own) } else { self.b.add(*value, own) });
+        }
+        self.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(values));
+        true
+    }
+}

@@ -1,0 +1,457 @@
+//! Loop predication of bounds checks: an access that steps by a constant is checked for many iterations at
+//! once.
+//!
+//! Where each iteration adds a constant to an address, the comparison with the bounds in the first iteration
+//! says in how many further iterations the access is in bounds. That many iterations execute without a check,
+//! counted by the counter of fuel; then the next iteration checks again.
+//!
+//! Invariants: the step is exact in every lane, modulo the width of an address. Where an iteration may
+//! differ, or the loop is entered, the next comparison is made. Bounds are those of live memory, which stays
+//! as long as native code runs.
+//!
+//! Not handled: steps that only the launch knows, and accesses in blocks of a loop other than its header.
+
+use super::Codegen;
+use super::load_store::{Addresses, Reach};
+use crate::llvm::Value;
+use crate::tuning::{LOOP_PREDICATION_MAX_DEFINITIONS, LOOP_PREDICATION_MIN_ADDRESSES};
+use crate::wir;
+use crate::wir::{BlockId, Kind, Op, OpKind, Shape};
+use ptx::ir::{Addr, Base, Inst, RegClass, Src};
+use ptx::isa::{Half, Op as O, Space, Ty, Word};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The most turns that are taken without asking, and the most bytes of a step: products of them stay small.
+const FAR: u64 = 1 << 31;
+
+/// The turns of a loop that begins with a node.
+pub(super) struct Turns {
+    /// How many are left, where the node begins.
+    left: wir::Value,
+    /// By predecessor: whether a turn of the loop ends there, and nothing else.
+    again: Vec<bool>,
+    /// How much less is left after each of them, at least.
+    price: u64,
+    /// Of addresses.
+    steps: HashMap<wir::Value, Step>,
+}
+
+/// By how much an address is more in each turn.
+struct Step {
+    by: i64,
+    widened: Vec<Widened>,
+}
+
+/// A number of 32 bits, the same in all lanes, that must not wrap around.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Widened {
+    name: wir::Value,
+    by: i64,
+    signed: bool,
+}
+
+/// What is known of all loops.
+#[derive(Default)]
+pub(super) struct LoopPredication {
+    turns: HashMap<BlockId, Option<Rc<Turns>>>,
+    /// By node: the accesses fit while more turns are left than this.
+    until: HashMap<BlockId, Value>,
+}
+
+/// An operand of an instruction.
+#[derive(Clone, Copy)]
+struct Operand {
+    name: Option<wir::Value>,
+    /// By how much it is more in each turn.
+    by: i64,
+    /// What it is, as far as that is known: its bits.
+    bits: Option<u64>,
+}
+
+impl Codegen<'_> {
+    /// The turns of the loop that begins with a node, if it has accesses enough that step on by constants.
+    fn turns(&mut self, id: BlockId) -> Option<Rc<Turns>> {
+        if let Some(known) = self.loop_predication.turns.get(&id) {
+            return known.clone();
+        }
+        let found = self.find_turns(id).map(Rc::new);
+        self.loop_predication.turns.insert(id, found.clone());
+        found
+    }
+
+    fn find_turns(&self, id: BlockId) -> Option<Turns> {
+        let node = &self.job.func.nodes[id.0 as usize];
+        if !node.full || node.preds.len() < 2 {
+            return None;
+        }
+        let left = node.ops.iter().find_map(|op| match &op.kind {
+            OpKind::Ahead(exit) => Some(exit.turns),
+            _ => None,
+        })?;
+        let phi = node.phis.iter().find(|phi| phi.def == left)?;
+        let prices: Vec<Option<u64>> = phi.from.iter().map(|from| self.price(*from, left)).collect();
+        let price = prices.iter().flatten().min().copied()?;
+        let again: Vec<bool> = prices.iter().map(Option::is_some).collect();
+        let mut steps = HashMap::new();
+        for op in &node.ops {
+            let OpKind::Inst(site) = op.kind else { continue };
+            let accesses =
+                |inst: &Inst| matches!(inst.op, O::Ld | O::LdNc | O::Ldu | O::St | O::Atom | O::Red);
+            let Some(inst) = site.inst(self.job.function).filter(|inst| accesses(inst)) else { continue };
+            let Some(Src::Reg(_) | Src::Addr(Addr { base: Base::Reg(_), index: None, .. })) =
+                inst.srcs.first()
+            else {
+                continue;
+            };
+            let Some(name) = op.uses.get(1).copied() else { continue };
+            if self.kind(name) != Kind::Reg(RegClass::R64) || steps.contains_key(&name) {
+                continue;
+            }
+            let (mut looks, mut widened) = (LOOP_PREDICATION_MAX_DEFINITIONS, Vec::new());
+            if let Some(by) = self.step(node, &again, id, name, &mut looks, &mut widened)
+                && by.unsigned_abs() < FAR
+            {
+                steps.insert(name, Step { by, widened });
+            }
+        }
+        (steps.len() >= LOOP_PREDICATION_MIN_ADDRESSES).then_some(Turns { left, again, price, steps })
+    }
+
+    /// By how much fewer turns are left than where the loop's node began, if this is known.
+    fn price(&self, mut at: wir::Value, left: wir::Value) -> Option<u64> {
+        let mut price = 0_i64;
+        for _ in 0..LOOP_PREDICATION_MAX_DEFINITIONS {
+            if at == left {
+                return u64::try_from(price).ok().filter(|price| (1..FAR).contains(price));
+            }
+            let (node, index) = self.definitions.get(&at)?;
+            let op = &self.job.func.nodes[node.0 as usize].ops[*index];
+            let OpKind::Add(by) = op.kind else { return None };
+            price = price.checked_sub(by)?;
+            at = op.uses[0];
+        }
+        None
+    }
+
+    /// By how much more a value is, in every lane, than in the turn before. What is not of the node has not changed: it dominates it, and where a turn
+    /// ends is dominated by the node.
+    fn step(
+        &self,
+        node: &wir::Block,
+        again: &[bool],
+        id: BlockId,
+        name: wir::Value,
+        looks: &mut u32,
+        widened: &mut Vec<Widened>,
+    ) -> Option<i64> {
+        *looks = looks.checked_sub(1)?;
+        if let Some(phi) = node.phis.iter().find(|phi| phi.def == name) {
+            let ends = phi.from.iter().zip(again).filter(|(_, again)| **again);
+            let mut steps = ends.map(|(from, _)| self.added(*from, name));
+            let first = steps.next()??;
+            return steps.all(|step| step == Some(first)).then_some(first);
+        }
+        let Some((_, index)) = self.definitions.get(&name).filter(|(at, _)| *at == id) else {
+            return Some(0);
+        };
+        let op = &node.ops[*index];
+        let inst = match op.kind {
+            OpKind::Inst(site) => site.inst(self.job.function)?,
+            OpKind::Count(_) | OpKind::Mask(_) => return Some(0),
+            _ => return None,
+        };
+        if inst.guard.is_some() {
+            return None;
+        }
+        if let (O::Ld, Some(Src::Addr(Addr { base: Base::KernelParam, index: None, .. }))) =
+            (inst.op, inst.srcs.first())
+        {
+            return Some(0);
+        }
+        let mut next = op.uses.get(1..)?.iter();
+        let mut operands = Vec::new();
+        for src in &inst.srcs {
+            operands.push(match src {
+                Src::Reg(_) => {
+                    let name = *next.next()?;
+                    let by = self.step(node, again, id, name, looks, widened)?;
+                    let bits = match self.shape(name) {
+                        Shape::Uniform(bits) => *bits,
+                        Shape::Bottom | Shape::Affine(_) | Shape::Varying => None,
+                    };
+                    Operand { name: Some(name), by, bits }
+                }
+                Src::Imm(bits) => Operand { name: None, by: 0, bits: Some(*bits) },
+                Src::Absent | Src::Sreg(..) => Operand { name: None, by: 0, bits: None },
+                Src::Not(_) | Src::Addr(_) | Src::Video(_) => return None,
+            });
+        }
+        // What is made of the same is the same.
+        if operands.iter().all(|operand| operand.by == 0) {
+            return crate::effects::is_pure(inst).then_some(0);
+        }
+        let [to] = op.defs.as_slice() else { return None };
+        self.step_of_sum(inst, *to, &operands, widened)
+    }
+
+    /// By how much more what an instruction makes is, from its operands.
+    fn step_of_sum(
+        &self,
+        inst: &Inst,
+        to: wir::Value,
+        operands: &[Operand],
+        widened: &mut Vec<Widened>,
+    ) -> Option<i64> {
+        let by = |at: usize| operands.get(at).map(|operand| operand.by);
+        let Kind::Reg(class @ (RegClass::R32 | RegClass::R64)) = self.kind(to) else { return None };
+        let same = |operand: &Operand| operand.name.is_none_or(|name| self.kind(name) == self.kind(to));
+        let one_width = operands.iter().all(same);
+        match inst.op {
+            O::Cvta | O::CvtaTo if class == RegClass::R64 && inst.mods.space() != Space::Generic => {
+                return by(0).filter(|_| one_width);
+            }
+            O::Cvt if !inst.mods.has(Word::Sat) => {
+                let (from, 64) = crate::analysis::shape::widens(inst)? else { return None };
+                let first = operands.first()?;
+                return (inst.mods.dtype().bits() == 64).then(|| self.widen(*first, from, 1, widened))?;
+            }
+            O::Mov if is_word(inst) && one_width => return by(0),
+            _ if !is_word(inst) => return None,
+            _ => {}
+        }
+        let wide = inst.mods.half() == Some(Half::Wide);
+        let signed = inst.mods.ty().is_signed();
+        let constant = |operand: Operand| {
+            let bits = operand.bits?;
+            Some(match (inst.mods.ty().bits(), wide && !signed) {
+                (32, false) => i64::from(bits as i32),
+                (32, true) => i64::from(bits as u32),
+                _ => bits as i64,
+            })
+        };
+        let product = |widened: &mut Vec<Widened>| {
+            let (a, b) = (*operands.first()?, *operands.get(1)?);
+            let (steps, times) = match (a.by, b.by) {
+                (0, 0) => return Some(0),
+                (_, 0) => (a, constant(b)?),
+                (0, _) => (b, constant(a)?),
+                _ => return None,
+            };
+            match inst.mods.half()? {
+                Half::Lo => Some(steps.by.wrapping_mul(times)),
+                Half::Wide => self.widen(steps, inst.mods.ty(), times, widened),
+                _ => None,
+            }
+        };
+        let sum = match inst.op {
+            O::Add if one_width => by(0)?.wrapping_add(by(1)?),
+            O::Sub if one_width => by(0)?.wrapping_sub(by(1)?),
+            O::Mul => product(widened)?,
+            O::Mad => product(widened)?.wrapping_add(by(2)?),
+            O::Shl if by(1)? == 0 => {
+                let places = operands.get(1)?.bits?;
+                let bits = if class == RegClass::R32 { 32 } else { 64 };
+                if places >= bits {
+                    return None;
+                }
+                by(0)?.wrapping_shl(places as u32)
+            }
+            _ => return None,
+        };
+        Some(match class {
+            RegClass::R32 => i64::from(sum as i32),
+            _ => sum,
+        })
+    }
+
+    /// The step of a number that is widened, and multiplied by a constant.
+    fn widen(&self, operand: Operand, from: Ty, times: i64, widened: &mut Vec<Widened>) -> Option<i64> {
+        let name = operand.name?;
+        let scalar = self.shape(name).is_uniform() && self.kind(name) == Kind::Reg(RegClass::R32);
+        if !scalar || from.bits() != 32 {
+            return None;
+        }
+        let new = Widened { name, by: operand.by, signed: from.is_signed() };
+        if new.by != 0 && !widened.contains(&new) {
+            widened.push(new);
+        }
+        operand.by.checked_mul(times)
+    }
+
+    /// What is added to a phi on the way to a value, in every lane: constants alone.
+    fn added(&self, mut at: wir::Value, phi: wir::Value) -> Option<i64> {
+        let kind = self.kind(phi);
+        let Kind::Reg(class @ (RegClass::R32 | RegClass::R64)) = kind else { return None };
+        let mut sum = 0_i64;
+        for _ in 0..LOOP_PREDICATION_MAX_DEFINITIONS {
+            if at == phi {
+                return Some(if class == RegClass::R32 { i64::from(sum as i32) } else { sum });
+            }
+            let (node, index) = self.definitions.get(&at)?;
+            let node = &self.job.func.nodes[node.0 as usize];
+            let op: &Op = &node.ops[*index];
+            let OpKind::Inst(site) = op.kind else { return None };
+            let inst = site.inst(self.job.function)?;
+            if !node.full || inst.guard.is_some() || !is_word(inst) || self.kind(at) != kind {
+                return None;
+            }
+            let constant = |name: wir::Value| match self.shape(name) {
+                Shape::Uniform(bits) => bits.map(|bits| bits as i64),
+                Shape::Bottom | Shape::Affine(_) | Shape::Varying => None,
+            };
+            let (from, by) = match (inst.op, op.uses.get(1..)?, inst.srcs.as_slice()) {
+                (O::Mov, [from], [Src::Reg(_)]) => (*from, 0),
+                (O::Add, [from], [Src::Reg(_), Src::Imm(bits)] | [Src::Imm(bits), Src::Reg(_)]) => {
+                    (*from, *bits as i64)
+                }
+                (O::Sub, [from], [Src::Reg(_), Src::Imm(bits)]) => (*from, (*bits as i64).wrapping_neg()),
+                (O::Add, [a, b], [Src::Reg(_), Src::Reg(_)]) => match (constant(*a), constant(*b)) {
+                    (_, Some(by)) => (*a, by),
+                    (Some(by), None) => (*b, by),
+                    (None, None) => return None,
+                },
+                _ => return None,
+            };
+            sum = sum.wrapping_add(by);
+            at = from;
+        }
+        None
+    }
+
+    /// Where a node begins: what its predecessors say of how long its accesses fit.
+    pub(super) fn begin_predicated_loop(&mut self, id: BlockId) {
+        if self.turns(id).is_some() {
+            let until = self.b.phi(self.int(64));
+            self.phis
+                .insert((id.0, self.job.func.nodes[id.0 as usize].phis.len()), super::Repr::Scalar(until));
+            self.loop_predication.until.insert(id, until);
+        }
+    }
+
+    /// What a predecessor of a node says of how long its accesses fit, if the node wants to know.
+    pub(super) fn predicated_until(&mut self, to: BlockId, place: usize) -> Option<Value> {
+        let turns = self.turns(to)?;
+        let again = turns.again.get(place).copied().unwrap_or(false);
+        let until = self.loop_predication.until.get(&to).copied().filter(|_| again);
+        // Never are more turns left than this.
+        Some(until.unwrap_or_else(|| self.c64(i64::MAX as u64)))
+    }
+
+    /// The loop that the node begins which is emitted, if accesses may be checked for many turns.
+    pub(super) fn predicated_loop(&mut self, node: &wir::Block) -> Option<(BlockId, Rc<Turns>)> {
+        let id = self.node?;
+        let mine = std::ptr::eq(&self.job.func.nodes[id.0 as usize], node);
+        let once = self.versioned_block.is_none() && self.prefix.is_none() && self.full;
+        if !mine || !once || !self.loop_predication.until.contains_key(&id) {
+            return None;
+        }
+        Some((id, self.turns(id)?))
+    }
+
+    /// Whether accesses behind a name can be checked for many turns.
+    pub(super) fn is_predicated(
+        &self,
+        turns: &Turns,
+        name: wir::Value,
+        reach: Reach,
+        addresses: &Addresses,
+    ) -> bool {
+        let Some(step) = turns.steps.get(&name) else { return false };
+        let regular = match addresses {
+            Addresses::Same(_) => true,
+            Addresses::Affine(_, pattern) | Addresses::Rows(_, pattern) => {
+                self.is_regular(reach.space, reach.align, pattern, true)
+            }
+            Addresses::ScaledIndex(_) | Addresses::Each(_) => false,
+        };
+        let space = matches!(reach.space, Space::Global | Space::Const | Space::Generic | Space::Shared);
+        regular && space && step.by % i64::from(reach.align) == 0
+    }
+
+    /// Whether turns are left that need no check.
+    pub(super) fn is_before(&mut self, id: BlockId, turns: &Turns) -> (Value, Value) {
+        let until = self.loop_predication.until[&id];
+        let left = self.scalar(turns.left);
+        (self.b.icmp(crate::llvm::IntPred::Sgt, left, until), until)
+    }
+
+    /// Says of how long accesses fit, from where the node was checked and from where it was not.
+    pub(super) fn set_predicated(&mut self, id: BlockId, until: Value) {
+        self.loop_predication.until.insert(id, until);
+    }
+
+    /// Up to how many turns left accesses that fit do so still: what the next turns compare with.
+    pub(super) fn fit_until(
+        &mut self,
+        turns: &Turns,
+        groups: &[(wir::Value, Reach, &Addresses)],
+    ) -> Option<Value> {
+        let mut most = self.c64(FAR - 1);
+        let mut numbers: Vec<Widened> = Vec::new();
+        for (name, reach, addresses) in groups {
+            let step = turns.steps.get(name)?;
+            for number in &step.widened {
+                if !numbers.contains(number) {
+                    numbers.push(*number);
+                }
+            }
+            if step.by == 0 {
+                continue;
+            }
+            let span = self.window_span(*reach, addresses, true);
+            let (bias, limit) = self.bounds(*reach, span)?;
+            let bias = self.b.add(bias, self.c64(reach.lo as u64));
+            let low = |lanes: &[i32]| i64::from(lanes.iter().min().copied().unwrap_or(0)) as u64;
+            let firsts = match addresses {
+                Addresses::Same(address) => vec![*address],
+                Addresses::Affine(bases, pattern) => {
+                    bases.iter().map(|base| self.b.add(*base, self.c64(low(&pattern.lanes)))).collect()
+                }
+                Addresses::Rows(rows, pattern) => <[Value; 2]>::from(self.row_ends(*rows, pattern)).to_vec(),
+                Addresses::ScaledIndex(_) | Addresses::Each(_) => return None,
+            };
+            for first in firsts {
+                let from = self.b.add(first, bias);
+                let room = match step.by > 0 {
+                    true => self.b.sub(self.b.sub(limit, self.c64(1)), from),
+                    false => from,
+                };
+                most = self.least(most, room, step.by);
+            }
+        }
+        for Widened { name, by, signed } in numbers {
+            let long = self.int(64);
+            let value = self.scalar(name);
+            let (value, low, high) = match signed {
+                true => (self.b.sext(value, long), i64::from(i32::MIN), i64::from(i32::MAX)),
+                false => (self.b.zext(value, long), 0, i64::from(u32::MAX)),
+            };
+            let room = match by > 0 {
+                true => self.b.sub(self.c64(high as u64), value),
+                false => self.b.sub(value, self.c64(low as u64)),
+            };
+            most = self.least(most, room, by);
+        }
+        let left = self.scalar(turns.left);
+        let more = self.b.mul(most, self.c64(turns.price));
+        Some(self.b.sub(self.b.sub(left, more), self.c64(1)))
+    }
+
+    /// The least of a number of turns and those in which so many bytes are stepped through.
+    fn least(&self, most: Value, room: Value, by: i64) -> Value {
+        let by = by.unsigned_abs();
+        let turns = match by.is_power_of_two() {
+            true => self.b.lshr(room, self.c64(u64::from(by.trailing_zeros()))),
+            false => self.b.udiv(room, self.c64(by)),
+        };
+        self.b.intrinsic("llvm.umin", &[self.int(64)], &[most, turns])
+    }
+}
+
+/// Whether an instruction computes modulo its width, which is one of registers.
+fn is_word(inst: &Inst) -> bool {
+    matches!(inst.op, O::Mov | O::Add | O::Sub | O::Mul | O::Mad | O::Shl)
+        && matches!(inst.mods.ty(), Ty::S32 | Ty::U32 | Ty::B32 | Ty::S64 | Ty::U64 | Ty::B64)
+        && !inst.mods.has(Word::Sat)
+}

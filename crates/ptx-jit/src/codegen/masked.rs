@@ -1,0 +1,84 @@
+//! Masked accesses, on processors with instructions for them and without.
+//!
+//! On a processor without such instructions LLVM would branch around each lane. Here inactive lanes access a
+//! dummy location on the stack instead, so that no branch is needed: this compiles faster, and is faster
+//! unless nearly all lanes are inactive.
+//!
+//! Invariant: inactive lanes access no memory but the dummy location, which nothing reads.
+
+use super::Codegen;
+use crate::llvm::Value;
+use crate::target::Level;
+use crate::tuning::MASKED_LANE_OPS;
+
+impl Codegen<'_> {
+    /// Whether there are instructions that load and store some elements of that many bits in a row.
+    fn masks_rows(&self, bits: u32) -> bool {
+        match self.env.target.level() {
+            Level::Avx512 => true,
+            Level::Avx2 => bits >= 32,
+            Level::Baseline => false,
+        }
+    }
+
+    /// Whether there are instructions that access elements of that many bits anywhere.
+    fn masks_places(&self, bits: u32) -> bool {
+        self.env.target.level() == Level::Avx512 && bits >= 32
+    }
+
+    /// Loads the elements whose bit in `mask` is one; the others are those of `other`.
+    pub(super) fn masked_load(&self, pointer: Value, align: u32, mask: Value, other: Value) -> Value {
+        if self.masks_rows(other.ty().element_bits()) {
+            return self.b.masked_load(pointer, align, mask, other);
+        }
+        self.masked_gather(self.row_of(other, pointer), align, mask, other)
+    }
+
+    /// Stores the elements whose bit in `mask` is one.
+    pub(super) fn masked_store(&self, value: Value, pointer: Value, align: u32, mask: Value) {
+        if self.masks_rows(value.ty().element_bits()) {
+            return self.b.masked_store(value, pointer, align, mask);
+        }
+        self.masked_scatter(value, self.row_of(value, pointer), align, mask);
+    }
+
+    /// Loads each element whose bit in `mask` is one from its own pointer; the others are those of `other`.
+    pub(super) fn masked_gather(&self, pointers: Value, align: u32, mask: Value, other: Value) -> Value {
+        if self.masks_places(other.ty().element_bits()) {
+            return self.b.gather(pointers, align, mask, other);
+        }
+        self.scalarized_cost.set(self.scalarized_cost.get() + MASKED_LANE_OPS * mask.ty().lanes());
+        if mask == self.b.ones(mask.ty()) {
+            return self.b.gather(pointers, align, mask, other);
+        }
+        let pointers = self.or_spare(pointers, mask);
+        let all = self.b.gather(pointers, align, self.b.ones(mask.ty()), other);
+        self.b.select(mask, all, other)
+    }
+
+    /// Stores each element whose bit in `mask` is one to its own pointer, in the order of the elements.
+    pub(super) fn masked_scatter(&self, value: Value, pointers: Value, align: u32, mask: Value) {
+        if self.masks_places(value.ty().element_bits()) {
+            return self.b.scatter(value, pointers, align, mask);
+        }
+        self.scalarized_cost.set(self.scalarized_cost.get() + MASKED_LANE_OPS * mask.ty().lanes());
+        if mask == self.b.ones(mask.ty()) {
+            return self.b.scatter(value, pointers, align, mask);
+        }
+        let pointers = self.or_spare(pointers, mask);
+        self.b.scatter(value, pointers, align, self.b.ones(mask.ty()));
+    }
+
+    /// Pointers to the elements of a row of such elements.
+    fn row_of(&self, like: Value, pointer: Value) -> Value {
+        let element = like.ty().element_bits() / 8;
+        let offsets: Vec<u64> = (0..like.ty().lanes()).map(|at| u64::from(at * element)).collect();
+        self.b.gep(pointer, self.b.const_ints(self.int(32), &offsets))
+    }
+
+    /// Pointers of lanes that run, and of the others one to the spare place, which has 16 bytes.
+    pub(super) fn or_spare(&self, pointers: Value, mask: Value) -> Value {
+        let spare = self.b.splat(self.spare, mask.ty().lanes());
+        self.b.select(mask, pointers, spare)
+    }
+}

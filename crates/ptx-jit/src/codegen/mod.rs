@@ -1,0 +1,745 @@
+//! Code generation: from WIR to LLVM IR.
+//!
+//! A value of all lanes is a scalar, or one scalar for all lanes or for each chunk beside a constant vector,
+//! or a vector for each chunk, as its shape says ([`Repr`]). An instruction is lowered for one chunk at a
+//! time; an instruction without a lowering is executed by the interpreter's own step.
+//!
+//! Invariants: blocks are emitted in reverse postorder, so values exist before they are used. Registers of
+//! lanes that this call does not own (others wait in the same frame) are never written. Inactive lanes hold
+//! any value but poison.
+
+pub(crate) mod atomic;
+mod barrier_slots;
+mod check_coalesce;
+mod check_elim;
+pub(crate) mod chunk_loop;
+mod coalesce_gathers;
+mod coarse_warp;
+mod collective;
+mod combine_reductions;
+mod const_prop;
+mod contiguity_test;
+mod covering_loads;
+mod cta_loop;
+mod edge;
+mod endpoint_test;
+mod funnel_shift;
+mod inst;
+mod interleaved;
+pub(crate) mod load_store;
+mod loop_predication;
+mod masked;
+mod nan_canonical;
+mod permuted;
+mod prefetch_deferred;
+mod prefetch_grid_stride;
+mod prefetch_next_cta;
+mod scalar_evolution;
+mod scaled_index;
+mod segmented;
+mod select_access;
+mod side_exit;
+mod sink_masks;
+mod speculate_unmasked;
+pub(crate) mod state_map;
+mod step_call;
+mod symbolic_stride;
+mod transposed;
+mod value;
+mod version_prefix;
+mod warp_strips;
+mod wide_gather;
+
+use crate::frame::Frame;
+use crate::isel::{Env, Lowering};
+use crate::llvm::{Block, Builder, Flush, Function, Likely, Module, Type, Value};
+use crate::target::Target;
+use crate::wir;
+use crate::wir::{BlockId, Exit, Func, Kind, LaunchShape, Op, OpKind, Shape, Site, Term};
+use load_store::Addresses;
+use ptx::ir::RegClass;
+use ptx_exec::layout::Layout;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::mem::offset_of;
+use std::rc::Rc;
+
+/// Lanes of a warp.
+const LANES: u32 = 32;
+
+/// How a value is held.
+#[derive(Clone, Debug)]
+enum Repr {
+    /// The same in all lanes.
+    Scalar(Value),
+    /// The value of the first lane, or of the first lane of each chunk.
+    Bases(Vec<Value>),
+    /// A vector for each chunk.
+    Chunks(Vec<Value>),
+    /// The same, so many bytes behind where a team keeps what lives across barriers ([`barrier_slots`]).
+    Kept(u32),
+}
+
+/// Where a generic address was made. It may have left that space since, which every access checks.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    /// From an address of shared memory.
+    Shared,
+    /// From this address of local memory, the same in all lanes, and a constant.
+    Local(wir::Value, i64),
+}
+
+/// What an emitted function says of itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Emitted {
+    /// How many windows it needs.
+    pub(crate) windows: u32,
+    /// Instructions without native code, by name.
+    pub(crate) fallbacks: std::collections::BTreeMap<String, u32>,
+    /// What of the host it names: its functions, and variables and functions of the program.
+    pub(crate) externals: Vec<String>,
+    /// How a CTA is handed over.
+    pub(crate) cta: ptx_exec::native::CtaCode,
+    /// How registers are.
+    pub(crate) handed: state_map::StateMap,
+    /// Where a team falls apart.
+    pub(crate) leaves: Vec<ptx_exec::native::Leave>,
+    /// A team: something has no code for several warps.
+    pub(crate) unfit: bool,
+    /// The process is ending: the function is not complete, and nothing may be made of it.
+    pub(crate) given_up: bool,
+    /// Straight pieces that go through the chunks in a loop.
+    pub(crate) runs: u32,
+    /// Whether it keeps sums back.
+    pub(crate) postpones: bool,
+}
+
+/// What is compiled.
+#[derive(Clone, Copy)]
+pub(crate) struct Input<'a> {
+    /// The function.
+    pub(crate) function: &'a ptx::ir::Function,
+    /// Where variables and functions are.
+    pub(crate) layout: &'a Layout,
+    /// The program.
+    pub(crate) program: &'a ptx::ir::Program,
+    /// The plan.
+    pub(crate) func: &'a Func,
+    /// What it was made for.
+    pub(crate) shape: LaunchShape,
+    /// Whether subnormal numbers are flushed by the machine while the function runs.
+    pub(crate) flush: bool,
+    /// The processor that code is generated for.
+    pub(crate) target: Target,
+    /// The number of its first window.
+    pub(crate) windows: u32,
+    /// Whether a launch of the kernel may read clocks of warps.
+    pub(crate) clocks: bool,
+}
+
+struct Codegen<'a> {
+    job: Input<'a>,
+    b: Builder<'a>,
+    env: Env,
+    function: Function,
+    width: u32,
+    /// Lanes that run as one: of a warp, or of a team.
+    lanes: u32,
+    /// In a team: how to leave before the instruction that follows.
+    pending_exit: Option<(Site, Exit)>,
+    /// By name.
+    reps: Vec<Option<Repr>>,
+    /// By node: where it begins and ends.
+    starts: Vec<Option<Block>>,
+    /// Phis to be given what comes in: node, phi index, LLVM values.
+    phis: HashMap<(u32, usize), Repr>,
+    /// What comes into nodes that are not emitted yet.
+    pending: HashMap<u32, Vec<(Block, Vec<Repr>)>>,
+    /// Nodes that something goes to.
+    reached: RefCell<HashSet<BlockId>>,
+    /// Nodes to which nothing went when it was their turn.
+    left_out: Vec<BlockId>,
+    /// Vectors made of scalars: value and chunk, in the current block.
+    vectors: HashMap<(wir::Value, u32), Value>,
+    /// Chunks of masks, and the block that they were made in.
+    masks: RefCell<HashMap<(Value, u32), (Block, Value)>>,
+    /// Exact bits of loose values: value and chunk, in the current block.
+    exacts: HashMap<(wir::Value, u32), Value>,
+    /// Masks that were put together of chunks, which reach wherever the mask does.
+    parts: RefCell<HashMap<Value, Vec<Value>>>,
+    vectors_of: Option<Block>,
+    /// Values that are loaded once, at the start.
+    frame: Value,
+    regs: [Value; 4],
+    /// Lanes that this call owns, or this warp of a CTA.
+    own: Value,
+    /// The live ones where it begins.
+    live: Value,
+    shared_cta: Option<cta_loop::Shared>,
+    params: Value,
+    shared: [Value; 2],
+    /// Whether the node that is emitted runs all lanes.
+    full: bool,
+    scratch: Option<Value>,
+    /// Where lanes that are off may access memory.
+    spare: Value,
+    /// What the accesses of single lanes in the current piece weigh.
+    scalarized_cost: Cell<u32>,
+    /// The number of each site's window. Copies of a site whose accesses are of another size have one of their own, since a window says
+    /// where an access of that many bytes may begin; and so have those that write, and those that add what is kept back.
+    windows: HashMap<(Site, u32, bool, bool), u32>,
+    /// Generic addresses of which it is known where they were made.
+    origins: HashMap<wir::Value, Origin>,
+    /// 64-bit values of which it is known how they are made up.
+    scaled_indices: HashMap<wir::Value, scaled_index::ScaledIndex>,
+    /// 64-bit values of which the words are known.
+    word_pairs: HashMap<wir::Value, funnel_shift::WordPair>,
+    /// Numbers below 32.
+    small: HashSet<wir::Value>,
+    /// Whether the access that is emitted was checked where its node began.
+    access_checked: bool,
+    /// What the load that is emitted takes of a bunch: whether that was loaded, and a vector for each chunk.
+    gathered: Option<(Value, Vec<Value>)>,
+    /// By how much values grow from one CTA to the next, and from turn to turn.
+    scalar_evolution: scalar_evolution::ScalarEvolution,
+    /// By block: what loops it belongs to.
+    loops: Vec<prefetch_next_cta::LoopKind>,
+    /// What loops the node that is emitted belongs to.
+    loop_kind: prefetch_next_cta::LoopKind,
+    /// What the pieces behind barriers fetch.
+    deferred_prefetches: prefetch_deferred::DeferredPrefetches,
+    /// What is to be fetched beside the access that is emitted.
+    prefetch: Option<prefetch_next_cta::Prefetch>,
+    /// How far the next CTA's addresses last were, of such as grow so with the CTA's number, in a block.
+    next_cta_distance: Option<prefetch_next_cta::NextCtaDistance>,
+    /// What the node that is emitted has fetched: lines relative to an address, and whether to write.
+    prefetched: HashSet<(wir::Value, i64, bool)>,
+    /// By block: whether it belongs to a loop that may only be waiting.
+    waits: Vec<bool>,
+    /// What is kept back, if anything is.
+    reductions: Option<crate::reduction_buffer::Kind>,
+    /// How instructions are lowered.
+    lowerings: HashMap<Site, Option<Rc<Lowering>>>,
+    /// By name: whether it may hold any NaN.
+    loose: Vec<bool>,
+    /// By name: whether a mask is wanted at most where code leaves; and those that are made there.
+    rare: Vec<bool>,
+    later: HashMap<wir::Value, Op>,
+    /// By name: between which numbers it lies.
+    bounds: Vec<Option<crate::analysis::range::Bound>>,
+    head: Block,
+    /// The node that is emitted.
+    node: Option<BlockId>,
+    known: state_map::Known,
+    loop_predication: loop_predication::LoopPredication,
+    barrier_slots: barrier_slots::BarrierSlots,
+    warp_strips: warp_strips::WarpStrips,
+    symbolic_strides: symbolic_stride::SymbolicStrides,
+    /// By name: where it comes from, unchanged.
+    copies: Vec<wir::Value>,
+    /// By name: the nodes that read it.
+    readers: endpoint_test::Readers,
+    /// By name: the operation that makes it.
+    definitions: HashMap<wir::Value, (BlockId, usize)>,
+    /// Masks that are made where they are read.
+    sunk_masks: sink_masks::SunkMasks,
+    /// The lanes that a copy of a node is emitted for.
+    prefix: Option<version_prefix::Prefix>,
+    /// The node that is emitted several times, and how many there have been.
+    versioned_block: Option<BlockId>,
+    versions: u32,
+    /// Where nothing was to be run.
+    unreachable_block: Option<Block>,
+    chunk_loops: chunk_loop::ChunkLoops,
+    out: Emitted,
+}
+
+/// Emits a function of that name into the module.
+pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>) -> Emitted {
+    let b = Builder::new(module);
+    let ty = b.fn_type(Some(b.int(64)), &[b.ptr()]);
+    let function = module.function(name, ty, if job.flush { Flush::Always } else { Flush::Never });
+    let rooms = b.append_block(function, "rooms");
+    let head = b.append_block(function, "head");
+    b.position_at_end(head);
+    let frame = b.param(function, 0);
+    let zero = b.zero(b.int(64));
+    let mut emit = Codegen {
+        job,
+        function,
+        env: Env {
+            target: job.target,
+            flush: if job.flush { Flush::Always } else { Flush::Never },
+            sm: u32::from(job.program.target.sm.number),
+        },
+        width: job.shape.chunk,
+        lanes: job.shape.lanes(),
+        pending_exit: None,
+        reps: vec![None; job.func.kinds.len()],
+        starts: vec![None; job.func.nodes.len()],
+        phis: HashMap::new(),
+        pending: HashMap::new(),
+        reached: RefCell::default(),
+        left_out: Vec::new(),
+        vectors: HashMap::new(),
+        exacts: HashMap::new(),
+        parts: RefCell::default(),
+        masks: RefCell::default(),
+        vectors_of: None,
+        frame,
+        regs: [frame; 4],
+        own: zero,
+        live: zero,
+        shared_cta: None,
+        params: zero,
+        shared: [zero; 2],
+        full: false,
+        scratch: None,
+        spare: frame,
+        scalarized_cost: Cell::new(0),
+        windows: HashMap::new(),
+        origins: HashMap::new(),
+        scaled_indices: HashMap::new(),
+        word_pairs: HashMap::new(),
+        small: HashSet::new(),
+        access_checked: false,
+        gathered: None,
+        scalar_evolution: scalar_evolution::ScalarEvolution::new(job.func, job.function, job.shape),
+        loops: prefetch_next_cta::loops(job.function),
+        loop_kind: prefetch_next_cta::LoopKind::Nothing,
+        deferred_prefetches: prefetch_deferred::DeferredPrefetches::default(),
+        prefetch: None,
+        next_cta_distance: None,
+        prefetched: HashSet::new(),
+        waits: crate::effects::waiting_blocks(job.function),
+        reductions: crate::reduction_buffer::kind(job.function),
+        lowerings: HashMap::new(),
+        loose: Vec::new(),
+        bounds: Vec::new(),
+        rare: Vec::new(),
+        later: HashMap::new(),
+        head,
+        node: None,
+        known: state_map::Known::default(),
+        loop_predication: loop_predication::LoopPredication::default(),
+        barrier_slots: barrier_slots::BarrierSlots::default(),
+        warp_strips: warp_strips::WarpStrips::default(),
+        symbolic_strides: symbolic_stride::SymbolicStrides::default(),
+        copies: const_prop::roots(job.func),
+        readers: endpoint_test::readers(job.func),
+        definitions: version_prefix::definitions(job.func),
+        sunk_masks: sink_masks::SunkMasks::default(),
+        prefix: None,
+        versioned_block: None,
+        versions: 0,
+        unreachable_block: None,
+        chunk_loops: chunk_loop::ChunkLoops::new(rooms),
+        out: Emitted::default(),
+        b,
+    };
+    emit.find_noncanonical_nans();
+    emit.find_bounds();
+    emit.find_symbolic_strides();
+    emit.rare = emit.find_rarely_read_masks();
+    emit.start();
+    emit.b.position_at_end(rooms);
+    emit.find_warp_strips();
+    emit.b.position_at_end(head);
+    emit.nodes();
+    if emit.out.given_up {
+        return emit.out;
+    }
+    emit.store_joined_masks();
+    emit.b.position_at_end(rooms);
+    emit.b.br(head);
+    emit.b.split_long_chains();
+    emit.out.externals = emit.b.externals();
+    emit.out
+}
+
+impl Codegen<'_> {
+    fn int(&self, bits: u32) -> Type {
+        self.b.int(bits)
+    }
+
+    fn c32(&self, value: u32) -> Value {
+        self.b.const_int(self.int(32), u64::from(value))
+    }
+
+    fn c64(&self, value: u64) -> Value {
+        self.b.const_int(self.int(64), value)
+    }
+
+    fn chunks(&self) -> u32 {
+        self.lanes / self.width
+    }
+
+    /// A field of the frame.
+    fn field(&self, offset: usize) -> Value {
+        self.b.offset(self.frame, offset as u64)
+    }
+
+    fn load32(&self, offset: usize) -> Value {
+        self.b.load(self.int(32), self.field(offset), 4)
+    }
+
+    fn load64(&self, offset: usize) -> Value {
+        self.b.load(self.int(64), self.field(offset), 8)
+    }
+
+    fn store_field(&self, offset: usize, value: Value) {
+        let bytes = value.ty().element_bits() / 8;
+        self.b.store(value, self.field(offset), bytes);
+    }
+
+    fn shape(&self, name: wir::Value) -> &Shape {
+        self.chunk_loops.shapes.get(&name).unwrap_or(&self.job.func.shapes[name.0 as usize])
+    }
+
+    fn kind(&self, name: wir::Value) -> Kind {
+        self.job.func.kinds[name.0 as usize]
+    }
+
+    /// The scalar type of a value.
+    fn scalar_type(&self, kind: Kind) -> Type {
+        self.int(match kind {
+            Kind::Reg(RegClass::Pred) => 1,
+            Kind::Reg(RegClass::R16) => 16,
+            Kind::Reg(RegClass::R32) => 32,
+            Kind::Mask => self.lanes,
+            Kind::Reg(RegClass::R64) | Kind::Count => 64,
+        })
+    }
+
+    fn start(&mut self) {
+        let load = |emit: &Self, offset| emit.b.load(emit.b.ptr(), emit.field(offset), 8);
+        self.regs = [
+            load(self, offset_of!(Frame, pred)),
+            load(self, offset_of!(Frame, r16)),
+            load(self, offset_of!(Frame, r32)),
+            load(self, offset_of!(Frame, r64)),
+        ];
+        self.params = self.load64(offset_of!(Frame, params));
+        self.shared = [self.load64(offset_of!(Frame, shared)), self.load64(offset_of!(Frame, shared) + 8)];
+        let zeros = self.job.func.zeros.clone();
+        for zero in zeros {
+            let value = self.b.zero(self.scalar_type(self.kind(zero)));
+            self.reps[zero.0 as usize] = Some(Repr::Scalar(value));
+        }
+        // A place for values that go through memory; its block must dominate all.
+        self.b.position_at_end(self.chunk_loops.rooms);
+        let place = self.b.alloca(self.b.vec(self.int(64), 5 * self.lanes), 64);
+        self.scratch = Some(place);
+        self.spare = self.b.alloca(self.b.vec(self.int(64), 2), 16);
+        self.b.position_at_end(self.head);
+    }
+
+    fn nodes(&mut self) {
+        let order = self.order();
+        for node in &order {
+            let block = self.b.append_block(self.function, "");
+            self.starts[node.0 as usize] = Some(block);
+        }
+        // Which block is entered decides where it begins.
+        self.assign_barrier_slots();
+        self.assign_entry_areas();
+        let block = self.dispatch();
+        let unknown = self.b.append_block(self.function, "unknown");
+        self.unreachable_block = Some(unknown);
+        let entries = &self.job.func.entries;
+        let mut cases: Vec<_> =
+            entries.iter().map(|entry| (u64::from(entry.block), self.at(entry.node))).collect();
+        cases.extend(self.beginnings());
+        self.b.switch(block, unknown, &cases);
+        self.b.position_at_end(unknown);
+        self.declined();
+        self.set_order(&order);
+        for node in order {
+            if crate::llvm::is_ending() {
+                self.out.given_up = true;
+                return;
+            }
+            self.node(node);
+        }
+        // A loop that is entered behind its header only.
+        let reached = self.reached.borrow();
+        self.out.unfit |= self.left_out.iter().any(|node| reached.contains(node));
+    }
+
+    /// Nodes that can be reached, in reverse postorder; behind each other those that entries lead to, and what comes back from barriers last,
+    /// when what was kept is known.
+    fn order(&self) -> Vec<BlockId> {
+        let nodes = &self.job.func.nodes;
+        let mut seen = vec![false; nodes.len()];
+        let mut order = Vec::new();
+        let func = self.job.func;
+        let entries = func.entries.iter().map(|entry| entry.node);
+        for first in entries.chain([func.start]).chain(func.resumes.iter().map(|resume| resume.node)) {
+            if std::mem::replace(&mut seen[first.0 as usize], true) {
+                continue;
+            }
+            let mut tree = Vec::new();
+            let mut stack = vec![(first, nodes[first.0 as usize].term.successors(), 0)];
+            while let Some((node, successors, at)) = stack.last_mut() {
+                match successors.get(*at) {
+                    Some(next) => {
+                        *at += 1;
+                        let next = *next;
+                        if !std::mem::replace(&mut seen[next.0 as usize], true) {
+                            stack.push((next, nodes[next.0 as usize].term.successors(), 0));
+                        }
+                    }
+                    None => {
+                        tree.push(*node);
+                        stack.pop();
+                    }
+                }
+            }
+            order.extend(tree.into_iter().rev());
+        }
+        order
+    }
+
+    fn at(&self, node: BlockId) -> Block {
+        self.reached.borrow_mut().insert(node);
+        self.count_edge(node);
+        self.starts[node.0 as usize].expect("every node that is reached has a block")
+    }
+
+    fn node(&mut self, id: BlockId) {
+        let func = self.job.func;
+        let node = &func.nodes[id.0 as usize];
+        let start = self.starts[id.0 as usize].expect("every node has a block");
+        let fused = self.is_fused(id);
+        if fused {
+            self.b.delete_block(start);
+        } else {
+            self.b.position_at_end(start);
+        }
+        // All ways here are behind conditions that are known.
+        if !self.reached.borrow().contains(&id) {
+            self.left_out.push(id);
+            self.b.unreachable();
+            return self.at_first();
+        }
+        self.node = Some(id);
+        self.barrier_slots.begin();
+        self.full = node.full;
+        self.loop_kind =
+            self.loops.get(node.block as usize).copied().unwrap_or(prefetch_next_cta::LoopKind::Loop);
+        self.prefetched.clear();
+        self.begin_deferred_prefetches(id);
+        for (index, phi) in node.phis.iter().enumerate().filter(|_| !fused) {
+            // What is known needs no phi: nothing is wanted from where the node is entered.
+            let fixed = self.settled(phi.def);
+            let wanted = if fixed.is_some() { Repr::Chunks(Vec::new()) } else { self.phi(phi.def) };
+            self.reps[phi.def.0 as usize] = Some(fixed.unwrap_or_else(|| wanted.clone()));
+            self.phis.insert((id.0, index), wanted);
+        }
+        if !fused {
+            self.begin_predicated_loop(id);
+        }
+        // What came in from nodes that were emitted before this one.
+        if let Some(pending) = self.pending.remove(&id.0) {
+            for (block, values) in pending {
+                self.arrive(id, block, &values);
+            }
+        }
+        self.prefixes(id);
+        self.emit_sunk_masks(id);
+        self.unmasked(id);
+        self.content(id);
+        self.end_deferred_prefetches();
+    }
+
+    /// What a node does, and how it ends.
+    fn content(&mut self, id: BlockId) {
+        let func = self.job.func;
+        let node = &func.nodes[id.0 as usize];
+        if self.versioned_block != Some(id) {
+            self.begin_section(node);
+        }
+        let mut foreseen = self.as_all(|emit| emit.ahead(node));
+        self.begin_deferred_issue(id);
+        let mut pieces = if self.in_section() || self.is_unmasked() {
+            interleaved::InterleavedGroups::default()
+        } else {
+            self.find_interleaved_groups(node, &mut foreseen)
+        };
+        let mut bunches = if self.in_section() || self.is_unmasked() {
+            coalesce_gathers::CoalescedGathers::default()
+        } else {
+            self.find_coalesced_gathers(node, |at| foreseen.fits(at) || foreseen.is_done(at))
+        };
+        let mut test = self
+            .test_of(id)
+            .filter(|test| !(0..node.ops.len()).any(|at| test.has(at) && foreseen.is_done(at)))
+            .filter(|_| !self.in_section());
+        let mut piece = 0;
+        self.scalarized_cost.set(0);
+        // Up to where operations were looked at together, and up to where they are emitted.
+        let (mut seen, mut emitted) = (0, 0);
+        for (at, op) in node.ops.iter().enumerate() {
+            if at < emitted {
+                continue;
+            }
+            if !foreseen.is_done(at) && !test.as_ref().is_some_and(|test| test.has(at)) {
+                self.sink_mask(id, at);
+            }
+            if self.sunk_masks.has(id, at) {
+                continue;
+            }
+            if at >= seen && matches!(op.kind, OpKind::Inst(_)) && self.versioned_block != Some(id) {
+                let run = self.find_chunk_loop(node, at, &foreseen, &pieces);
+                seen = run.end.max(at + 1);
+                if run.apart {
+                    // What a test would be made of is needed before it.
+                    if let Some(test) = test.take() {
+                        (0..at).filter(|at| test.has(*at)).for_each(|at| self.op(&node.ops[at]));
+                    }
+                    self.emit_chunk_loop(node, &run, &foreseen, &mut pieces);
+                    emitted = run.end;
+                    piece = 0;
+                    self.scalarized_cost.set(0);
+                    continue;
+                }
+                if run.end - at >= crate::tuning::DEFERRED_PREFETCH_MIN_OPS {
+                    self.issue_deferred_prefetches(&node.ops[at..run.end]);
+                }
+            }
+            self.interleaved_groups_at(node, &mut pieces, at);
+            if !foreseen.is_done(at) && !test.as_ref().is_some_and(|test| test.has(at)) {
+                self.access_checked = foreseen.fits(at);
+                self.coalesced_gather_at(node, &mut bunches, at);
+                self.op(op);
+                self.issue_prefetch_between_ops(op);
+                piece += self.chunks();
+                if piece + self.scalarized_cost.get() >= self.block_end() && !self.in_section() {
+                    self.split_llvm_block();
+                    piece = 0;
+                    self.scalarized_cost.set(0);
+                }
+            }
+        }
+        self.issue_remaining_prefetches();
+        self.access_checked = false;
+        if let (Some(test), Term::If { then, .. }) = (test, &node.term) {
+            self.test(id, *then, test);
+        }
+        self.end(id, &node.term);
+    }
+
+    /// Begins a new LLVM block, behind a branch that always goes there, which LLVM cannot know.
+    fn split_llvm_block(&mut self) {
+        let on = self.b.append_block(self.function, "piece");
+        self.branch_opaquely(on);
+        self.b.position_at_end(on);
+    }
+
+    /// Goes to a block, always, which LLVM cannot know.
+    fn branch_opaquely(&self, on: Block) {
+        let Some(unknown) = self.unreachable_block else { return self.b.br(on) };
+        let some = self.b.icmp(crate::llvm::IntPred::Ne, self.frame, self.b.zero(self.b.ptr()));
+        self.b.cond_br(some, on, unknown, Likely::Yes);
+    }
+
+    fn op(&mut self, op: &Op) {
+        if self.in_section() && !self.is_stripped(op) {
+            self.close_section();
+        }
+        match op.kind {
+            OpKind::Add(_) | OpKind::AddLanes(_) | OpKind::AddWarps(_) => self.at_last(),
+            _ => {}
+        }
+        self.emit_op(op);
+        self.at_first();
+    }
+
+    fn emit_op(&mut self, op: &Op) {
+        use std::mem::offset_of;
+        let scalar = match &op.kind {
+            OpKind::Inst(site) => return self.as_all(|emit| emit.inst(*site, op)),
+            OpKind::Guard(site, exit) => return self.guard(*site, exit, &op.uses),
+            // Emitted where the node begins.
+            OpKind::Ahead(_) => return,
+            OpKind::Spare(site, exit) => {
+                self.pending_exit = Some((*site, (**exit).clone()));
+                return;
+            }
+            OpKind::SelectMask => {
+                let mask = self.scalar(op.uses[0]);
+                return self.select_mask(mask, op);
+            }
+            OpKind::SelectPred { negated } => return self.select_pred(*negated, op),
+            OpKind::Load(reg) => {
+                let rep = self.load(*reg, op.defs[0]);
+                self.reps[op.defs[0].0 as usize] = Some(rep);
+                return;
+            }
+            OpKind::Restore(resume, reg) => {
+                let fixed = self.settled(op.defs[0]);
+                let rep = fixed.unwrap_or_else(|| self.restore(*resume, *reg, op.defs[0]));
+                self.reps[op.defs[0].0 as usize] = Some(rep);
+                return;
+            }
+            OpKind::Mask(0) => self.b.zero(self.mask_type()),
+            OpKind::Mask(_) => self.all_lanes(),
+            OpKind::EntryMask => self.own,
+            OpKind::EntryLive => self.live,
+            OpKind::EntryCarry => {
+                let carry = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, carry)), 8);
+                self.b.load(self.int(32), carry, 4)
+            }
+            OpKind::EntryTurns => self.load64(offset_of!(Frame, turns)),
+            OpKind::Count(number) => self.c64(*number),
+            OpKind::Truths { negated } => self.truths(op.uses[0], *negated),
+            OpKind::And | OpKind::AndNot | OpKind::Or if self.rare[op.defs[0].0 as usize] => {
+                self.later.insert(op.defs[0], op.clone());
+                return;
+            }
+            OpKind::And | OpKind::AndNot | OpKind::Or => self.mask_op(op),
+            OpKind::Add(number) => {
+                let a = self.scalar(op.uses[0]);
+                self.b.add(a, self.c64(*number as u64))
+            }
+            OpKind::AddLanes(number) => {
+                let (a, mask) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
+                let count = match self.mask_words(mask) {
+                    Some(words) => self.c64(words.iter().map(|word| u64::from(word.count_ones())).sum()),
+                    None => match self.joined_vector(mask, LANES) {
+                        Some(words) => {
+                            let counts = self.b.intrinsic("llvm.ctpop", &[words.ty()], &[words]);
+                            let count = self.b.intrinsic("llvm.vector.reduce.add", &[words.ty()], &[counts]);
+                            self.as_long(count)
+                        }
+                        None => {
+                            let count = self.b.intrinsic("llvm.ctpop", &[mask.ty()], &[mask]);
+                            self.as_long(count)
+                        }
+                    },
+                };
+                let count = self.b.mul(count, self.c64(*number));
+                self.b.add(a, count)
+            }
+            OpKind::AddWarps(number) => {
+                let (a, mask) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
+                let warps = self.job.shape.team;
+                if let Some(words) = self.mask_words(mask) {
+                    let some = words.iter().filter(|word| **word != 0).count() as u64;
+                    let sum = self.b.add(a, self.c64(some * number));
+                    self.reps[op.defs[0].0 as usize] = Some(Repr::Scalar(sum));
+                    return;
+                }
+                let words = self.joined_vector(mask, LANES);
+                let words = words.unwrap_or_else(|| self.b.bitcast(mask, self.b.vec(self.int(LANES), warps)));
+                let some = self.b.icmp(crate::llvm::IntPred::Ne, words, self.b.zero(words.ty()));
+                let bits = self.b.bitcast(some, self.int(warps));
+                let bits = self.b.zext(bits, self.int(64));
+                let count = self.b.intrinsic("llvm.ctpop", &[self.int(64)], &[bits]);
+                let count = self.b.mul(count, self.c64(*number));
+                self.b.add(a, count)
+            }
+        };
+        self.reps[op.defs[0].0 as usize] = Some(Repr::Scalar(scalar));
+    }
+}

@@ -1,0 +1,254 @@
+//! Deferred prefetches: prefetches for the next iteration of a loop are issued behind the barrier, between
+//! computations.
+//!
+//! Where a tile is loaded, the processor already waits for memory, and prefetches issued there wait too.
+//! Behind the barrier a long section computes, and memory is idle. So a block that loads a tile leaves the
+//! addresses of the next tile's lines beside the barrier slots of its coarse warp, and the section behind the
+//! barrier prefetches them: one by one between its operations, or a few in each iteration of a chunk loop.
+//! Lines that continue the same rows go into the first-level cache, lines of later rows into the second.
+//!
+//! Invariant: the addresses are used for prefetches alone, so they may be of an earlier iteration. They are
+//! stored behind all barrier slots, in the coarse warp's own memory; exits may overwrite them.
+//!
+//! Not handled: a single warp prefetches beside its loads, and so does a coarse warp without a long section
+//! behind the barrier.
+
+use super::prefetch_next_cta::{LoopKind, NEAREST, SECOND};
+use super::{Codegen, LANES, Repr};
+use crate::llvm::{Builder, IntPred, Value};
+use crate::tuning::BARRIER_SLOTS_MAX_BYTES;
+use crate::tuning::LLVM_BLOCK_MAX_OPS;
+use crate::tuning::{
+    DEFERRED_PREFETCH_MAX_LINES, DEFERRED_PREFETCH_MAX_OPS, DEFERRED_PREFETCH_MIN_OPS,
+    DEFERRED_PREFETCH_OPS_PER_LINE,
+};
+use crate::wir;
+use crate::wir::{BlockId, Kind, Op, OpKind, Shape, Term};
+use ptx::ir::RegClass;
+use std::cell::Cell;
+use std::collections::HashMap;
+
+/// Caches that lines go into.
+const LEVELS: [u32; 2] = [NEAREST, SECOND];
+
+/// Lines that a node leaves, and where.
+#[derive(Clone, Copy)]
+struct Left {
+    /// How far behind the first place of what is kept.
+    offset: u32,
+    /// How many there are, and how many there is room for, for each cache.
+    counts: [u32; 2],
+    most: [u32; 2],
+    /// How many places lines for the first cache have.
+    first: u32,
+    /// Who asks for them.
+    by: BlockId,
+}
+
+impl Left {
+    /// How far behind the first place of what is kept lines for a cache are.
+    fn place(&self, cache: usize) -> u32 {
+        self.offset + if cache == 0 { 0 } else { 8 * self.first }
+    }
+}
+
+/// What is asked for by whom.
+#[derive(Default)]
+pub(super) struct DeferredPrefetches {
+    /// By node: what others have left for it.
+    left: HashMap<BlockId, Left>,
+    /// What the node that is emitted leaves.
+    leaves: Cell<Option<Left>>,
+    /// What it asks for, and has not asked for yet.
+    asks: Option<Asks>,
+}
+
+/// What a node asks for.
+#[derive(Clone, Copy)]
+struct Asks {
+    left: Left,
+    /// Lines that it has asked for, of both caches.
+    done: u32,
+    /// Vectors that the long piece computes, and how many it has computed so far, once it has begun.
+    vectors: Option<[u32; 2]>,
+}
+
+impl Codegen<'_> {
+    /// Begins a node: whether it leaves lines.
+    pub(super) fn begin_deferred_prefetches(&mut self, id: BlockId) {
+        let leaves = self.piece_behind(id).map(|(by, most)| {
+            let offset = self.out.cta.bytes.next_multiple_of(8);
+            let new = Left { offset, counts: [0; 2], most: [most; 2], first: most, by };
+            self.deferred_prefetches.left.get(&by).map_or(new, |left| Left { counts: [0; 2], ..*left })
+        });
+        self.deferred_prefetches.leaves.set(leaves);
+        self.deferred_prefetches.asks = None;
+    }
+
+    /// Begins a node's content: it asks for what others have left.
+    pub(super) fn begin_deferred_issue(&mut self, id: BlockId) {
+        self.deferred_prefetches.asks =
+            self.deferred_prefetches.left.get(&id).map(|left| Asks { left: *left, done: 0, vectors: None });
+    }
+
+    /// Ends a node.
+    pub(super) fn end_deferred_prefetches(&mut self) {
+        let Some(left) = self.deferred_prefetches.leaves.take().filter(|left| left.counts != [0; 2]) else {
+            return;
+        };
+        let end = left.place(1) + 8 * left.most[1];
+        self.out.cta.bytes = self.out.cta.bytes.max(end.next_multiple_of(64));
+        // Another node that ends at the same barrier has as many at most.
+        self.deferred_prefetches.left.entry(left.by).or_insert(Left { most: left.counts, ..left });
+    }
+
+    /// The long piece behind the barrier that a node ends at, if it is emitted later, and how many lines it may ask for.
+    fn piece_behind(&self, id: BlockId) -> Option<(BlockId, u32)> {
+        let func = self.job.func;
+        let Term::Exit(exit) = &func.nodes[id.0 as usize].term else { return None };
+        let resume = &func.resumes[exit.resume? as usize];
+        let mut by = resume.node;
+        let mut node = &func.nodes[by.0 as usize];
+        // Registers are restored in a node of their own.
+        if let Term::Goto(next) = node.term {
+            by = next;
+            node = &func.nodes[by.0 as usize];
+        }
+        let inside = self.loops.get(node.block as usize) == Some(&LoopKind::Barrier);
+        let team = self.lanes > LANES && self.full && self.loop_kind == LoopKind::Barrier;
+        let room = self.out.cta.bytes + 2 * 8 * DEFERRED_PREFETCH_MAX_LINES + 64 <= BARRIER_SLOTS_MAX_BYTES;
+        let long = node.full && node.ops.len() >= DEFERRED_PREFETCH_MIN_OPS && resume.id.is_some();
+        let most = (node.ops.len() * self.chunks() as usize / DEFERRED_PREFETCH_OPS_PER_LINE)
+            .min(DEFERRED_PREFETCH_MAX_LINES as usize) as u32;
+        (team && inside && room && long && !self.is_emitted(by)).then_some((by, most))
+    }
+
+    /// Whether lines can be left in what is emitted.
+    pub(super) fn may_defer_prefetches(&self) -> bool {
+        self.deferred_prefetches.leaves.get().is_some()
+            && self.versioned_block != self.node
+            && !self.in_section()
+    }
+
+    /// Leaves a line for a cache to the piece behind the barrier, if that asks for more.
+    pub(super) fn defer_line(&self, address: Value, level: u32) -> bool {
+        let Some(mut left) = self.deferred_prefetches.leaves.get() else { return false };
+        let cache = usize::from(level != NEAREST);
+        let count = left.counts[cache];
+        if count >= left.most[cache] {
+            return false;
+        }
+        let place = self.b.offset(self.barrier_slot_memory(), u64::from(left.place(cache) + 8 * count));
+        self.b.store(address, place, 8);
+        left.counts[cache] += 1;
+        self.deferred_prefetches.leaves.set(Some(left));
+        true
+    }
+
+    /// Begins a straight piece, which asks for all lines: between what it computes, if it may be one block to LLVM, or else at once. (Loads
+    /// wait for hints that stand before them: in the midst of a piece, LLVM would begin with all of its loads.)
+    pub(super) fn issue_deferred_prefetches(&mut self, piece: &[Op]) {
+        let chunks = self.chunks();
+        let count = piece.iter().filter(|op| self.computes(op)).count() as u32 * chunks;
+        let among = Builder::ASKS_BESIDE && piece.len() as u32 * chunks <= DEFERRED_PREFETCH_MAX_OPS;
+        let begun = self.deferred_prefetches.asks.as_mut().filter(|asks| asks.vectors.is_none());
+        match begun {
+            Some(asks) if among && count > 0 => asks.vectors = Some([count, 0]),
+            Some(_) => self.issue_remaining_prefetches(),
+            None => {}
+        }
+    }
+
+    /// Asks for what is due behind an operation of the piece.
+    pub(super) fn issue_prefetch_between_ops(&mut self, op: &Op) {
+        if self.deferred_prefetches.asks.is_none_or(|asks| asks.vectors.is_none()) || !self.computes(op) {
+            return;
+        }
+        let name = op.defs[0].0 as usize;
+        let Some(Repr::Chunks(chunks)) = &self.reps[name] else { return };
+        let mut chunks = chunks.clone();
+        for chunk in &mut chunks {
+            let Some(Asks { left, done, vectors: Some([all, so_far]) }) = &mut self.deferred_prefetches.asks
+            else {
+                break;
+            };
+            *so_far += 1;
+            let lines: u32 = left.counts.iter().sum();
+            if *done < lines && *done * *all < *so_far * lines {
+                let (left, line) = (*left, *done);
+                *done += 1;
+                let (cache, place) = self.line(left, line);
+                *chunk = self.b.ask_beside(*chunk, self.b.load(self.int(64), place, 8), LEVELS[cache]);
+            }
+        }
+        self.reps[name] = Some(Repr::Chunks(chunks));
+    }
+
+    /// Whether an operation computes a vector of words for each chunk.
+    fn computes(&self, op: &Op) -> bool {
+        let OpKind::Inst(site) = op.kind else { return false };
+        let pure = site.inst(self.job.function).is_some_and(crate::effects::is_pure);
+        let vector = |def: &wir::Value| {
+            *self.shape(*def) == Shape::Varying && self.kind(*def) == Kind::Reg(RegClass::R32)
+        };
+        pure && op.defs.len() == 1 && op.defs.iter().all(vector)
+    }
+
+    /// Asks for what has not been asked for.
+    pub(super) fn issue_remaining_prefetches(&mut self) {
+        let Some(Asks { left, done, .. }) = self.deferred_prefetches.asks.filter(|_| !self.in_section())
+        else {
+            return;
+        };
+        self.deferred_prefetches.asks = None;
+        for line in done..left.counts.iter().sum() {
+            let (cache, place) = self.line(left, line);
+            self.prefetch_lines(self.b.load(self.int(64), place, 8), 1, false, LEVELS[cache]);
+        }
+    }
+
+    /// Which cache a line is for, of all that were left, and where its address is.
+    fn line(&self, left: Left, line: u32) -> (usize, Value) {
+        let first = left.counts[0];
+        let (cache, line) = if line < first { (0, line) } else { (1, line - first) };
+        (cache, self.b.offset(self.barrier_slot_memory(), u64::from(left.place(cache) + 8 * line)))
+    }
+
+    /// After how much of a piece an LLVM block ends.
+    pub(super) fn block_end(&self) -> u32 {
+        if self.deferred_prefetches.asks.is_some_and(|asks| asks.vectors.is_some()) {
+            DEFERRED_PREFETCH_MAX_OPS
+        } else {
+            LLVM_BLOCK_MAX_OPS
+        }
+    }
+
+    /// Asks for the lines that are due in a turn of a loop, where it begins.
+    pub(super) fn prefetch_in_iteration(&mut self, turn: Value, turns: u32) {
+        let Some(Asks { left, .. }) = self.deferred_prefetches.asks.take_if(|asks| asks.vectors.is_none())
+        else {
+            return;
+        };
+        for (cache, count) in left.counts.into_iter().enumerate().filter(|(_, count)| *count > 0) {
+            let each = count.div_ceil(turns);
+            let first = self.b.mul(turn, self.c64(each.into()));
+            for line in 0..each {
+                let line = self.b.add(first, self.c64(line.into()));
+                // The last turns may have less to do.
+                let last = self.c64(u64::from(count - 1));
+                let line = if each * turns == count {
+                    line
+                } else {
+                    self.b.select(self.b.icmp(IntPred::Ult, line, last), line, last)
+                };
+                self.prefetch_line(left, cache, line);
+            }
+        }
+    }
+
+    fn prefetch_line(&self, left: Left, cache: usize, line: Value) {
+        let first = self.b.offset(self.barrier_slot_memory(), left.place(cache).into());
+        let place = self.b.gep(first, self.b.mul(line, self.c64(8)));
+        self.prefetch_lines(self.b.load(self.int(64), place, 8), 1, false, LEVELS[cache]);
+    }
+}

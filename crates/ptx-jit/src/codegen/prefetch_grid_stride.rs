@@ -1,0 +1,56 @@
+//! Prefetches of grid-stride loops, whose step between iterations is known only at launch, such as the size
+//! of the grid.
+//!
+//! Such a loop reads a few bytes of many pages, which no hardware prefetcher follows. But the threads of the
+//! next CTA continue where this CTA's part of a page ends, and the same OS thread executes them next. So a
+//! load also prefetches what follows the CTA's part. Where the step is the grid's, no other CTA reads these
+//! lines, so they go into the first-level cache alone: on a Zen 5, a sum of 64 MiB takes a tenth less time
+//! than with prefetches into all caches. Other loops, and loops whose parts are so short that an iteration
+//! takes longer than the prefetch, prefetch the part of the next iteration too, into all caches.
+//!
+//! On a Zen 4 few lines can be on their way into the first-level cache, and many more into the second
+//! ([`Tuning::l2_prefetch`](crate::tuning::Tuning)). There the next CTA's part goes into the second-level
+//! cache, and so do long parts of iterations ahead; prefetches into the first make the sum slower than no
+//! prefetch.
+//!
+//! Invariant: only time depends on a prefetch; a prefetch of an address that does not exist does nothing.
+
+use super::Codegen;
+use super::load_store::{Access, Addresses};
+use super::prefetch_next_cta::{LoopKind, NEAREST, ONCE, SECOND};
+use super::scalar_evolution::Fact;
+use crate::tuning::{GRID_STRIDE_ITERATIONS_AHEAD, GRID_STRIDE_LONG_BYTES};
+use crate::wir::Op;
+use ptx::isa::Space;
+
+impl Codegen<'_> {
+    /// Asks for what follows the part of memory that the CTA reads, if the load is one of a long stride.
+    pub(super) fn prefetch_grid_stride(&self, access: Access, places: &Addresses, op: &Op) {
+        // Turns that meet at a barrier ask as all loads there do.
+        let (Addresses::Affine(bases, pattern), LoopKind::Loop) = (places, self.loop_kind) else { return };
+        let stride = op.uses.get(1).and_then(|name| self.scalar_evolution.turn[name.0 as usize]);
+        let Some(stride) = stride.filter(|stride| !stride.is_constant()) else { return };
+        let bytes = access.bytes();
+        let row = pattern.lanes.iter().enumerate().all(|(at, lane)| *lane == (at as u32 * bytes) as i32);
+        if !row || pattern.by_chunk || access.space != Space::Global || !self.whole(op) {
+            return;
+        }
+        let part = self.job.shape.threads() * bytes;
+        let next = self.b.add(bases[0], self.c64(part.into()));
+        let grid = stride.facts.iter().flatten().any(|fact| matches!(fact, Fact::Ctas(_)));
+        let long = grid && part >= GRID_STRIDE_LONG_BYTES;
+        // Into which cache the next CTA's part goes, and how many turns ahead and where to this CTA's.
+        let (level, ahead) = match (self.job.target.tuning().l2_prefetch, long) {
+            (true, true) => (SECOND, Some((GRID_STRIDE_ITERATIONS_AHEAD, SECOND))),
+            (true, false) => (SECOND, Some((1, NEAREST))),
+            (false, true) => (ONCE, None),
+            (false, false) => (NEAREST, Some((1, NEAREST))),
+        };
+        self.prefetch_lines(next, self.lanes * bytes, false, level);
+        let Some((turns, level)) = ahead else { return };
+        if let Some(turn) = self.product(stride) {
+            let far = self.b.mul(turn, self.c64(turns));
+            self.prefetch_lines(self.b.add(bases[0], far), self.lanes * bytes, false, level);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Entry and side exits of native code.
+//!
+//! Invariant: when native code returns, every live register of every lane that it owns is in the warp frame,
+//! or in the hand-over area in the form of its shape; a table says where
+//! ([`StateMap`](super::state_map::StateMap)). So an exit is a few stores, and the host rebuilds the frame
+//! from the table.
+
+use super::state_map::Room;
+use super::{Codegen, Repr};
+use crate::frame::{Frame, Reason, code};
+use crate::llvm::{Likely, Value};
+use crate::wir;
+use crate::wir::{Exit, ExitReason, Shape, Site};
+use ptx::ir::Reg;
+use ptx_exec::native::{Entering, Held, Kept, Leaving, Parked, Taken};
+use std::mem::offset_of;
+
+impl Codegen<'_> {
+    pub(super) fn declined(&self) {
+        self.b.ret(Some(self.c64(code(Reason::Declined, 0, 0))));
+    }
+
+    /// Says what each entry takes from the room: what is not varying. The rest it finds in the frame.
+    pub(super) fn assign_entry_areas(&mut self) {
+        let func = self.job.func;
+        for entry in &func.entries {
+            let mut room = Room::default();
+            let mut taken = Vec::new();
+            for (reg, name) in &entry.relies {
+                let (held, align) = match self.shape(*name).clone() {
+                    Shape::Varying => continue,
+                    Shape::Uniform(_) | Shape::Bottom => (Held::Same, 0),
+                    // Which base and stride lanes have, does not follow from what some of them hold.
+                    Shape::Affine(pattern) if !pattern.rows.is_empty() => (self.held(*reg, *name), 0),
+                    Shape::Affine(pattern) => (self.held(*reg, *name), pattern.align),
+                };
+                taken.push(Taken { kept: room.keep(*reg, held), align });
+            }
+            self.out.handed.fit(&room);
+            self.out.handed.entries.push(Entering { block: entry.block, taken });
+        }
+    }
+
+    /// A register where the plan is entered.
+    pub(super) fn load(&mut self, reg: Reg, name: wir::Value) -> Repr {
+        let entries = self.job.func.entries.iter().zip(&self.out.handed.entries);
+        let entry = entries.filter(|(entry, _)| Some(entry.node) == self.node).map(|(_, taken)| taken).next();
+        let taken = entry.and_then(|entry| entry.taken.iter().find(|taken| taken.kept.reg == reg)).cloned();
+        match taken {
+            Some(taken) => {
+                let room = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, room)), 8);
+                self.unpack(&taken.kept, name, room)
+            }
+            None => self.load_reg(reg, name, self.own),
+        }
+    }
+
+    /// Puts a register into the room.
+    pub(super) fn state_map_of(&mut self, reg: Reg, name: wir::Value, to: &mut Room, room: Value) -> Kept {
+        let kept = to.keep(reg, self.held(reg, name));
+        self.pack(&kept, name, self.b.offset(room, u64::from(kept.offset)));
+        kept
+    }
+
+    /// Stores what lives, and returns.
+    pub(super) fn exit(&mut self, exit: &Exit) {
+        if self.job.shape.team > 1 {
+            return self.leave(exit);
+        }
+        let (reason, block, index) = match exit.why {
+            ExitReason::Finished => (Reason::Finished, 0, 0),
+            ExitReason::Yield { block } => (Reason::Yield, block, 0),
+            ExitReason::Terminator { block } => (Reason::Terminator, block, 0),
+            ExitReason::Before(Site { block, index }) => (Reason::Before, block, index),
+            ExitReason::Declined => return self.declined(),
+        };
+        self.counts(exit);
+        if let Some(resume) = exit.resume {
+            self.wait(resume, exit);
+        }
+        if exit.why == ExitReason::Finished {
+            self.gone();
+        }
+        let mut to = Room::default();
+        let mut left = Leaving::default();
+        let room = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, room)), 8);
+        for (reg, name) in &exit.regs {
+            // Where all 32 lanes run, nobody else is in the frame.
+            if self.full && *self.shape(*name) == Shape::Varying {
+                self.store_reg(*reg, *name, None);
+            } else {
+                left.running.push(self.state_map_of(*reg, *name, &mut to, room));
+            }
+        }
+        for parked in &exit.parked {
+            let offset = to.place(4, 1);
+            let lanes = self.scalar(parked.mask);
+            self.b.store(lanes, self.b.offset(room, u64::from(offset)), 4);
+            let kept =
+                parked.regs.iter().map(|(reg, name)| self.state_map_of(*reg, *name, &mut to, room)).collect();
+            left.parked.push(Parked { block: parked.block, offset, kept });
+        }
+        let number = self.left(left, &to);
+        self.store_field(offset_of!(Frame, left), self.c32(number));
+        self.b.ret(Some(self.c64(code(reason, block, index))));
+    }
+
+    /// Stores masks and counters.
+    pub(super) fn counts(&mut self, exit: &Exit) {
+        let fields = [
+            (offset_of!(Frame, mask), exit.mask),
+            (offset_of!(Frame, live), exit.live),
+            (offset_of!(Frame, turns), exit.turns),
+        ];
+        for (offset, name) in fields {
+            let value = self.scalar(name);
+            self.store_field(offset, value);
+        }
+        self.sums(exit);
+        if self.job.clocks {
+            let (place, now) = self.clock([exit.full_steps, exit.masked_steps]);
+            self.b.store(now, place, 8);
+        }
+        if let Some(carry) = exit.carry {
+            let place = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, carry)), 8);
+            let new = self.scalar(carry);
+            let old = self.b.load(self.int(32), place, 4);
+            let own = self.own;
+            let kept = self.b.not(own);
+            let (old, new) = (self.b.and(old, kept), self.b.and(new, own));
+            self.b.store(self.b.or(old, new), place, 4);
+        }
+    }
+
+    /// Adds what was executed.
+    pub(super) fn sums(&mut self, exit: &Exit) {
+        let sums = [
+            (offset_of!(Frame, full_steps), exit.full_steps),
+            (offset_of!(Frame, masked_steps), exit.masked_steps),
+            (offset_of!(Frame, lane_steps), exit.lane_steps),
+        ];
+        for (offset, name) in sums {
+            let more = self.scalar(name);
+            // What is known to be nothing is not added.
+            if more.is_zero() {
+                continue;
+            }
+            let sum = self.b.add(self.load64(offset), more);
+            self.store_field(offset, sum);
+        }
+    }
+
+    /// Leaves before an instruction that widens a pattern, if a lane of it would wrap around.
+    pub(super) fn guard(&mut self, site: Site, exit: &Exit, uses: &[wir::Value]) {
+        let Some(wraps) = self.wraps(site, uses) else { return };
+        let leave = self.b.append_block(self.function, "wraps");
+        let stay = self.b.append_block(self.function, "exact");
+        self.b.cond_br(wraps, leave, stay, Likely::No);
+        self.b.position_at_end(leave);
+        self.exit(exit);
+        self.b.position_at_end(stay);
+    }
+
+    /// Whether a lane of a pattern wraps around where the instruction widens it; `None`: none can.
+    pub(super) fn wraps(&mut self, site: Site, uses: &[wir::Value]) -> Option<Value> {
+        let inst = site.inst(self.job.function)?;
+        let (ty, _) = crate::analysis::shape::widens(inst)?;
+        let signed = ty.is_signed();
+        let mut wraps: Option<Value> = None;
+        for name in uses.iter().take(2) {
+            let Some(pattern) = self.pattern(*name).filter(|_| !self.is_small(*name)) else { continue };
+            if !pattern.rows.is_empty() {
+                let wrap = self.rows_wrap(*name, &pattern, signed);
+                wraps = Some(match wraps {
+                    None => wrap,
+                    Some(others) => self.b.or(others, wrap),
+                });
+                continue;
+            }
+            let count = if pattern.by_chunk { self.chunks() } else { 1 };
+            for c in 0..count {
+                let lanes: Vec<i32> =
+                    if pattern.by_chunk { self.relative(&pattern, c) } else { pattern.lanes.to_vec() };
+                let base = self.base(*name, c).expect("a pattern has bases");
+                for lane in [lanes.iter().min(), lanes.iter().max()].into_iter().flatten() {
+                    if *lane == 0 {
+                        continue;
+                    }
+                    if base.number().is_some_and(|base| !wraps_around(base, *lane, signed)) {
+                        continue;
+                    }
+                    let added = self.b.const_int(base.ty(), i64::from(*lane).unsigned_abs());
+                    let name = match (signed, *lane > 0) {
+                        (true, true) => "llvm.sadd.with.overflow",
+                        (true, false) => "llvm.ssub.with.overflow",
+                        (false, true) => "llvm.uadd.with.overflow",
+                        (false, false) => "llvm.usub.with.overflow",
+                    };
+                    let pair = self.b.intrinsic(name, &[base.ty()], &[base, added]);
+                    let wrap = self.b.member(pair, 1);
+                    wraps = Some(match wraps {
+                        None => wrap,
+                        Some(others) => self.b.or(others, wrap),
+                    });
+                }
+            }
+        }
+        wraps
+    }
+}
+
+/// Whether a constant of a lane takes a number of 32 bits beyond what that many bits hold.
+fn wraps_around(base: u64, lane: i32, signed: bool) -> bool {
+    let lane = i64::from(lane);
+    if signed {
+        i32::try_from(i64::from(base as u32 as i32) + lane).is_err()
+    } else {
+        u32::try_from(i64::from(base as u32) + lane).is_err()
+    }
+}

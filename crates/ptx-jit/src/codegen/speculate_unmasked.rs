@@ -1,0 +1,147 @@
+//! Speculative unmasked versions: a masked block that loads for all lanes, where the inactive lanes'
+//! addresses are in bounds too.
+//!
+//! At the border of a picture lanes diverge for a few instructions: lanes on the border copy, the others
+//! compute. Under a mask each load finds the first and last active lane, and is a masked load. But inactive
+//! lanes would mostly read the neighbours of what active lanes read. So a block that only loads and computes
+//! gets a second version without masks up to its selects. A comparison of all lanes' addresses with the
+//! bounds selects the version.
+//!
+//! Invariant: the version has no effect before all of its loads are known to be in bounds; until then control
+//! goes to the masked version.
+
+use super::version_prefix::Prefix;
+use super::{Codegen, Repr};
+use crate::llvm::{Likely, Value};
+use crate::tuning::{UNMASKED_VERSION_MAX_OPS, UNMASKED_VERSIONS_MAX};
+use crate::wir;
+use crate::wir::{BlockId, Kind, Op, OpKind, Shape, Term};
+use ptx::ir::{Addr, Base, Inst, RegClass, Src};
+use ptx::isa::{Op as O, Sem, Space};
+
+impl Codegen<'_> {
+    /// Emits a copy of a node whose loads are of all lanes, if it does no more than load and compute under a mask. What follows is for where
+    /// that does not fit.
+    pub(super) fn unmasked(&mut self, id: BlockId) {
+        let func = self.job.func;
+        let node = &func.nodes[id.0 as usize];
+        let Term::Goto(next) = node.term else { return };
+        // What it makes must reach the others by phis alone.
+        let several = func.nodes[next.0 as usize].preds.iter().any(|from| *from != id);
+        let free =
+            !node.full && self.job.shape.team == 1 && several && !self.barrier_slots.is_entered(id, next);
+        if !free
+            || self.versions == UNMASKED_VERSIONS_MAX
+            || self.versioned_block == Some(id)
+            || self.in_section()
+        {
+            return;
+        }
+        let Some(mask) = self.mask_of_loads(id, node) else { return };
+        if self.reps[mask.0 as usize].is_none() || self.scalar(mask).is_constant() {
+            return;
+        }
+        self.versions += 1;
+        self.versioned_block = Some(id);
+        let other = self.b.append_block(self.function, "masked");
+        self.prefix = Some(Prefix { chunks: self.chunks(), other, unmasked: Some(mask) });
+        self.content(id);
+        self.prefix = None;
+        self.b.position_at_end(other);
+        self.prefetched.clear();
+    }
+
+    /// The mask of a node that only computes and loads what lies one after another, or in one place.
+    fn mask_of_loads(&mut self, id: BlockId, node: &wir::Block) -> Option<wir::Value> {
+        let mut mask = None;
+        let mut loads = 0;
+        if node.ops.len() > UNMASKED_VERSION_MAX_OPS {
+            return None;
+        }
+        for op in &node.ops {
+            match &op.kind {
+                OpKind::Inst(site) => {
+                    let inst = site.inst(self.job.function)?;
+                    if *mask.get_or_insert(op.uses[0]) != op.uses[0] {
+                        return None;
+                    }
+                    if !self.is_early(*site, inst) {
+                        self.is_beside(inst, op).then_some(())?;
+                        loads += 1;
+                    }
+                }
+                OpKind::Ahead(_)
+                | OpKind::Guard(..)
+                | OpKind::SelectMask
+                | OpKind::SelectPred { .. }
+                | OpKind::Truths { .. }
+                | OpKind::Count(_)
+                | OpKind::Add(_)
+                | OpKind::AddLanes(_)
+                | OpKind::And
+                | OpKind::AndNot
+                | OpKind::Or => {}
+                OpKind::Spare(..)
+                | OpKind::Load(_)
+                | OpKind::Restore(..)
+                | OpKind::Mask(_)
+                | OpKind::EntryMask
+                | OpKind::EntryLive
+                | OpKind::EntryCarry
+                | OpKind::EntryTurns
+                | OpKind::AddWarps(_) => return None,
+            }
+        }
+        let mask = mask.filter(|_| loads > 0)?;
+        self.definitions.get(&mask).is_some_and(|(at, _)| *at != id).then_some(mask)
+    }
+
+    /// Whether it is a load of lanes beside each other, or of one place, of memory that all lanes share.
+    fn is_beside(&self, inst: &Inst, op: &Op) -> bool {
+        if !matches!(inst.op, O::Ld | O::LdNc) || inst.guard.is_some() || inst.mods.sem() != Sem::Weak {
+            return false;
+        }
+        let Some(access) = self.access(inst, false) else { return false };
+        let Some(Src::Addr(Addr { base: Base::Reg(_), index: None, .. })) = inst.srcs.first() else {
+            return false;
+        };
+        let beside = op.uses.get(1).is_some_and(|name| match self.shape(*name) {
+            Shape::Uniform(_) => true,
+            Shape::Affine(pattern) => {
+                pattern.rows.is_empty()
+                    && self.kind(*name) == Kind::Reg(RegClass::R64)
+                    && self.is_regular(access.space, access.bytes(), pattern, false)
+                    && op.defs.iter().all(|def| *self.shape(*def) == Shape::Varying)
+            }
+            Shape::Varying | Shape::Bottom => false,
+        });
+        beside
+            && matches!(access.space, Space::Global | Space::Const | Space::Shared)
+            && op.defs.len() == access.count as usize
+    }
+
+    /// Whether the copy that is emitted loads for all lanes.
+    pub(super) fn is_unmasked(&self) -> bool {
+        self.prefix.is_some_and(|prefix| prefix.unmasked.is_some())
+    }
+
+    /// Does something of the copy that is emitted as if all lanes ran.
+    pub(super) fn as_all<R>(&mut self, what: impl FnOnce(&mut Self) -> R) -> R {
+        let Some(mask) = self.prefix.and_then(|prefix| prefix.unmasked) else { return what(self) };
+        let all = Repr::Scalar(self.all_lanes());
+        let before = self.reps[mask.0 as usize].replace(all);
+        let full = std::mem::replace(&mut self.full, true);
+        let done = what(self);
+        self.full = full;
+        self.reps[mask.0 as usize] = before;
+        done
+    }
+
+    /// Goes on in the copy that is emitted if a load fits, and under the mask otherwise.
+    pub(super) fn or_masked(&mut self, fits: Value) {
+        let Some(prefix) = self.prefix else { return };
+        let on = self.b.append_block(self.function, "fits");
+        self.b.cond_br(fits, on, prefix.other, Likely::Yes);
+        self.b.position_at_end(on);
+    }
+}

@@ -1,0 +1,77 @@
+//! Step calls: instructions that the interpreter's own step executes.
+
+use super::{Codegen, Repr};
+use crate::frame::{Frame, Reason, code};
+use crate::llvm::{IntPred, Likely, Value};
+use crate::wir::{Op, Site};
+use ptx::ir::{Inst, Reg};
+use std::mem::offset_of;
+
+impl Codegen<'_> {
+    /// Calls the step, and takes its results.
+    pub(super) fn fallback(&mut self, site: Site, inst: &Inst, op: &Op) {
+        if self.job.shape.team > 1 {
+            return self.give_up(op);
+        }
+        *self.out.fallbacks.entry(format!("{}{}", inst.row.form().mnemonic, inst.mods)).or_default() += 1;
+        self.stepped(site, inst, op, true);
+    }
+
+    /// The same, for what has native code and only sometimes needs this. Returns the results, if they are not to be `defined`.
+    pub(super) fn stepped(&mut self, site: Site, inst: &Inst, op: &Op, define: bool) -> Vec<Repr> {
+        // Registers of the sources, and the carry flags behind them.
+        let mut sources: Vec<Reg> = Vec::new();
+        inst.srcs.iter().for_each(|src| src.for_each_reg(&mut |reg| sources.push(reg)));
+        let owned = if self.full { None } else { Some(self.own) };
+        let mut stored: Vec<Reg> = Vec::new();
+        for (reg, name) in sources.iter().zip(&op.uses[1..]) {
+            if !stored.contains(reg) {
+                self.store_reg(*reg, *name, owned);
+                stored.push(*reg);
+            }
+        }
+        let carry = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, carry)), 8);
+        if let Some(flags) = op.uses.get(1 + sources.len()) {
+            let flags = self.scalar(*flags);
+            self.b.store(flags, carry, 4);
+        }
+        // What depends on no other lane is computed in all, so that one lane of it can be taken.
+        let pure = crate::effects::is_pure(inst);
+        let mask = match (pure, self.full) {
+            (true, true) => self.c32(u32::MAX),
+            (true, false) => self.own,
+            (false, _) => self.scalar(op.uses[0]),
+        };
+        self.call_step(site, mask);
+        let mut places: Vec<Reg> = Vec::new();
+        inst.for_each_def(&mut |reg| places.push(reg));
+        let mut reps = Vec::new();
+        for (at, def) in op.defs.iter().enumerate() {
+            let rep = match places.get(at) {
+                Some(reg) => self.load_reg(*reg, *def, mask),
+                None => Repr::Scalar(self.b.load(self.int(32), carry, 4)),
+            };
+            if define {
+                self.reps[def.0 as usize] = Some(rep.clone());
+            }
+            reps.push(rep);
+        }
+        reps
+    }
+
+    /// Calls the step of an instruction; returns from the function if it is at fault.
+    fn call_step(&mut self, site: Site, mask: Value) {
+        let user = self.b.load(self.b.ptr(), self.field(offset_of!(Frame, user)), 8);
+        let word = self.int(32);
+        let ty = self.b.fn_type(Some(word), &[self.b.ptr(), word, word, word]);
+        let args = [user, self.c32(site.block), self.c32(site.index), mask];
+        let well = self.b.call_host(ty, "step", &args);
+        let fault = self.b.append_block(self.function, "fault");
+        let on = self.b.append_block(self.function, "on");
+        let ok = self.b.icmp(IntPred::Ne, well, self.c32(0));
+        self.b.cond_br(ok, on, fault, Likely::Yes);
+        self.b.position_at_end(fault);
+        self.b.ret(Some(self.c64(code(Reason::Fault, site.block, site.index))));
+        self.b.position_at_end(on);
+    }
+}

@@ -1,0 +1,441 @@
+//! Symbolic-stride addresses: a base, a constant of each lane, and a multiple of a stride that is known only
+//! at run time.
+//!
+//! The threads of a coarse warp form a rectangle, whose rows in memory are as far apart as the launch says.
+//! So all addresses are two scalars, compared with the bounds at once, and a chunk's address is one addition.
+//! The same holds for a warp whose rows are shorter than a chunk.
+//!
+//! Where the stride is a kernel parameter times a constant on every path, as a pitch is, it is read from the
+//! parameter where it is used. Then all values with that stride share it and what checks derive from it, and
+//! none is carried across barriers.
+//!
+//! Invariant: `base + lanes[l] + rows[l] * stride` is the value in every lane, modulo its width. Where it is
+//! widened, a guard has tested that no lane wraps around, with the stride as a signed number.
+
+use super::load_store::Addresses;
+use super::scalar_evolution::{self, Fact};
+use super::{Codegen, Repr};
+use crate::llvm::{Block, IntPred, Type, Value};
+use crate::wir;
+use crate::wir::{Affine, Func, Kind, Op, OpKind, Shape};
+use ptx::ir::{Inst, Reg, RegClass, Src};
+use ptx::isa::Op as O;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+/// SymbolicStrides stay below this, so that no sum of a few thousand wraps around.
+const NEAR: u64 = 1 << 40;
+
+/// A stride of 32 bits, a parameter times a constant; or as a signed number the same of 64 bits, times another constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Stride {
+    /// Where the parameter lies.
+    offset: u32,
+    times: u32,
+    wide: Option<u64>,
+}
+
+impl Stride {
+    /// With so many bits.
+    fn resized(self, bits: u32) -> Option<Self> {
+        match (self.wide, bits) {
+            (None, 64) => Some(Self { wide: Some(1), ..self }),
+            (None, 32) | (Some(_), 64) => Some(self),
+            _ => None,
+        }
+    }
+
+    fn by(self, times: u64) -> Self {
+        match self.wide {
+            Some(wide) => Self { wide: Some(wide.wrapping_mul(times)), ..self },
+            None => Self { times: self.times.wrapping_mul(times as u32), ..self },
+        }
+    }
+
+    /// Whether it is so small, whatever the parameter is, that rows lie between the first and the last.
+    fn is_near(self) -> bool {
+        self.wide.is_some_and(|wide| (wide as i64).unsigned_abs() < NEAR >> 31)
+    }
+}
+
+/// SymbolicStrides that are made of parameters.
+#[derive(Default)]
+pub(super) struct SymbolicStrides {
+    /// By name.
+    known: HashMap<wir::Value, Stride>,
+    /// With so many bits: the block in which they were read last, and what they are.
+    read: RefCell<HashMap<(Stride, u32), (Block, Value)>>,
+    /// Those which are known to be small.
+    near: RefCell<HashSet<Value>>,
+}
+
+impl Codegen<'_> {
+    /// The second scalar of a pattern of rows.
+    pub(super) fn stride_of(&self, name: wir::Value) -> Option<Value> {
+        match (self.shape(name), self.reps[name.0 as usize].as_ref()) {
+            (Shape::Affine(pattern), Some(Repr::Bases(bases))) if !pattern.rows.is_empty() => {
+                match self.symbolic_strides.known.get(&name) {
+                    Some(stride) => Some(self.read_stride(*stride, self.scalar_type(self.kind(name)))),
+                    None => bases.get(1).copied(),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// A stride, of its parameter.
+    fn read_stride(&self, stride: Stride, ty: Type) -> Value {
+        let here = self.b.current_block();
+        let key = (stride, ty.element_bits());
+        let known = self.symbolic_strides.read.borrow().get(&key).copied();
+        if let Some((_, value)) = known.filter(|(block, _)| *block == here) {
+            return value;
+        }
+        let place = self.b.int_to_ptr(self.b.add(self.params, self.c64(stride.offset.into())));
+        let mut value = self.b.load(self.int(32), place, 1);
+        if stride.times != 1 {
+            value = self.b.mul(value, self.c32(stride.times));
+        }
+        if let Some(wide) = stride.wide {
+            value = self.b.sext(value, self.int(64));
+            if wide != 1 {
+                value = self.b.mul(value, self.c64(wide));
+            }
+        }
+        if stride.is_near() {
+            self.symbolic_strides.near.borrow_mut().insert(value);
+        }
+        self.symbolic_strides.read.borrow_mut().insert(key, (here, value));
+        value
+    }
+
+    /// Finds the strides that are made of parameters.
+    pub(super) fn find_symbolic_strides(&mut self) {
+        let func = self.job.func;
+        // By name: nothing known yet, or whether it is one.
+        let mut found: Vec<Option<Option<Stride>>> = vec![None; func.kinds.len()];
+        let mut changed = (0..).map(wir::Value).take(func.kinds.len()).any(|name| has_rows(func, name));
+        while std::mem::take(&mut changed) {
+            for node in &func.nodes {
+                for phi in node.phis.iter().filter(|phi| has_rows(func, phi.def)) {
+                    for from in &phi.from {
+                        let new = if has_rows(func, *from) { found[from.0 as usize] } else { Some(None) };
+                        changed |= meet(&mut found[phi.def.0 as usize], new);
+                    }
+                }
+                for op in &node.ops {
+                    for def in op.defs.iter().filter(|def| has_rows(func, **def)) {
+                        let new = self.stride_by(op, *def, &found);
+                        changed |= meet(&mut found[def.0 as usize], new);
+                    }
+                }
+            }
+        }
+        let all = (0..).map(wir::Value).zip(found);
+        self.symbolic_strides.known = all.filter_map(|(name, found)| Some((name, found??))).collect();
+    }
+
+    /// The stride of what an operation defines, as far as those of its sources are known.
+    fn stride_by(
+        &self,
+        op: &Op,
+        def: wir::Value,
+        found: &[Option<Option<Stride>>],
+    ) -> Option<Option<Stride>> {
+        let func = self.job.func;
+        match &op.kind {
+            OpKind::Restore(resume, reg) => match kept(func, *resume, *reg) {
+                Some(name) if has_rows(func, name) => found[name.0 as usize],
+                _ => Some(None),
+            },
+            OpKind::Inst(site) => match site.inst(self.job.function) {
+                Some(inst) => self.stride_by_inst(inst, op, def, found),
+                None => Some(None),
+            },
+            _ => Some(None),
+        }
+    }
+
+    /// The same of an instruction: what [`Codegen::stride_made`] will make.
+    fn stride_by_inst(
+        &self,
+        inst: &Inst,
+        op: &Op,
+        def: wir::Value,
+        found: &[Option<Option<Stride>>],
+    ) -> Option<Option<Stride>> {
+        let func = self.job.func;
+        let bits = match func.kinds[def.0 as usize] {
+            Kind::Reg(RegClass::R32) => 32,
+            Kind::Reg(RegClass::R64) => 64,
+            _ => return Some(None),
+        };
+        let names = source_names(inst, op);
+        let name = |at: usize| names.get(at).copied().flatten();
+        let of = |at: usize| name(at).filter(|name| has_rows(func, *name));
+        let known = |name: wir::Value| found[name.0 as usize].map(|found| found?.resized(bits));
+        let constant = |at: usize| constant_of(func, inst, at, name(at));
+        match inst.op {
+            O::Mov | O::Cvt | O::Cvta | O::CvtaTo => of(0).map_or(Some(None), known),
+            O::Add | O::Or | O::Xor => of(0).or_else(|| of(1)).map_or(Some(None), known),
+            O::Sub => of(0).map_or(Some(None), known),
+            O::Shl => match (of(0), constant(1).filter(|by| *by < bits.into())) {
+                (Some(name), Some(by)) => known(name).map(|found| Some(found?.by(1 << by))),
+                _ => Some(None),
+            },
+            O::Mul | O::Mad => {
+                for (at, other) in [(0, 1), (1, 0)] {
+                    if let (Some(name), Some(k)) = (of(at), constant(other)) {
+                        return known(name).map(|found| Some(found?.by(factor(inst, k))));
+                    }
+                }
+                for (at, other) in [(0, 1), (1, 0)] {
+                    let (Some(rows), Some(stride)) = (name(at), name(other)) else { continue };
+                    let class = |name: wir::Value| &func.shapes[name.0 as usize];
+                    let counts = matches!(class(rows), Shape::Affine(p) if p.rows.is_empty());
+                    if counts && matches!(class(stride), Shape::Uniform(_) | Shape::Bottom) {
+                        let signed = bits == 32 || inst.mods.ty().is_signed();
+                        let stride = self.param_of(stride).filter(|_| signed);
+                        return Some(stride.and_then(|stride| stride.resized(bits)));
+                    }
+                }
+                of(2).map_or(Some(None), known)
+            }
+            _ => Some(None),
+        }
+    }
+
+    /// The parameter of 32 bits that a value is.
+    fn param_of(&self, name: wir::Value) -> Option<Stride> {
+        let func = self.job.func;
+        let root = self.copies[name.0 as usize];
+        let (node, at) = self.definitions.get(&root)?;
+        let OpKind::Inst(site) = func.nodes[node.0 as usize].ops[*at].kind else { return None };
+        let inst = site.inst(self.job.function)?;
+        let words = [name, root].iter().all(|name| func.kinds[name.0 as usize] == Kind::Reg(RegClass::R32));
+        if !words || inst.op != O::Ld || inst.guard.is_some() {
+            return None;
+        }
+        match scalar_evolution::param(self.job.function, inst)? {
+            Fact::Param { offset, bits: 32 } => Some(Stride { offset, times: 1, wide: None }),
+            Fact::Param { .. } | Fact::Ctas(_) => None,
+        }
+    }
+
+    /// The base of a chunk's row.
+    pub(super) fn row_base(&self, base: Value, stride: Value, pattern: &Affine, chunk: u32) -> Value {
+        let times = pattern.rows.get((chunk * self.width) as usize).copied().unwrap_or(0);
+        match times {
+            0 => base,
+            times => {
+                let more = self.b.mul(stride, self.b.const_int(stride.ty(), i64::from(times) as u64));
+                self.b.add(base, more)
+            }
+        }
+    }
+
+    /// By run of a chunk: where its row begins, without what lanes add besides.
+    pub(super) fn run_bases(&self, [base, stride]: [Value; 2], pattern: &Affine, chunk: u32) -> Vec<Value> {
+        let run = pattern.run(self.width as usize);
+        let start = (chunk * self.width) as usize;
+        let rows = pattern.rows[start..start + self.width as usize].iter().step_by(run);
+        let mut last: Option<(i32, Value)> = None;
+        let base = |times: &i32| {
+            let more = times - last.map_or(0, |(times, _)| times);
+            let from = last.map_or(base, |(_, base)| base);
+            let base = match more {
+                0 => from,
+                1 => self.b.add(from, stride),
+                more => {
+                    let more = self.b.mul(stride, self.b.const_int(stride.ty(), i64::from(more) as u64));
+                    self.b.add(from, more)
+                }
+            };
+            last = Some((*times, base));
+            base
+        };
+        rows.map(base).collect()
+    }
+
+    /// Where the rows of a chunk's lanes begin, as a vector; what its first lane adds is added.
+    pub(super) fn vector_of_rows(&self, rows: [Value; 2], pattern: &Affine, chunk: u32) -> Value {
+        let run = pattern.run(self.width as usize) as u32;
+        let first = pattern.lanes[(chunk * self.width) as usize];
+        let base = |base: Value| {
+            let more = self.b.const_int(base.ty(), i64::from(first) as u64);
+            self.b.splat(if first == 0 { base } else { self.b.add(base, more) }, run)
+        };
+        self.joined(self.run_bases(rows, pattern, chunk).into_iter().map(base).collect())
+    }
+
+    /// The stride of what an instruction makes of patterns of which one has a stride, or of rows and the stride itself.
+    pub(super) fn stride_made(&mut self, inst: &Inst, op: &Op, def: wir::Value) -> Option<Value> {
+        let to = self.scalar_type(self.kind(def));
+        let names = source_names(inst, op);
+        let signed = |value: Value| self.resized(value, to, true);
+        let of =
+            |at: usize| names.get(at).copied().flatten().and_then(|name| self.stride_of(name)).map(signed);
+        let constant = |at: usize| constant_of(self.job.func, inst, at, names.get(at).copied().flatten());
+        match inst.op {
+            O::Mov | O::Cvt | O::Cvta | O::CvtaTo => of(0),
+            O::Add | O::Or | O::Xor => of(0).or_else(|| of(1)),
+            O::Sub => of(0).or_else(|| of(1).map(|stride| self.b.neg(stride))),
+            O::Shl => Some(self.b.shl(of(0)?, self.b.const_int(to, constant(1)?))),
+            O::Mul | O::Mad => {
+                let ty = inst.mods.ty();
+                for (at, other) in [(0, 1), (1, 0)] {
+                    if let (Some(stride), Some(k)) = (of(at), constant(other)) {
+                        return Some(self.b.mul(stride, self.b.const_int(to, factor(inst, k))));
+                    }
+                }
+                for (at, other) in [(0, 1), (1, 0)] {
+                    let (Some(rows), Some(stride)) = (names[at], names[other]) else { continue };
+                    let counts = matches!(self.shape(rows), Shape::Affine(p) if p.rows.is_empty());
+                    if counts && self.is_scalar(stride) && constant(other).is_none() {
+                        let stride = self.scalar(stride);
+                        return Some(self.resized(stride, to, ty.is_signed()));
+                    }
+                }
+                of(2)
+            }
+            _ => None,
+        }
+    }
+
+    fn resized(&self, value: Value, to: crate::llvm::Type, signed: bool) -> Value {
+        let (have, want) = (value.ty().element_bits(), to.element_bits());
+        match (have.cmp(&want), signed) {
+            (std::cmp::Ordering::Equal, _) => value,
+            (std::cmp::Ordering::Greater, _) => self.b.trunc(value, to),
+            (std::cmp::Ordering::Less, true) => self.b.sext(value, to),
+            (std::cmp::Ordering::Less, false) => self.b.zext(value, to),
+        }
+    }
+
+    /// The first and the last row's part of 64-bit values: base and stride, whichever way it counts.
+    pub(super) fn row_ends(&self, [base, stride]: [Value; 2], pattern: &Affine) -> (Value, Value) {
+        let ends = [pattern.rows.iter().min(), pattern.rows.iter().max()];
+        let low = i64::from(pattern.lanes.iter().min().copied().unwrap_or(0));
+        let [a, b] = ends.map(|end| {
+            let times = i64::from(end.copied().unwrap_or(0)) as u64;
+            self.b.mul(stride, self.c64(times))
+        });
+        let pick = |name: &str| self.b.intrinsic(name, &[self.int(64)], &[a, b]);
+        let at = |more: Value| self.b.add(self.b.add(base, more), self.c64(low as u64));
+        (at(pick("llvm.smin")), at(pick("llvm.smax")))
+    }
+
+    /// Whether a stride of 64 bits is so small that rows lie between the first and the last, if that is not known.
+    pub(super) fn is_near(&self, stride: Value) -> Option<Value> {
+        if self.symbolic_strides.near.borrow().contains(&stride) {
+            return None;
+        }
+        let from = self.b.add(stride, self.c64(NEAR));
+        Some(self.b.icmp(IntPred::Ult, from, self.c64(2 * NEAR)))
+    }
+
+    /// Whether a lane of a 32-bit value wraps around where it is widened.
+    pub(super) fn rows_wrap(&mut self, name: wir::Value, pattern: &Affine, signed: bool) -> Value {
+        let long = self.int(64);
+        let base = self.base(name, 0).expect("a pattern has bases");
+        let stride = self.stride_of(name).expect("a pattern of rows has a stride");
+        let rows = [self.resized(base, long, signed), self.resized(stride, long, true)];
+        let (low, high) = self.row_ends(rows, pattern);
+        let low_lane = i64::from(pattern.lanes.iter().min().copied().unwrap_or(0));
+        let high_lane = i64::from(pattern.lanes.iter().max().copied().unwrap_or(0));
+        let high = self.b.add(high, self.c64((high_lane - low_lane) as u64));
+        let least = if signed { i64::from(i32::MIN) } else { 0 };
+        let most = if signed { i64::from(i32::MAX) } else { i64::from(u32::MAX) };
+        let under = self.b.icmp(IntPred::Slt, low, self.c64(least as u64));
+        let over = self.b.icmp(IntPred::Sgt, high, self.c64(most as u64));
+        self.b.or(under, over)
+    }
+
+    /// Addresses with a base for each chunk, unless its lanes are in several rows.
+    pub(super) fn by_chunk(&self, rows: [Value; 2], pattern: &Affine) -> Addresses {
+        match pattern.splits(self.width as usize) {
+            true => Addresses::Rows(rows, pattern.clone()),
+            false => self.unrolled(rows, pattern),
+        }
+    }
+
+    /// Addresses with a base for each chunk; with one for each lane, where those of a chunk are in several rows.
+    pub(super) fn unrolled(&self, [base, stride]: [Value; 2], pattern: &Affine) -> Addresses {
+        let Some(apart) = pattern.by_chunks(self.width as usize) else {
+            let chunks = (0..self.chunks()).map(|c| {
+                let rows = self.vector_of_rows([base, stride], pattern, c);
+                self.add_lanes(rows, pattern, c)
+            });
+            return Addresses::Each(chunks.collect());
+        };
+        let (mut row, mut at) = (base, 0);
+        let mut bases = Vec::new();
+        for chunk in 0..self.chunks() {
+            let start = (chunk * self.width) as usize;
+            let more = pattern.rows[start] - at;
+            if more != 0 {
+                let step = match more {
+                    1 => stride,
+                    more => self.b.mul(stride, self.c64(i64::from(more) as u64)),
+                };
+                row = self.b.add(row, step);
+                at = pattern.rows[start];
+            }
+            let lane = i64::from(pattern.lanes[start]);
+            bases.push(if lane == 0 { row } else { self.b.add(row, self.c64(lane as u64)) });
+        }
+        Addresses::Affine(bases, apart)
+    }
+}
+
+/// Whether a value is a pattern of rows.
+fn has_rows(func: &Func, name: wir::Value) -> bool {
+    matches!(&func.shapes[name.0 as usize], Shape::Affine(pattern) if !pattern.rows.is_empty())
+}
+
+/// What a barrier's register holds that is kept there.
+fn kept(func: &Func, resume: u32, reg: Reg) -> Option<wir::Value> {
+    let kept = &func.resumes.get(resume as usize)?.kept;
+    kept.iter().find(|(have, _)| *have == reg).map(|(_, name)| *name)
+}
+
+/// Puts together what was known and what is; says whether that is new.
+fn meet(known: &mut Option<Option<Stride>>, new: Option<Option<Stride>>) -> bool {
+    let both = match (*known, new) {
+        (have, None) => have,
+        (None, new) => new,
+        (Some(have), Some(new)) => Some(if have == new { have } else { None }),
+    };
+    std::mem::replace(known, both) != both
+}
+
+/// By source: its name, if it is one register.
+fn source_names(inst: &Inst, op: &Op) -> Vec<Option<wir::Value>> {
+    let mut next = 1;
+    let mut names: Vec<Option<wir::Value>> = Vec::new();
+    for src in &inst.srcs {
+        let mut count = 0;
+        src.for_each_reg(&mut |_| count += 1);
+        names.push(if count == 1 { op.uses.get(next).copied() } else { None });
+        next += count;
+    }
+    names
+}
+
+/// The constant that a source is.
+fn constant_of(func: &Func, inst: &Inst, at: usize, name: Option<wir::Value>) -> Option<u64> {
+    match (inst.srcs.get(at), name) {
+        (Some(Src::Imm(bits)), _) => Some(*bits),
+        (_, Some(name)) => match &func.shapes[name.0 as usize] {
+            Shape::Uniform(value) => *value,
+            Shape::Bottom | Shape::Affine(_) | Shape::Varying => None,
+        },
+        _ => None,
+    }
+}
+
+/// A constant as the factor that an instruction takes it for.
+fn factor(inst: &Inst, k: u64) -> u64 {
+    let shift = 64 - inst.mods.ty().bits();
+    (((k << shift) as i64) >> shift) as u64
+}

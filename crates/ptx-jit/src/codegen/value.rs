@@ -1,0 +1,669 @@
+//! Values of all lanes in their different representations.
+
+use super::{Codegen, LANES, Repr};
+use crate::llvm::{IntPred, Type, Value};
+use crate::target::Level;
+use crate::wir;
+use crate::wir::{Affine, Kind, Op, OpKind, Shape};
+use ptx::ir::{Reg, RegClass};
+use std::collections::HashMap;
+
+impl Codegen<'_> {
+    fn rep(&self, name: wir::Value) -> &Repr {
+        self.reps[name.0 as usize].as_ref().expect("ptxvm bug: a value is used before it is made")
+    }
+
+    /// A value that is the same in all lanes.
+    pub(super) fn scalar(&self, name: wir::Value) -> Value {
+        let value = self.noncanonical_scalar(name);
+        if self.may_be_noncanonical(name) { self.exact(value) } else { value }
+    }
+
+    /// The same, as it is.
+    fn noncanonical_scalar(&self, name: wir::Value) -> Value {
+        if let Some(op) = self.later.get(&name) {
+            return self.mask_op(op);
+        }
+        match self.rep(name) {
+            Repr::Scalar(value) => *value,
+            Repr::Bases(_) | Repr::Chunks(_) | Repr::Kept(_) => {
+                unreachable!("ptxvm bug: a uniform value is not a scalar")
+            }
+        }
+    }
+
+    pub(super) fn is_scalar(&self, name: wir::Value) -> bool {
+        matches!(self.rep(name), Repr::Scalar(_))
+    }
+
+    /// The pattern of a value that has one for each chunk or for all.
+    pub(super) fn pattern(&self, name: wir::Value) -> Option<Affine> {
+        match self.shape(name) {
+            Shape::Affine(pattern) => Some((**pattern).clone()),
+            Shape::Bottom | Shape::Uniform(_) | Shape::Varying => None,
+        }
+    }
+
+    /// The scalar of the first lane of a chunk, of a value that is a scalar or a pattern.
+    pub(super) fn base(&mut self, name: wir::Value, chunk: u32) -> Option<Value> {
+        let value = self.noncanonical_base(name, chunk)?;
+        Some(if self.may_be_noncanonical(name) { self.exact(value) } else { value })
+    }
+
+    /// The same, as it is.
+    pub(super) fn noncanonical_base(&mut self, name: wir::Value, chunk: u32) -> Option<Value> {
+        match self.rep(name).clone() {
+            Repr::Scalar(value) => Some(value),
+            Repr::Bases(bases) => {
+                let pattern = self.pattern(name)?;
+                if pattern.by_chunk {
+                    return Some(bases[chunk as usize]);
+                }
+                let offset = pattern.lanes[(chunk * self.width) as usize];
+                let base = match self.stride_of(name) {
+                    Some(stride) => self.row_base(bases[0], stride, &pattern, chunk),
+                    None => bases[0],
+                };
+                Some(if offset == 0 { base } else { self.b.add(base, self.offset_of(base, offset)) })
+            }
+            Repr::Chunks(_) | Repr::Kept(_) => None,
+        }
+    }
+
+    fn offset_of(&self, like: Value, offset: i32) -> Value {
+        self.b.const_int(like.ty(), i64::from(offset) as u64)
+    }
+
+    /// The vector of a chunk.
+    pub(super) fn chunk(&mut self, name: wir::Value, chunk: u32) -> Value {
+        if !self.may_be_noncanonical(name) {
+            return self.noncanonical_chunk(name, chunk);
+        }
+        self.forget_vectors();
+        if let Some(vector) = self.exacts.get(&(name, chunk)) {
+            return *vector;
+        }
+        let vector = self.noncanonical_chunk(name, chunk);
+        let vector = self.exact(vector);
+        self.exacts.insert((name, chunk), vector);
+        vector
+    }
+
+    /// Vectors of another block may not reach this one.
+    fn forget_vectors(&mut self) {
+        let block = self.b.current_block();
+        if self.vectors_of != Some(block) {
+            self.vectors.clear();
+            self.exacts.clear();
+            self.vectors_of = Some(block);
+        }
+    }
+
+    /// The vector of a chunk, as it is.
+    pub(super) fn noncanonical_chunk(&mut self, name: wir::Value, chunk: u32) -> Value {
+        if let Repr::Chunks(chunks) = self.rep(name) {
+            return chunks[chunk as usize];
+        }
+        self.forget_vectors();
+        if let Some(vector) = self.vectors.get(&(name, chunk)) {
+            return *vector;
+        }
+        if let Repr::Kept(offset) = *self.rep(name) {
+            let vector = self.load_from_slot(name, offset, self.c64(chunk.into()));
+            self.vectors.insert((name, chunk), vector);
+            return vector;
+        }
+        let pattern = self.pattern(name);
+        let splits = pattern.as_ref().filter(|pattern| pattern.splits(self.width as usize));
+        let mut vector = match (splits, self.stride_of(name)) {
+            (Some(pattern), Some(stride)) => {
+                let Repr::Bases(bases) = self.rep(name) else { unreachable!("ptxvm bug: rows have bases") };
+                self.vector_of_rows([bases[0], stride], pattern, chunk)
+            }
+            _ => {
+                let base = self.noncanonical_base(name, chunk).expect("a value that is no vector has a base");
+                self.b.splat(base, self.width)
+            }
+        };
+        if let Some(pattern) = pattern {
+            vector = self.add_lanes(vector, &pattern, chunk);
+        }
+        self.vectors.insert((name, chunk), vector);
+        vector
+    }
+
+    /// Adds the constants of a chunk's lanes, from its first lane on.
+    pub(super) fn add_lanes(&self, vector: Value, pattern: &Affine, chunk: u32) -> Value {
+        let lanes = self.relative(pattern, chunk);
+        if lanes.iter().all(|lane| *lane == 0) {
+            return vector;
+        }
+        let values: Vec<u64> = lanes.iter().map(|lane| i64::from(*lane) as u64).collect();
+        let constants = self.b.const_ints(vector.ty().element(), &values);
+        self.b.add(vector, constants)
+    }
+
+    /// What the lanes of a chunk add to its first lane.
+    pub(super) fn relative(&self, pattern: &Affine, chunk: u32) -> Vec<i32> {
+        let start = (chunk * self.width) as usize;
+        let lanes = &pattern.lanes[start..start + self.width as usize];
+        lanes.iter().map(|lane| lane - lanes[0]).collect()
+    }
+
+    /// The chunk's lanes of a mask, as one bit for each.
+    pub(super) fn mask_chunk(&self, mask: Value, chunk: u32) -> Value {
+        let block = self.b.current_block();
+        let known = self.masks.borrow().get(&(mask, chunk)).copied();
+        if let Some((at, bits)) = known
+            && at == block
+        {
+            return bits;
+        }
+        let bits = self.split_mask(mask, chunk);
+        self.masks.borrow_mut().insert((mask, chunk), (block, bits));
+        bits
+    }
+
+    fn split_mask(&self, mask: Value, chunk: u32) -> Value {
+        if let Some(parts) = self.parts.borrow().get(&mask) {
+            return parts[chunk as usize];
+        }
+        if let Some(bits) = self.word(mask, chunk * self.width, self.width) {
+            return self.const_bits(bits);
+        }
+        let shifted = match chunk {
+            0 => mask,
+            _ => self.b.lshr(mask, self.b.const_int(mask.ty(), u64::from(chunk * self.width))),
+        };
+        let bits = self.b.trunc(shifted, self.int(self.width));
+        self.b.bitcast(bits, self.bits_type())
+    }
+
+    /// A bit for each lane.
+    pub(super) fn mask_type(&self) -> Type {
+        self.int(self.lanes)
+    }
+
+    /// The mask of all lanes.
+    pub(super) fn all_lanes(&self) -> Value {
+        self.b.ones(self.mask_type())
+    }
+
+    /// A number of at most 64 bits that stands in any integer, as 64 bits.
+    pub(super) fn as_long(&self, value: Value) -> Value {
+        if value.ty().element_bits() > 64 {
+            self.b.trunc(value, self.int(64))
+        } else {
+            self.b.zext(value, self.int(64))
+        }
+    }
+
+    pub(super) fn bits_type(&self) -> Type {
+        self.b.vec(self.int(1), self.width)
+    }
+
+    /// A mask of one bit for each lane, from chunks.
+    pub(super) fn mask_of(&self, chunks: &[Value]) -> Value {
+        let mask = match chunks.iter().all(|chunk| chunk.is_constant()) {
+            true => None,
+            false => self.join_mask(chunks),
+        };
+        let mask = mask.unwrap_or_else(|| self.side_by_side(chunks));
+        self.note_parts(mask, chunks.to_vec());
+        mask
+    }
+
+    fn note_parts(&self, mask: Value, chunks: Vec<Value>) {
+        if !mask.is_constant() {
+            self.parts.borrow_mut().insert(mask, chunks);
+        }
+    }
+
+    /// Bits of a constant mask.
+    pub(super) fn word(&self, mask: Value, from: u32, bits: u32) -> Option<u64> {
+        if !mask.is_constant() {
+            return None;
+        }
+        let word = match from {
+            0 => mask,
+            _ => self.b.lshr(mask, self.b.const_int(mask.ty(), from.into())),
+        };
+        if word.ty().element_bits() == bits { word } else { self.b.trunc(word, self.int(bits)) }.number()
+    }
+
+    /// The words of a constant mask that belong to warps.
+    pub(super) fn mask_words(&self, mask: Value) -> Option<Vec<u64>> {
+        (0..self.lanes).step_by(LANES as usize).map(|from| self.word(mask, from, LANES)).collect()
+    }
+
+    /// A chunk of a mask, as a constant.
+    fn const_bits(&self, bits: u64) -> Value {
+        let bits: Vec<u64> = (0..self.width).map(|lane| bits >> lane & 1).collect();
+        self.b.const_ints(self.int(1), &bits)
+    }
+
+    /// Whether all lanes of a chunk run an operation.
+    pub(super) fn is_on(&self, c: u32, op: &Op) -> bool {
+        let all = u64::MAX >> (64 - self.width);
+        self.whole(op) || self.mask_chunk(self.scalar(op.uses[0]), c).bits() == Some(all)
+    }
+
+    /// Whether no lane of a chunk does.
+    pub(super) fn is_off(&self, c: u32, op: &Op) -> bool {
+        !self.whole(op) && self.mask_chunk(self.scalar(op.uses[0]), c).bits() == Some(0)
+    }
+
+    /// The chunks of a mask, if it is made of such or constant.
+    fn parts_of(&self, mask: Value) -> Option<Vec<Value>> {
+        if mask.is_constant() {
+            return (0..self.chunks())
+                .map(|c| self.word(mask, c * self.width, self.width).map(|bits| self.const_bits(bits)))
+                .collect();
+        }
+        self.parts.borrow().get(&mask).cloned()
+    }
+
+    /// A mask made of two: by what is done to the words, and to the chunks where both are made of chunks.
+    fn mask_made(&self, a: Value, b: Value, made: impl Fn(&Self, Value, Value) -> Value) -> Value {
+        if self.in_section() {
+            let made = (0..self.chunks()).map(|c| {
+                self.at_chunk(c);
+                made(self, self.mask_chunk(a, c), self.mask_chunk(b, c))
+            });
+            let chunks: Vec<Value> = made.collect();
+            return self.mask_of(&chunks);
+        }
+        let (Some(left), Some(right)) = (self.parts_of(a), self.parts_of(b)) else {
+            return made(self, a, b);
+        };
+        let chunks: Vec<Value> = left.into_iter().zip(right).map(|(a, b)| made(self, a, b)).collect();
+        if chunks.iter().any(|chunk| chunk.is_constant()) {
+            return self.mask_of(&chunks);
+        }
+        let mask = made(self, a, b);
+        self.note_parts(mask, chunks);
+        mask
+    }
+
+    /// A mask made of one or two others.
+    pub(super) fn mask_op(&self, op: &Op) -> Value {
+        let (a, b) = (self.scalar(op.uses[0]), self.scalar(op.uses[1]));
+        match op.kind {
+            OpKind::And => self.mask_and(a, b),
+            OpKind::AndNot => {
+                let b = self.mask_not(b);
+                self.mask_and(a, b)
+            }
+            _ => self.mask_or(a, b),
+        }
+    }
+
+    /// By name: whether a mask is wanted at most where code may leave. Such are made there.
+    pub(super) fn find_rarely_read_masks(&self) -> Vec<bool> {
+        let func = self.job.func;
+        let mut rare = vec![true; func.kinds.len()];
+        let mut work = Vec::new();
+        for node in &func.nodes {
+            node.phis.iter().for_each(|phi| work.extend(&phi.from));
+            node.term.clone().for_each_use(&mut |name| work.push(*name));
+            for op in &node.ops {
+                if !matches!(op.kind, OpKind::And | OpKind::AndNot | OpKind::Or) {
+                    work.extend(&op.uses);
+                }
+            }
+        }
+        let mut makes: HashMap<wir::Value, &Op> = HashMap::new();
+        for op in func.nodes.iter().flat_map(|node| &node.ops) {
+            makes.extend(op.defs.iter().map(|def| (*def, op)));
+        }
+        while let Some(name) = work.pop() {
+            if std::mem::replace(&mut rare[name.0 as usize], false)
+                && let Some(op) = makes.get(&name)
+            {
+                work.extend(&op.uses);
+            }
+        }
+        rare
+    }
+
+    pub(super) fn mask_and(&self, a: Value, b: Value) -> Value {
+        self.mask_made(a, b, |emit, a, b| {
+            let (none, all) = (emit.b.zero(a.ty()), emit.b.ones(a.ty()));
+            if a == none || b == all {
+                a
+            } else if b == none || a == all {
+                b
+            } else {
+                emit.b.and(a, b)
+            }
+        })
+    }
+
+    pub(super) fn mask_or(&self, a: Value, b: Value) -> Value {
+        self.mask_made(a, b, |emit, a, b| {
+            let (none, all) = (emit.b.zero(a.ty()), emit.b.ones(a.ty()));
+            if a == all || b == none {
+                a
+            } else if b == all || a == none {
+                b
+            } else {
+                emit.b.or(a, b)
+            }
+        })
+    }
+
+    pub(super) fn mask_not(&self, a: Value) -> Value {
+        self.mask_made(a, a, |emit, a, _| emit.b.not(a))
+    }
+
+    fn side_by_side(&self, chunks: &[Value]) -> Value {
+        let ty = self.mask_type();
+        let known: Option<Vec<u64>> = chunks.iter().map(|chunk| chunk.bits()).collect();
+        if let Some(known) = known {
+            let each = (64 / self.width) as usize;
+            let word =
+                |chunks: &[u64]| chunks.iter().rev().fold(0, |word, bits| word << (self.width % 64) | bits);
+            let words: Vec<u64> = known.chunks(each).map(word).collect();
+            return self.b.const_words(ty, &words);
+        }
+        // Masks of this processor are joined to words by single instructions; but two are joined sooner in registers of integers, where the
+        // branch that wants them is decided (Mandelbrot: 0.88 and 1.02 times hand-written code).
+        if self.env.target.level() == Level::Avx512 && self.width == 16 && self.lanes > LANES {
+            let mut mask: Option<Value> = None;
+            for (at, word) in chunks.chunks(4).enumerate() {
+                if word.iter().all(|chunk| chunk.is_zero()) {
+                    continue;
+                }
+                // A part of a mask beside zeros would be moved in a way that LLVM's register allocator takes for a copy of the whole.
+                let parts: Vec<(usize, Value)> = if word.iter().any(|chunk| chunk.is_constant()) {
+                    word.iter().copied().enumerate().filter(|(_, chunk)| !chunk.is_zero()).collect()
+                } else {
+                    let mut level = word.to_vec();
+                    while level.len() > 1 {
+                        level = level.chunks(2).map(|pair| self.b.concat(pair[0], pair[1])).collect();
+                    }
+                    vec![(0, level[0])]
+                };
+                for (part, vector) in parts {
+                    let bits = self.b.bitcast(vector, self.int(vector.ty().lanes()));
+                    let bits = self.b.zext(bits, ty);
+                    let bits = match 4 * at + part {
+                        0 => bits,
+                        chunk => self.b.shl(bits, self.b.const_int(ty, chunk as u64 * u64::from(self.width))),
+                    };
+                    mask = Some(mask.map_or(bits, |mask| self.b.or(mask, bits)));
+                }
+            }
+            return mask.expect("there are chunks");
+        }
+        let mut mask = self.b.zero(ty);
+        for (at, chunk) in chunks.iter().enumerate() {
+            let bits = self.b.bitcast(*chunk, self.int(self.width));
+            let bits = self.b.zext(bits, ty);
+            let shift = self.b.const_int(ty, u64::from(at as u32 * self.width));
+            let bits = if at == 0 { bits } else { self.b.shl(bits, shift) };
+            mask = if at == 0 { bits } else { self.b.or(mask, bits) };
+        }
+        mask
+    }
+
+    /// Lanes where a predicate (negated if so) is true.
+    pub(super) fn truths(&mut self, pred: wir::Value, negated: bool) -> Value {
+        let mask = if self.is_scalar(pred) {
+            let all = self.scalar(pred);
+            self.b.sext(all, self.mask_type())
+        } else {
+            let mut chunks = Vec::new();
+            for c in 0..self.chunks() {
+                self.at_chunk(c);
+                chunks.push(self.chunk(pred, c));
+            }
+            self.mask_of(&chunks)
+        };
+        if negated { self.mask_not(mask) } else { mask }
+    }
+
+    /// A value in the shape of another name's class. It is as loose as that may be.
+    pub(super) fn coerce(&mut self, name: wir::Value, like: wir::Value) -> Repr {
+        let loose = self.may_be_noncanonical(like);
+        match self.shape(like).clone() {
+            Shape::Uniform(_) | Shape::Bottom if loose => Repr::Scalar(self.noncanonical_scalar(name)),
+            Shape::Uniform(_) | Shape::Bottom => Repr::Scalar(self.scalar(name)),
+            Shape::Affine(pattern) => {
+                let base = |emit: &mut Self, c| {
+                    let base = if loose { emit.noncanonical_base(name, c) } else { emit.base(name, c) };
+                    base.expect("ptxvm bug: a pattern has bases")
+                };
+                if !pattern.rows.is_empty() {
+                    let first = base(self, 0);
+                    let stride = self.stride_of(name).unwrap_or_else(|| self.b.zero(first.ty()));
+                    return Repr::Bases(vec![first, stride]);
+                }
+                let count = pattern.scalars(self.chunks());
+                Repr::Bases((0..count).map(|c| base(self, c)).collect())
+            }
+            Shape::Varying => {
+                let mut chunks = Vec::new();
+                for c in 0..self.chunks() {
+                    self.at_chunk(c);
+                    chunks.push(self.chunk_for(like, name, c));
+                }
+                self.at_first();
+                Repr::Chunks(chunks)
+            }
+        }
+    }
+
+    pub(super) fn select_mask(&mut self, mask: Value, op: &Op) {
+        let def = op.defs[0];
+        let rep = if self.kind(def) == Kind::Mask {
+            let (a, b) = (self.scalar(op.uses[1]), self.scalar(op.uses[2]));
+            let kept = self.b.not(mask);
+            let (a, b) = (self.b.and(a, mask), self.b.and(b, kept));
+            Repr::Scalar(self.b.or(a, b))
+        } else {
+            let chunks = (0..self.chunks()).map(|c| {
+                self.at_chunk(c);
+                let bits = self.mask_chunk(mask, c);
+                let (a, b) = (self.chunk_for(def, op.uses[1], c), self.chunk_for(def, op.uses[2], c));
+                match bits.bits() {
+                    Some(0) => b,
+                    Some(all) if all == u64::MAX >> (64 - self.width) => a,
+                    _ => self.b.select(bits, a, b),
+                }
+            });
+            Repr::Chunks(chunks.collect())
+        };
+        self.reps[def.0 as usize] = Some(rep);
+    }
+
+    pub(super) fn select_pred(&mut self, negated: bool, op: &Op) {
+        let (pred, def) = (op.uses[0], op.defs[0]);
+        let (mut a, mut b) = (op.uses[1], op.uses[2]);
+        if negated {
+            (a, b) = (b, a);
+        }
+        let rep = if self.is_scalar(pred) {
+            let pred = self.scalar(pred);
+            let pick = |emit: &Self, (a, b): (&Value, &Value)| emit.b.select(pred, *a, *b);
+            match (self.coerce(a, def), self.coerce(b, def)) {
+                (Repr::Scalar(a), Repr::Scalar(b)) => Repr::Scalar(pick(self, (&a, &b))),
+                (Repr::Bases(a), Repr::Bases(b)) => {
+                    Repr::Bases(a.iter().zip(&b).map(|x| pick(self, x)).collect())
+                }
+                (Repr::Chunks(a), Repr::Chunks(b)) => {
+                    let chunks = (0..).zip(a.iter().zip(&b)).map(|(c, x)| {
+                        self.at_chunk(c);
+                        pick(self, x)
+                    });
+                    Repr::Chunks(chunks.collect())
+                }
+                _ => unreachable!("ptxvm bug: one class, two shapes"),
+            }
+        } else {
+            let chunks = (0..self.chunks()).map(|c| {
+                self.at_chunk(c);
+                let bits = self.chunk(pred, c);
+                let (a, b) = (self.chunk_for(def, a, c), self.chunk_for(def, b, c));
+                self.b.select(bits, a, b)
+            });
+            Repr::Chunks(chunks.collect())
+        };
+        self.reps[def.0 as usize] = Some(rep);
+    }
+
+    /// Where a register's lanes lie in the frame.
+    pub(super) fn place(&self, reg: Reg) -> (Value, u32) {
+        let (file, bits) = file_of(reg);
+        let bytes = if bits == 1 { 4 } else { LANES * bits / 8 };
+        (self.b.offset(self.regs[file], u64::from(reg.index) * u64::from(bytes)), bits)
+    }
+
+    /// The lanes of a chunk in the frame.
+    fn place_chunk(&self, reg: Reg, chunk: u32) -> Value {
+        let (file, bits) = file_of(reg);
+        let lane = u64::from(reg.index) * u64::from(LANES) + u64::from(chunk * self.width);
+        self.b.offset(self.regs[file], lane * u64::from(bits / 8))
+    }
+
+    /// A chunk of a register in the frame.
+    pub(super) fn load_chunk(&self, reg: Reg, chunk: u32) -> Value {
+        let (place, bits) = self.place(reg);
+        if bits == 1 {
+            let mask = self.b.load(self.int(32), place, 4);
+            return self.mask_chunk(mask, chunk);
+        }
+        let ty = self.b.vec(self.int(bits), self.width);
+        self.b.load(ty, self.place_chunk(reg, chunk), self.width * bits / 8)
+    }
+
+    /// One lane of a register in the frame.
+    pub(super) fn load_lane(&self, reg: Reg, lane: Value) -> Value {
+        let (place, bits) = self.place(reg);
+        if bits == 1 {
+            let mask = self.b.load(self.int(32), place, 4);
+            let bit = self.b.lshr(mask, lane);
+            return self.b.trunc(bit, self.int(1));
+        }
+        let lane = self.b.zext(lane, self.int(64));
+        let offset = self.b.mul(lane, self.c64(u64::from(bits / 8)));
+        self.b.load(self.int(bits), self.b.gep(place, offset), bits / 8)
+    }
+
+    /// The lowest lane of a mask that is not empty; a lane in any case. 32 bits wide.
+    pub(super) fn lowest(&self, mask: Value) -> Value {
+        let (zero, ty) = (self.b.const_int(self.int(1), 0), mask.ty());
+        let count = self.b.intrinsic("llvm.cttz", &[ty], &[mask, zero]);
+        self.lane_number(count)
+    }
+
+    /// A number of lanes, counted in a mask, as one of a lane: where there are too many, or less than none, of some lane.
+    pub(super) fn lane_number(&self, count: Value) -> Value {
+        let bits = count.ty().element_bits();
+        let word = if bits > 32 { self.b.trunc(count, self.int(32)) } else { count };
+        let last = self.c32(bits - 1);
+        if bits.is_power_of_two() {
+            return self.b.and(word, last);
+        }
+        // A team of three warps has 96 lanes.
+        self.b.intrinsic("llvm.umin", &[word.ty()], &[word, last])
+    }
+
+    /// A register as the class of the name wants it, as seen in those lanes.
+    pub(super) fn load_reg(&mut self, reg: Reg, name: wir::Value, lanes: Value) -> Repr {
+        match self.shape(name).clone() {
+            Shape::Varying => Repr::Chunks((0..self.chunks()).map(|c| self.load_chunk(reg, c)).collect()),
+            Shape::Uniform(_) | Shape::Bottom => {
+                let lane = self.lowest(lanes);
+                Repr::Scalar(self.load_lane(reg, lane))
+            }
+            Shape::Affine(pattern) => {
+                let count = if pattern.by_chunk { self.chunks() } else { 1 };
+                let values: Vec<u64> = pattern.lanes.iter().map(|l| i64::from(*l) as u64).collect();
+                let bases = (0..count).map(|c| {
+                    // The first lane that runs, less what it adds.
+                    let mask = if pattern.by_chunk {
+                        let bits = (u64::from(u32::MAX) >> (LANES - self.width)) << (c * self.width);
+                        self.b.and(lanes, self.c32(bits as u32))
+                    } else {
+                        lanes
+                    };
+                    let lane = self.lowest(mask);
+                    let value = self.load_lane(reg, lane);
+                    let table = self.b.const_ints(value.ty(), &values);
+                    let added = self.b.extract_at(table, lane);
+                    self.b.sub(value, added)
+                });
+                Repr::Bases(bases.collect())
+            }
+        }
+    }
+
+    /// Writes a value to its register in the frame, in the lanes of `mask`; `None`: in all.
+    pub(super) fn store_reg(&mut self, reg: Reg, name: wir::Value, mask: Option<Value>) {
+        let (place, bits) = self.place(reg);
+        if bits == 1 {
+            let new = self.truths(name, false);
+            let new = match mask {
+                None => new,
+                Some(mask) => {
+                    let old = self.b.load(self.int(32), place, 4);
+                    let kept = self.b.not(mask);
+                    let (old, new) = (self.b.and(old, kept), self.b.and(new, mask));
+                    self.b.or(old, new)
+                }
+            };
+            return self.b.store(new, place, 4);
+        }
+        let align = self.width * bits / 8;
+        for c in 0..self.chunks() {
+            let at = self.place_chunk(reg, c);
+            let mut new = self.chunk(name, c);
+            if let Some(mask) = mask {
+                if bits >= 32 && self.env.target.level() == Level::Avx512 {
+                    let lanes = self.mask_chunk(mask, c);
+                    self.b.masked_store(new, at, align, lanes);
+                    continue;
+                }
+                let old = self.b.load(new.ty(), at, align);
+                let lanes = self.mask_chunk(mask, c);
+                new = self.b.select(lanes, new, old);
+            }
+            self.b.store(new, at, align);
+        }
+    }
+
+    /// `base + lane * stride` in a chunk.
+    pub(super) fn strided(&self, base: Value, stride: Value, chunk: u32) -> Value {
+        let lanes: Vec<u64> = (0..self.width).map(|l| u64::from(chunk * self.width + l)).collect();
+        let lanes = self.b.const_ints(self.int(64), &lanes);
+        let steps = self.b.mul(lanes, self.b.splat(stride, self.width));
+        self.b.add(steps, self.b.splat(base, self.width))
+    }
+
+    /// A pattern of addresses as a vector.
+    pub(super) fn expand(&self, bases: &[Value], pattern: &Affine, chunk: u32) -> Value {
+        let base = if pattern.by_chunk { bases[chunk as usize] } else { bases[0] };
+        let start = (chunk * self.width) as usize;
+        let lanes: Vec<u64> =
+            pattern.lanes[start..start + self.width as usize].iter().map(|l| i64::from(*l) as u64).collect();
+        let lanes = self.b.const_ints(self.int(64), &lanes);
+        self.b.add(self.b.splat(base, self.width), lanes)
+    }
+
+    /// Whether any bit of a vector of bits is set.
+    pub(super) fn any(&self, bits: Value) -> Value {
+        let word = self.b.bitcast(bits, self.int(bits.ty().lanes()));
+        self.b.icmp(IntPred::Ne, word, self.b.zero(word.ty()))
+    }
+}
+
+/// The file of a register in the frame, and its bits.
+fn file_of(reg: Reg) -> (usize, u32) {
+    match reg.class {
+        RegClass::Pred => (0, 1),
+        RegClass::R16 => (1, 16),
+        RegClass::R32 => (2, 32),
+        RegClass::R64 => (3, 64),
+    }
+}

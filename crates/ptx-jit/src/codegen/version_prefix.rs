@@ -1,0 +1,265 @@
+//! Versioning on the leading active lanes: code for the first lanes alone, where a condition such as `t <
+//! half` leaves a number of them that only the launch or the iteration knows.
+//!
+//! In the steps of a reduction tree fewer and fewer lanes are active, counted from the first. Under masks
+//! each step would cost as much as the first. So such a block has several versions: for exactly one, two,
+//! four and more chunks of lanes, with constant masks; for less than a chunk; and a general one. Scalar
+//! comparisons select the version.
+//!
+//! Invariant: each version executes exactly the lanes of the mask. What a version cannot do is left to the
+//! general one before anything has an effect.
+
+use super::Codegen;
+use super::load_store::{Addresses, Reach};
+use crate::llvm::{Block, IntPred, Likely, Value};
+use crate::tuning::PREFIX_VERSIONS_MAX;
+use crate::wir;
+use crate::wir::{BlockId, Func, Op, OpKind, Shape, Term};
+use ptx::ir::{Inst, Src};
+use ptx::isa::{Cmp, Op as O, Space, Ty};
+use std::collections::HashMap;
+
+/// The lanes that a copy is for.
+#[derive(Clone, Copy)]
+pub(super) struct Prefix {
+    /// Chunks from the first on; in those behind, no lane runs.
+    pub(super) chunks: u32,
+    /// Where to go if the copy cannot do it.
+    pub(super) other: Block,
+    /// The mask of a copy that loads for all lanes ([`speculate_unmasked`](super::speculate_unmasked)).
+    pub(super) unmasked: Option<wir::Value>,
+}
+
+/// Which lanes of a mask run: those from the first up to a scalar.
+#[derive(Clone)]
+pub(super) struct Run {
+    /// Ascending, by lane.
+    pub(super) lanes: Vec<u64>,
+    /// What they are compared with.
+    pub(super) end: Value,
+    /// Whether the one that is equal runs too.
+    pub(super) closed: bool,
+    pub(super) signed: bool,
+}
+
+impl Run {
+    /// How a lane that runs compares with the end.
+    pub(super) fn runs(&self) -> IntPred {
+        match (self.closed, self.signed) {
+            (false, true) => IntPred::Slt,
+            (false, false) => IntPred::Ult,
+            (true, true) => IntPred::Sle,
+            (true, false) => IntPred::Ule,
+        }
+    }
+
+    /// How the end compares with a lane that does not run.
+    fn ends(&self) -> IntPred {
+        match (self.closed, self.signed) {
+            (false, true) => IntPred::Sle,
+            (false, false) => IntPred::Ule,
+            (true, true) => IntPred::Slt,
+            (true, false) => IntPred::Ult,
+        }
+    }
+}
+
+/// By name: the operation that makes it.
+pub(super) fn definitions(func: &Func) -> HashMap<wir::Value, (BlockId, usize)> {
+    let mut makers = HashMap::new();
+    for (id, node) in (0..).map(BlockId).zip(&func.nodes) {
+        for (at, op) in node.ops.iter().enumerate() {
+            makers.extend(op.defs.iter().map(|def| (*def, (id, at))));
+        }
+    }
+    makers
+}
+
+impl Codegen<'_> {
+    /// Emits copies of a node for its first lanes, if it is a piece under a mask of such. What follows is for all others.
+    pub(super) fn prefixes(&mut self, id: BlockId) {
+        let func = self.job.func;
+        let node = &func.nodes[id.0 as usize];
+        let Term::Goto(next) = node.term else { return };
+        // What it makes must reach the others by phis alone.
+        let several = func.nodes[next.0 as usize].preds.iter().any(|from| *from != id);
+        let free =
+            !node.full && self.job.shape.team > 1 && several && !self.barrier_slots.is_entered(id, next);
+        if !free || self.versions == PREFIX_VERSIONS_MAX || self.in_section() {
+            return;
+        }
+        let mask = node.ops.iter().find_map(|op| match op.kind {
+            OpKind::AddLanes(_) => Some(op.uses[1]),
+            _ => None,
+        });
+        let Some(mask) = mask.filter(|mask| self.definitions.get(mask).is_some_and(|(at, _)| *at != id))
+        else {
+            return;
+        };
+        let late = self.sunk_masks.of(id).filter(|late| late.mask == mask);
+        let (run, rest) = match late.map(|late| (late.run.clone(), late.rest)) {
+            Some((run, rest)) => (run, rest),
+            None => {
+                if self.reps[mask.0 as usize].is_none() || self.scalar(mask).is_constant() {
+                    return;
+                }
+                let Some(run) = self.run_of(mask) else { return };
+                (run, None)
+            }
+        };
+        self.versions += 1;
+        self.versioned_block = Some(id);
+        // For lanes of less than a chunk the mask is as it was made.
+        let mut copies: Vec<(u32, bool)> = vec![(1, false)];
+        let mut chunks = 1;
+        while chunks < self.chunks() {
+            copies.push((chunks, true));
+            chunks *= 2;
+        }
+        for (chunks, exact) in copies {
+            let (last, first) = ((chunks * self.width) as usize - 1, (chunks * self.width) as usize);
+            let end = |at: usize| self.b.const_int(run.end.ty(), run.lanes[at]);
+            // The first lane behind does not run; and the last one of them does.
+            let ends = self.b.icmp(run.ends(), run.end, end(first));
+            let fits = match exact {
+                true => self.b.and(ends, self.b.icmp(run.runs(), end(last), run.end)),
+                false => ends,
+            };
+            let (here, other) =
+                (self.b.append_block(self.function, "first"), self.b.append_block(self.function, "more"));
+            self.b.cond_br(fits, here, other, Likely::Unknown);
+            self.b.position_at_end(here);
+            let (none, every) = (self.b.zero(self.bits_type()), self.b.ones(self.bits_type()));
+            let part = |emit: &Self, c: u32| {
+                let lanes = &run.lanes[(c * emit.width) as usize..][..emit.width as usize];
+                let lanes = emit.b.const_ints(run.end.ty(), lanes);
+                emit.b.icmp(run.runs(), lanes, emit.b.splat(run.end, emit.width))
+            };
+            let own: Vec<Value> = (0..self.chunks())
+                .map(|c| match (c < chunks, exact) {
+                    (true, true) => every,
+                    (true, false) => part(self, c),
+                    (false, _) => none,
+                })
+                .collect();
+            let own = self.mask_of(&own);
+            let before = self.stand_in(mask, rest, own);
+            self.prefix = Some(Prefix { chunks, other, unmasked: None });
+            self.prefetched.clear();
+            self.content(id);
+            self.prefix = None;
+            for (name, rep) in before {
+                self.reps[name.0 as usize] = rep;
+            }
+            self.b.position_at_end(other);
+        }
+        self.prefetched.clear();
+    }
+
+    /// Whether the copy that is emitted leaves a chunk out.
+    pub(super) fn is_beyond(&self, chunk: u32) -> bool {
+        self.prefix.is_some_and(|prefix| chunk >= prefix.chunks)
+    }
+
+    /// Whether what the lanes of a copy reach in shared memory fits its bounds, running or not; `None`: that is to be asked of each.
+    pub(super) fn first_fit(&mut self, reach: Reach, addresses: &Addresses) -> Option<Value> {
+        let (prefix, Addresses::Affine(bases, pattern)) = (self.prefix?, addresses) else { return None };
+        if reach.space != Space::Shared
+            || pattern.by_chunk
+            || !self.is_together(reach.space, reach.align, pattern)
+        {
+            return None;
+        }
+        let lanes = &pattern.lanes[..(prefix.chunks * self.width) as usize];
+        let (low, high) = (i64::from(*lanes.iter().min()?), i64::from(*lanes.iter().max()?));
+        let (bias, limit) = self.bounds(reach, (high - low + reach.hi - reach.lo) as u32)?;
+        let first = self.b.add(self.b.add(bases[0], self.c64((low + reach.lo) as u64)), bias);
+        let fits = self.b.icmp(IntPred::Ult, first, limit);
+        let odd = self.b.and(bases[0], self.c64(u64::from(reach.align) - 1));
+        let even = self.b.icmp(IntPred::Eq, odd, self.c64(0));
+        Some(self.b.and(fits, even))
+    }
+
+    /// The lanes of a mask, if they are those from the first up to a scalar.
+    pub(super) fn run_of(&mut self, mask: wir::Value) -> Option<Run> {
+        let func = self.job.func;
+        let op = |emit: &Self, name: wir::Value| -> Option<&Op> {
+            let (id, at) = emit.definitions.get(&name)?;
+            Some(&func.nodes[id.0 as usize].ops[*at])
+        };
+        let is_all = |emit: &Self, name: wir::Value| {
+            op(emit, name).is_some_and(|op| matches!(op.kind, OpKind::Mask(u32::MAX)))
+        };
+        let mut made = op(self, mask)?;
+        let mut turned = false;
+        if let OpKind::AndNot = made.kind {
+            if !is_all(self, made.uses[0]) {
+                return None;
+            }
+            (turned, made) = (true, op(self, made.uses[1])?);
+        }
+        let OpKind::And = made.kind else { return None };
+        if !is_all(self, made.uses[0]) {
+            return None;
+        }
+        let truths = op(self, made.uses[1])?;
+        let OpKind::Truths { negated } = truths.kind else { return None };
+        let compare = op(self, truths.uses[0])?;
+        let OpKind::Inst(site) = compare.kind else { return None };
+        let inst = site.inst(self.job.function)?;
+        let plain = inst.op == O::Setp && inst.srcs.len() == 2 && compare.defs.len() == 1;
+        if !plain || !matches!(inst.mods.ty(), Ty::S32 | Ty::U32) {
+            return None;
+        }
+        let signed = inst.mods.ty() == Ty::S32;
+        let mut next = 1;
+        let sides = [self.scalars(inst, compare, 0, &mut next)?, self.scalars(inst, compare, 1, &mut next)?];
+        let (lanes, end, swapped) = match sides {
+            [(Some(lanes), _), (None, Some(end))] => (lanes, end, false),
+            [(None, Some(end)), (Some(lanes), _)] => (lanes, end, true),
+            _ => return None,
+        };
+        // Whether lanes that are less run, and whether one that is equal does.
+        let (less, equal) = match inst.mods.cmp()? {
+            Cmp::Lt | Cmp::Lo => (true, false),
+            Cmp::Le | Cmp::Ls => (true, true),
+            Cmp::Gt | Cmp::Hi => (false, false),
+            Cmp::Ge | Cmp::Hs => (false, true),
+            _ => return None,
+        };
+        let other_way = negated != turned;
+        let ascending = lanes.windows(2).all(|pair| pair[0] < pair[1]);
+        let near = lanes.last().is_some_and(|last| *last < 1 << 31);
+        (ascending && near && (less != swapped) != other_way).then_some(Run {
+            lanes,
+            end,
+            closed: equal != other_way,
+            signed,
+        })
+    }
+
+    /// A side of a comparison: its constant lanes, or its scalar.
+    fn scalars(
+        &mut self,
+        inst: &Inst,
+        op: &Op,
+        at: usize,
+        next: &mut usize,
+    ) -> Option<(Option<Vec<u64>>, Option<Value>)> {
+        let name = match inst.srcs.get(at)? {
+            Src::Imm(bits) => return Some((None, Some(self.c32(*bits as u32)))),
+            Src::Reg(_) => *op.uses.get(*next)?,
+            Src::Absent | Src::Not(_) | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => return None,
+        };
+        *next += 1;
+        match self.shape(name).clone() {
+            Shape::Uniform(_) => Some((None, Some(self.scalar(name)))),
+            Shape::Affine(pattern) if pattern.rows.is_empty() && !pattern.by_chunk => {
+                let base = self.base(name, 0)?.number()?;
+                let lane = |lane: &i32| base.wrapping_add(i64::from(*lane) as u64) & u64::from(u32::MAX);
+                Some((Some(pattern.lanes.iter().map(lane).collect()), None))
+            }
+            Shape::Affine(_) | Shape::Varying | Shape::Bottom => None,
+        }
+    }
+}

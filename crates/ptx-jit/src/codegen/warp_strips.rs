@@ -1,0 +1,774 @@
+//! Warp strips: a section of a coarse warp that is the whole CTA executes warp by warp instead of instruction
+//! by instruction.
+//!
+//! A coarse warp of many warps has more lanes than fit into registers, so instruction by instruction every
+//! value goes through memory. Between two barriers no warp waits for another, so each may execute the whole
+//! section before the next starts: a **strip**. Values of a strip stay in registers, and so does shared
+//! memory that it accesses at constant addresses: a **row** is one vector of that memory, loaded at most once
+//! and stored at most once in a strip. Loads become permutations of rows, and stores become blends. So the
+//! steps of a sorting network, a transform or a reduction tree are a few instructions for a row.
+//!
+//! Invariants: within a warp, accesses happen in program order, all lanes at once; a section ends at every
+//! barrier. A row lies within the kernel's own variables, which no other OS thread accesses while the CTA
+//! executes, so storing unchanged elements again is not observable. Code for all chunks stands before the
+//! strips or behind them, never between.
+
+use super::load_store::{Access, Addresses};
+use super::{Codegen, LANES, Repr};
+use crate::llvm::{Bitwise, Block, Compared, IntPred, Type, Value};
+use crate::tuning::{
+    MASK_PERMUTE_MAX_DEPTH, WARP_STRIP_MAX_MASKS, WARP_STRIP_MAX_ROWS, WARP_STRIP_MAX_SPECULATED_OPS,
+    WARP_STRIPS_PER_LLVM_BLOCK,
+};
+use crate::wir;
+use crate::wir::{BlockId, Cond, Kind, Op, OpKind, Shape, Term};
+use ptx::ir::{Inst, RegClass, Src, Terminator};
+use ptx::isa::{Op as O, Sem, Space};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+
+/// A piece that is being emitted.
+pub(super) struct Section {
+    /// What all strips need.
+    first: Block,
+    /// One for each warp.
+    strips: Vec<Block>,
+    /// What needs all strips.
+    last: Block,
+    /// By strip and number: what is in the row, and whether memory does not have it yet.
+    rows: RefCell<Vec<BTreeMap<i64, (Value, bool)>>>,
+    /// Permutations by strip and source.
+    known: RefCell<HashMap<(Block, Value), Permuted>>,
+    /// Minima and maxima.
+    extremes: RefCell<HashMap<Extreme, Value>>,
+    masks: Cell<u32>,
+}
+
+/// A mask that is put together in memory, if anything wants it as a whole.
+pub(super) struct Joined {
+    mask: Value,
+    /// Where in the room, in bytes.
+    offset: u64,
+    parts: Vec<(Block, Value)>,
+    wanted: Cell<bool>,
+}
+
+/// By element: from which vector and element it is to come; `None`: anything but poison.
+type Wanted = Vec<Option<(Value, u32)>>;
+
+/// A mask that says which of two integers is greater, flipped in some lanes, in some of the lanes.
+struct Decided {
+    on: u64,
+    flipped: u64,
+    /// Whether it holds, where it is not flipped, if the first is less; else if it is greater. Where they are equal, either.
+    less: bool,
+    signed: bool,
+    a: Value,
+    b: Value,
+}
+
+impl Decided {
+    fn of(mut mask: Value, width: u32) -> Option<Decided> {
+        let (mut on, mut flipped) = (u64::MAX >> (64 - width), 0);
+        let constant = |how: Bitwise, mask: Value| {
+            let (_, a, b) = mask.joined().filter(|(have, ..)| *have == how)?;
+            if a.is_constant() { Some((b, a.bits()?)) } else { Some((a, b.bits()?)) }
+        };
+        while let Some((inner, bits)) = constant(Bitwise::And, mask) {
+            (mask, on) = (inner, on & bits);
+        }
+        while let Some((inner, bits)) = constant(Bitwise::Xor, mask) {
+            (mask, flipped) = (inner, flipped ^ bits);
+        }
+        let (Compared::Int(pred), a, b) = mask.comparison()? else { return None };
+        let (less, signed) = match pred {
+            IntPred::Ult | IntPred::Ule => (true, false),
+            IntPred::Ugt | IntPred::Uge => (false, false),
+            IntPred::Slt | IntPred::Sle => (true, true),
+            IntPred::Sgt | IntPred::Sge => (false, true),
+            IntPred::Eq | IntPred::Ne => return None,
+        };
+        Some(Decided { on, flipped, less, signed, a, b })
+    }
+}
+
+/// What was permuted, and the result.
+type Permuted = Vec<(Wanted, Value)>;
+
+/// A minimum or maximum: its strip, operands, whether they have signs, and whether it is the maximum.
+type Extreme = (Block, Value, Value, bool, bool);
+
+/// The row of an element, and which it is there.
+type Place = Option<(i64, u32)>;
+
+/// What is known beyond pieces.
+#[derive(Default)]
+pub(super) struct WarpStrips {
+    open: Option<Section>,
+    /// Where masks are put together.
+    room: Option<Value>,
+    joined: RefCell<Vec<Joined>>,
+    /// What permuted vectors are made of.
+    made: RefCell<HashMap<Value, Wanted>>,
+    /// By name: whether it depends on nothing but which thread the lane is.
+    constant: Vec<bool>,
+    /// By node: how many ways lead to it so far, and whether it has been emitted.
+    ways: RefCell<Vec<u32>>,
+    emitted: Vec<bool>,
+    /// The node that goes on where the one before ended.
+    fused: Option<BlockId>,
+    /// Nodes as they are emitted.
+    order: Vec<BlockId>,
+}
+
+impl Codegen<'_> {
+    /// Makes ready for pieces, if the function may have any.
+    pub(super) fn find_warp_strips(&mut self) {
+        let func = self.job.func;
+        self.warp_strips.ways = RefCell::new(vec![0; func.nodes.len()]);
+        self.warp_strips.emitted = vec![false; func.nodes.len()];
+        if self.job.shape.is_alone() && func.entries.is_empty() {
+            self.warp_strips.constant = crate::coarsen::constants(func, self.job.function);
+            let bits = self.b.vec(self.int(8), WARP_STRIP_MAX_MASKS * self.lanes / 8);
+            self.warp_strips.room = Some(self.b.alloca(bits, 64));
+        }
+    }
+
+    /// A way to a node.
+    pub(super) fn count_edge(&self, to: BlockId) {
+        self.warp_strips.ways.borrow_mut()[to.0 as usize] += 1;
+    }
+
+    pub(super) fn in_section(&self) -> bool {
+        self.warp_strips.open.is_some()
+    }
+
+    /// Goes where a chunk's code stands.
+    pub(super) fn at_chunk(&self, c: u32) {
+        if let Some(section) = &self.warp_strips.open {
+            self.b.position_at_end(section.strips[self.strip(c)]);
+        }
+    }
+
+    /// Goes where code for all strips stands.
+    pub(super) fn at_first(&self) {
+        if let Some(section) = &self.warp_strips.open {
+            self.b.position_at_end(section.first);
+        }
+    }
+
+    /// Goes behind all strips.
+    pub(super) fn at_last(&self) {
+        if let Some(section) = &self.warp_strips.open {
+            self.b.position_at_end(section.last);
+        }
+    }
+
+    fn strip(&self, c: u32) -> usize {
+        (c * self.width / LANES) as usize
+    }
+
+    /// Begins a node: opens a piece if that pays, and leaves an open one as it is.
+    pub(super) fn begin_section(&mut self, node: &wir::Block) {
+        if self.in_section() || self.warp_strips.room.is_none() {
+            return;
+        }
+        let accesses = node.ops.iter().any(|op| self.row_access(op).is_some());
+        if !accesses || !node.ops.iter().all(|op| self.is_stripped(op)) {
+            return;
+        }
+        let first = self.b.current_block();
+        let block = |emit: &Self, name: &str| emit.b.append_block(emit.function, name);
+        let strips: Vec<Block> = (0..self.job.shape.team).map(|_| block(self, "strip")).collect();
+        let rows = RefCell::new(vec![BTreeMap::new(); strips.len()]);
+        let last = block(self, "behind");
+        let (known, extremes, masks) = (RefCell::default(), RefCell::default(), Cell::new(0));
+        self.warp_strips.open = Some(Section { first, strips, last, rows, known, extremes, masks });
+    }
+
+    /// Ends the piece that is open, if any: rows go to memory, and emission goes on behind it.
+    pub(super) fn close_section(&mut self) {
+        let Some(section) = self.warp_strips.open.take() else { return };
+        let bytes = self.width * 4;
+        let mut from = section.first;
+        for (number, (strip, rows)) in section.strips.iter().zip(section.rows.take()).enumerate() {
+            self.b.position_at_end(from);
+            if number % WARP_STRIPS_PER_LLVM_BLOCK == 0 {
+                self.branch_opaquely(*strip)
+            } else {
+                self.b.br(*strip)
+            }
+            self.b.position_at_end(*strip);
+            for (row, (value, changed)) in rows {
+                if changed {
+                    let pointer = self.row_place(row, bytes);
+                    self.b.store(value, pointer, 4);
+                }
+            }
+            from = *strip;
+        }
+        self.b.position_at_end(from);
+        self.branch_opaquely(section.last);
+        self.b.position_at_end(section.last);
+    }
+
+    fn row_place(&self, row: i64, bytes: u32) -> Value {
+        let place = self.b.add(self.shared[0], self.c64((row * i64::from(bytes)) as u64));
+        self.b.int_to_ptr(place)
+    }
+
+    /// Whether an operation can be emitted strip by strip.
+    pub(super) fn is_stripped(&self, op: &Op) -> bool {
+        let narrow = |name: &wir::Value| {
+            *self.shape(*name) != Shape::Varying || self.kind(*name) != Kind::Reg(RegClass::R64)
+        };
+        match &op.kind {
+            OpKind::Spare(..)
+            | OpKind::Ahead(_)
+            | OpKind::Mask(_)
+            | OpKind::Count(_)
+            | OpKind::And
+            | OpKind::AndNot
+            | OpKind::Or
+            | OpKind::Add(_)
+            | OpKind::AddLanes(_)
+            | OpKind::AddWarps(_)
+            | OpKind::Truths { .. } => true,
+            OpKind::SelectMask | OpKind::SelectPred { .. } => {
+                *self.shape(op.defs[0]) == Shape::Varying && self.kind(op.defs[0]) != Kind::Mask
+            }
+            OpKind::Inst(site) => {
+                let Some(inst) = site.inst(self.job.function) else { return false };
+                let plain = |src: &Src| matches!(src, Src::Absent | Src::Imm(_) | Src::Reg(_) | Src::Not(_));
+                if self.row_access(op).is_some() {
+                    return true;
+                }
+                let moved = matches!(inst.op, O::Cvt | O::Cvta | O::CvtaTo)
+                    && op.defs.iter().any(|def| *self.shape(*def) == Shape::Varying);
+                crate::effects::is_pure(inst)
+                    && crate::effects::carry(inst) == (false, false)
+                    && !moved
+                    && op.defs.iter().all(narrow)
+                    && inst.srcs.iter().all(plain)
+                    && crate::isel::choose(inst, &self.env).is_some_and(|lowering| !lowering.branches)
+            }
+            OpKind::Load(_)
+            | OpKind::Restore(..)
+            | OpKind::EntryMask
+            | OpKind::EntryLive
+            | OpKind::EntryCarry
+            | OpKind::EntryTurns
+            | OpKind::Guard(..) => false,
+        }
+    }
+
+    /// An access of words of shared memory at constant places.
+    fn row_access(&self, op: &Op) -> Option<Access> {
+        let OpKind::Inst(site) = op.kind else { return None };
+        let inst = site.inst(self.job.function)?;
+        let write = match inst.op {
+            O::Ld => false,
+            O::St => true,
+            _ => return None,
+        };
+        let access = self.access(inst, write)?;
+        let varying = |name: &wir::Value| *self.shape(*name) == Shape::Varying;
+        let word = access.bits == 32 && access.count == 1 && access.space == Space::Shared;
+        let address = *op.uses.get(1)?;
+        let constant = self.warp_strips.constant[address.0 as usize] && !self.is_scalar_class(address);
+        let fits = word
+            && constant
+            && inst.mods.sem() == Sem::Weak
+            && !self.is_guarded(inst)
+            && op.defs.iter().all(|def| varying(def) && self.kind(*def) == Kind::Reg(RegClass::R32));
+        fits.then_some(access)
+    }
+
+    fn is_scalar_class(&self, name: wir::Value) -> bool {
+        matches!(self.shape(name), Shape::Uniform(_) | Shape::Bottom)
+    }
+
+    /// The rows of a chunk's lanes, and where in them; `None`: that cannot be done. `lanes`: the address of each.
+    fn places_in_rows(&self, lanes: &[i64], c: u32, op: &Op, write: bool) -> Option<Vec<Place>> {
+        let (width, bytes) = (i64::from(self.width), 4);
+        let bits = if self.whole(op) { None } else { self.mask_chunk(self.scalar(op.uses[0]), c).bits() };
+        let runs = |lane: usize| bits.is_none_or(|bits| bits >> lane & 1 != 0);
+        let place = |at: &i64| {
+            let element = at.div_euclid(bytes);
+            // What is not aligned is in no row.
+            let row = if at % bytes == 0 { element.div_euclid(width) } else { -1 };
+            (row, element.rem_euclid(width) as u32)
+        };
+        let last = i64::from(self.job.layout.shared_bytes) / (width * bytes);
+        let mut rows: Vec<i64> = Vec::new();
+        let mut seen = Vec::new();
+        for (_, at) in lanes.iter().enumerate().filter(|(lane, _)| runs(*lane)) {
+            let (row, element) = place(at);
+            if !(0..last).contains(&row) || write && seen.contains(&(row, element)) {
+                return None;
+            }
+            seen.push((row, element));
+            if !rows.contains(&row) {
+                rows.push(row);
+            }
+        }
+        if rows.len() > WARP_STRIP_MAX_ROWS {
+            return None;
+        }
+        // What lanes would do that never run makes patterns whole, where it is in the same rows.
+        let mut places = Vec::new();
+        for (lane, at) in lanes.iter().enumerate() {
+            let own = place(at);
+            let also = rows.contains(&own.0) && !(write && seen.contains(&own));
+            if !runs(lane) && also {
+                seen.push(own);
+            }
+            places.push((runs(lane) || also).then_some(own));
+        }
+        Some(places)
+    }
+
+    /// All chunks of an access as places in rows; `None`: it is no such access.
+    fn all_in_rows(&self, addresses: &Addresses, op: &Op, write: bool) -> Option<Vec<Vec<Place>>> {
+        if !self.in_section() {
+            return None;
+        }
+        let lanes = |c: u32| -> Option<Vec<i64>> {
+            match addresses {
+                Addresses::Affine(bases, pattern) if pattern.rows.is_empty() => {
+                    let base = if pattern.by_chunk { bases[c as usize] } else { bases[0] };
+                    let base = i64::try_from(base.number()?).ok()?;
+                    let start = (c * self.width) as usize;
+                    let lanes = &pattern.lanes[start..start + self.width as usize];
+                    Some(lanes.iter().map(|lane| base.saturating_add(i64::from(*lane))).collect())
+                }
+                Addresses::Each(chunks) => {
+                    let lanes = chunks[c as usize].numbers()?;
+                    lanes.into_iter().map(|lane| i64::try_from(lane).ok()).collect()
+                }
+                _ => None,
+            }
+        };
+        let places = |c: u32| {
+            if self.is_off(c, op) {
+                return Some(Vec::new());
+            }
+            self.places_in_rows(&lanes(c)?, c, op, write)
+        };
+        (0..self.chunks()).map(places).collect()
+    }
+
+    /// What is in a row, as the strip has it.
+    fn row_now(&self, c: u32, row: i64) -> Value {
+        let section = self.warp_strips.open.as_ref().expect("a row belongs to a piece");
+        let strip = self.strip(c);
+        if let Some((value, _)) = section.rows.borrow()[strip].get(&row) {
+            return *value;
+        }
+        let ty = self.b.vec(self.int(32), self.width);
+        let value = self.b.load(ty, self.row_place(row, self.width * 4), 4);
+        section.rows.borrow_mut()[strip].insert(row, (value, false));
+        value
+    }
+
+    /// Loads from rows; `false`: not here, and no piece is open then.
+    pub(super) fn load_from_strips(&mut self, addresses: &Addresses, op: &Op) -> bool {
+        let Some(places) = self.all_in_rows(addresses, op, false) else {
+            self.close_section();
+            return false;
+        };
+        let ty = self.b.vec(self.int(32), self.width);
+        let mut chunks = Vec::new();
+        for (c, places) in (0..).zip(&places) {
+            self.at_chunk(c);
+            if places.is_empty() {
+                chunks.push(self.b.zero(ty));
+                continue;
+            }
+            let wanted = places.iter().map(|place| place.map(|(row, at)| (self.row_now(c, row), at)));
+            let wanted: Wanted = wanted.collect();
+            chunks.push(self.picked(c, &wanted, ty));
+        }
+        self.at_first();
+        self.reps[op.defs[0].0 as usize] = Some(Repr::Chunks(chunks));
+        true
+    }
+
+    /// Stores into rows; `false`: not here, and no piece is open then.
+    pub(super) fn store_to_strips(
+        &mut self,
+        inst: &Inst,
+        addresses: &Addresses,
+        op: &Op,
+        next: usize,
+    ) -> bool {
+        let Some(places) = self.all_in_rows(addresses, op, true) else {
+            self.close_section();
+            return false;
+        };
+        for (c, places) in (0..).zip(&places).filter(|(_, places)| !places.is_empty()) {
+            self.at_chunk(c);
+            let value = self.values(inst, op, c, next).and_then(|values| values.first().copied());
+            let value = value.expect("ptxvm bug: a register that is stored has no value");
+            let value = if value.ty().element_bits() > 32 {
+                self.b.trunc(value, self.b.vec(self.int(32), self.width))
+            } else {
+                value
+            };
+            let mask = match self.whole(op) {
+                true => self.b.ones(self.bits_type()),
+                false => self.mask_chunk(self.scalar(op.uses[0]), c),
+            };
+            let mut rows: Vec<i64> = places.iter().flatten().map(|(row, _)| *row).collect();
+            rows.sort_unstable();
+            rows.dedup();
+            for row in rows {
+                self.blend_row(c, row, places, value, mask);
+            }
+        }
+        self.at_first();
+        true
+    }
+
+    fn blend_row(&self, c: u32, row: i64, places: &[Place], value: Value, mask: Value) {
+        if let Some(new) = self.exchanged(c, row, places, value, mask) {
+            return self.set_row(c, row, new);
+        }
+        let lane_at = |element: u32| places.iter().position(|place| *place == Some((row, element)));
+        let owners: Vec<Option<u32>> = (0..self.width).map(|e| lane_at(e).map(|lane| lane as u32)).collect();
+        let wanted: Wanted = owners.iter().map(|lane| lane.map(|lane| (value, lane))).collect();
+        let new = self.picked(c, &wanted, value.ty());
+        let mut bits = self.picked_bits(c, mask, &owners, MASK_PERMUTE_MAX_DEPTH);
+        if owners.iter().any(Option::is_none) {
+            let owned: Vec<u64> = owners.iter().map(|lane| u64::from(lane.is_some())).collect();
+            bits = self.b.and(bits, self.b.const_ints(self.int(1), &owned));
+        }
+        if bits.is_zero() {
+            return;
+        }
+        let all = bits.bits() == Some(u64::MAX >> (64 - self.width));
+        let new = if all { new } else { self.b.select(bits, new, self.row_now(c, row)) };
+        self.set_row(c, row, new);
+    }
+
+    fn set_row(&self, c: u32, row: i64, new: Value) {
+        let section = self.warp_strips.open.as_ref().expect("a row belongs to a piece");
+        section.rows.borrow_mut()[self.strip(c)].insert(row, (new, true));
+    }
+
+    /// A row into which one of two elements goes, whichever is less or greater, and where there is the other one already: the minimum or
+    /// the maximum. Where both are equal it does not matter which of them is there.
+    fn exchanged(&self, c: u32, row: i64, places: &[Place], value: Value, mask: Value) -> Option<Value> {
+        let decided = Decided::of(mask, self.width)?;
+        let old = self.row_now(c, row);
+        let width = self.width as usize;
+        let (mut here, mut there): (Wanted, Wanted) = (vec![None; width], vec![None; width]);
+        let mut greater = vec![None; width];
+        for (lane, place) in (0..).zip(places) {
+            let Some((_, element)) = place.filter(|(have, _)| *have == row) else { continue };
+            if decided.on >> lane & 1 == 0 {
+                continue;
+            }
+            let [own, new] = [self.origin((old, element)), self.origin((value, lane))];
+            let [a, b] = [self.origin((decided.a, lane)), self.origin((decided.b, lane))];
+            if [own, new] != [a, b] && [own, new] != [b, a] {
+                return None;
+            }
+            let at = element as usize;
+            (here[at], there[at]) = (Some(own), Some(new));
+            greater[at] = Some((new == a) ^ (decided.flipped >> lane & 1 != 0) ^ decided.less);
+        }
+        if greater.iter().all(Option::is_none) {
+            return Some(old);
+        }
+        let (here, there) = (self.picked(c, &here, old.ty()), self.picked(c, &there, old.ty()));
+        let [least, greatest] = [false, true].map(|max| {
+            let wanted = greater.contains(&Some(max));
+            wanted.then(|| self.extreme(c, here, there, decided.signed, max))
+        });
+        let mut wanted: Wanted = Vec::new();
+        for (at, greater) in (0..).zip(&greater) {
+            wanted.push(match greater {
+                Some(true) => greatest.map(|value| (value, at)),
+                Some(false) => least.map(|value| (value, at)),
+                None => Some((old, at)),
+            });
+        }
+        Some(self.picked(c, &wanted, old.ty()))
+    }
+
+    /// The less or the greater of each two elements.
+    fn extreme(&self, c: u32, a: Value, b: Value, signed: bool, max: bool) -> Value {
+        let section = self.warp_strips.open.as_ref().expect("exchanges belong to a piece");
+        let key = (section.strips[self.strip(c)], a, b, signed, max);
+        if let Some(value) = section.extremes.borrow().get(&key) {
+            return *value;
+        }
+        let name = match (signed, max) {
+            (false, false) => "llvm.umin",
+            (false, true) => "llvm.umax",
+            (true, false) => "llvm.smin",
+            (true, true) => "llvm.smax",
+        };
+        let value = self.b.intrinsic(name, &[a.ty()], &[a, b]);
+        section.extremes.borrow_mut().insert(key, value);
+        value
+    }
+
+    /// Where an element comes from, through what was permuted before.
+    fn origin(&self, mut from: (Value, u32)) -> (Value, u32) {
+        let made = self.warp_strips.made.borrow();
+        while let Some(Some(before)) = made.get(&from.0).map(|all| all[from.1 as usize]) {
+            from = before;
+        }
+        from
+    }
+
+    /// A vector of elements of others.
+    fn picked(&self, c: u32, wanted: &[Option<(Value, u32)>], ty: Type) -> Value {
+        let wanted: Wanted = wanted.iter().map(|from| from.map(|from| self.origin(from))).collect();
+        let mut sources: Vec<Value> = Vec::new();
+        for (source, _) in wanted.iter().flatten() {
+            if !sources.contains(source) {
+                sources.push(*source);
+            }
+        }
+        let Some(first) = sources.first().copied() else { return self.b.zero(ty) };
+        let whole = wanted.iter().zip(0..).all(|(from, at)| from.is_none_or(|from| from == (first, at)));
+        if whole {
+            return first;
+        }
+        let section = self.warp_strips.open.as_ref().expect("permutations belong to a piece");
+        let block = section.strips[self.strip(c)];
+        let agrees =
+            |have: &Wanted| wanted.iter().zip(have).all(|(want, have)| want.is_none() || want == have);
+        if let Some(all) = section.known.borrow().get(&(block, first))
+            && let Some((_, value)) = all.iter().find(|(have, _)| agrees(have))
+        {
+            return *value;
+        }
+        // Elements that nobody wants follow the others where these are exchanged; else they stay.
+        let distance = wanted.iter().zip(0..).find_map(|(from, at)| from.map(|(_, element)| element ^ at));
+        let distance = distance.filter(|distance| {
+            sources.len() == 1
+                && wanted.iter().zip(0..).all(|(from, at)| from.is_none_or(|from| from.1 == at ^ distance))
+        });
+        let fill = |at: u32| (first, at ^ distance.unwrap_or(0));
+        let full: Vec<(Value, u32)> =
+            wanted.iter().zip(0..).map(|(from, at)| from.unwrap_or(fill(at))).collect();
+        let width = self.width as i32;
+        let mut result = first;
+        // The second source joins the first, each other one what is there.
+        let indices = |of: &[Value], done: Option<usize>| -> Vec<i32> {
+            let index = |(at, (source, element)): (usize, &(Value, u32))| match of
+                .iter()
+                .position(|have| have == source)
+            {
+                Some(number) if done.is_none() => number as i32 * width + *element as i32,
+                Some(1) => width + *element as i32,
+                _ => at as i32,
+            };
+            full.iter().enumerate().map(index).collect()
+        };
+        if sources.len() == 1 {
+            result = self.b.permute(first, &indices(&[first], None));
+        }
+        for (number, source) in sources.iter().enumerate().skip(1) {
+            let done = (number > 1).then_some(number);
+            let of = if number == 1 { [first, *source] } else { [result, *source] };
+            result = self.b.shuffle(result, *source, &indices(&of, done));
+        }
+        let full: Wanted = full.into_iter().map(Some).collect();
+        if !result.is_constant() {
+            self.warp_strips.made.borrow_mut().insert(result, full.clone());
+            section.known.borrow_mut().entry((block, first)).or_default().push((full, result));
+        }
+        result
+    }
+
+    /// Lanes of a chunk of a mask by those numbers; where there is none, anything. Comparisons are made again of what they compare, which
+    /// has mostly been permuted the same way: masks of some processors are hard to permute.
+    fn picked_bits(&self, c: u32, mask: Value, lanes: &[Option<u32>], depth: u32) -> Value {
+        let stays = lanes.iter().zip(0..).all(|(lane, at)| lane.is_none_or(|lane| lane == at));
+        if stays {
+            return mask;
+        }
+        let direct = |emit: &Self| {
+            let wanted: Wanted = lanes.iter().map(|lane| lane.map(|lane| (mask, lane))).collect();
+            emit.picked(c, &wanted, mask.ty())
+        };
+        if mask.is_constant() || depth == 0 {
+            return direct(self);
+        }
+        if let Some((how, a, b)) = mask.comparison() {
+            let operand = |value: Value| {
+                let viewed = value.viewed().unwrap_or(value);
+                let wanted: Wanted = lanes.iter().map(|lane| lane.map(|lane| (viewed, lane))).collect();
+                let picked = self.picked(c, &wanted, viewed.ty());
+                if viewed == value { picked } else { self.b.bitcast(picked, value.ty()) }
+            };
+            let (a, b) = (operand(a), operand(b));
+            return match how {
+                Compared::Int(pred) => self.b.icmp(pred, a, b),
+                Compared::Float(pred) => self.b.fcmp(pred, a, b),
+            };
+        }
+        let Some((made, a, b)) = mask.joined() else { return direct(self) };
+        let a = self.picked_bits(c, a, lanes, depth - 1);
+        let b = self.picked_bits(c, b, lanes, depth - 1);
+        match made {
+            Bitwise::And => self.b.and(a, b),
+            Bitwise::Or => self.b.or(a, b),
+            Bitwise::Xor => self.b.xor(a, b),
+        }
+    }
+
+    /// A mask of chunks of the piece that is open; `None`: there is none, or no room.
+    pub(super) fn join_mask(&self, chunks: &[Value]) -> Option<Value> {
+        let (section, room) = (self.warp_strips.open.as_ref()?, self.warp_strips.room?);
+        let number = section.masks.get();
+        if number == WARP_STRIP_MAX_MASKS {
+            self.at_last();
+            return None;
+        }
+        section.masks.set(number + 1);
+        self.at_last();
+        let offset = u64::from(number * self.lanes / 8);
+        let mask = self.b.load(self.mask_type(), self.b.offset(room, offset), 4);
+        let parts = (0..).zip(chunks).map(|(c, chunk)| (section.strips[self.strip(c)], *chunk)).collect();
+        self.warp_strips.joined.borrow_mut().push(Joined { mask, offset, parts, wanted: Cell::new(false) });
+        self.at_first();
+        Some(mask)
+    }
+
+    /// A mask of the piece that is open as a vector.
+    pub(super) fn joined_vector(&self, mask: Value, bits: u32) -> Option<Value> {
+        let (_, room) = (self.warp_strips.open.as_ref()?, self.warp_strips.room?);
+        let joined = self.warp_strips.joined.borrow();
+        let joined = joined.iter().rev().find(|joined| joined.mask == mask)?;
+        joined.wanted.set(true);
+        let place = self.b.offset(room, joined.offset);
+        Some(self.b.load(self.b.vec(self.int(bits), self.lanes / bits), place, 4))
+    }
+
+    /// Stores the parts of masks that are wanted as a whole.
+    pub(super) fn store_joined_masks(&mut self) {
+        let Some(room) = self.warp_strips.room else { return };
+        for joined in self.warp_strips.joined.take() {
+            if !joined.mask.is_used() {
+                self.b.erase(joined.mask);
+                if !joined.wanted.get() {
+                    continue;
+                }
+            }
+            for (c, (block, part)) in (0..).zip(&joined.parts) {
+                self.b.position_before_end(*block);
+                let bits = self.b.bitcast(*part, self.int(self.width));
+                let place = self.b.offset(room, joined.offset + u64::from(c * self.width / 8));
+                self.b.store(bits, place, 1);
+            }
+        }
+    }
+
+    /// Whether a node's end leads to another that can go on in the same piece; then nothing is emitted between them.
+    pub(super) fn fuses(&mut self, id: BlockId, term: &Term) -> Option<BlockId> {
+        if !self.in_section() {
+            return None;
+        }
+        let func = self.job.func;
+        let block = func.nodes[id.0 as usize].block as usize;
+        if !matches!(self.job.function.blocks[block].term, Terminator::Goto(..) | Terminator::Branch { .. }) {
+            return None;
+        }
+        let to = match term {
+            Term::Goto(to) => *to,
+            // A piece that makes its own mask begins where it is entered.
+            Term::If { cond: Cond::Empty(mask), .. } if self.sunk_masks.some(*mask).is_some() => return None,
+            Term::If { cond, then, els, .. } => match self.known_edge(cond) {
+                Some(true) => *then,
+                Some(false) => *els,
+                None => {
+                    if !matches!(cond, Cond::Empty(_)) || !self.is_nothing(id, *els, *then) {
+                        return None;
+                    }
+                    *els
+                }
+            },
+            Term::Switch { .. } | Term::Exit(_) => return None,
+        };
+        let alone = self.warp_strips.ways.borrow()[to.0 as usize] == 0
+            && func.nodes[to.0 as usize].preds.iter().all(|pred| self.warp_strips.emitted[pred.0 as usize])
+            && !self.barrier_slots.is_entered(id, to);
+        let order = &self.warp_strips.order;
+        let at = order.iter().position(|node| *node == id)?;
+        let mut behind = order[at + 1..].iter();
+        let next = behind.find(|node| **node == to || self.reached.borrow().contains(node));
+        (alone && next == Some(&to)).then_some(to)
+    }
+
+    /// Whether a few operations under a mask do nothing where no lane runs: what comes behind finds what it would without them.
+    fn is_nothing(&self, from: BlockId, body: BlockId, over: BlockId) -> bool {
+        let func = self.job.func;
+        let (content, behind) = (&func.nodes[body.0 as usize], &func.nodes[over.0 as usize]);
+        let short = matches!(content.term, Term::Goto(to) if to == over)
+            && content.preds == [from]
+            && content.ops.len() <= WARP_STRIP_MAX_SPECULATED_OPS
+            && content.ops.iter().all(|op| self.is_stripped(op) && !matches!(op.kind, OpKind::Add(_)));
+        let way = |pred: BlockId| behind.preds.iter().position(|have| *have == pred);
+        let (true, Some(around), Some(through)) = (short, way(from), way(body)) else { return false };
+        behind.phis.iter().all(|phi| {
+            let (old, new) = (phi.from[around], phi.from[through]);
+            let keeps = |op: &Op| match op.kind {
+                OpKind::Or => op.uses.contains(&old),
+                OpKind::SelectMask => op.uses[2] == old,
+                // Nothing is added for no lane.
+                _ => self.kind(new) == Kind::Count,
+            };
+            old == new
+                || !func.needed[phi.def.0 as usize]
+                || content.ops.iter().any(|op| op.defs.contains(&new) && keeps(op))
+        })
+    }
+
+    /// Which way a condition goes, if it is constant.
+    fn known_edge(&mut self, cond: &Cond) -> Option<bool> {
+        let constant = match cond {
+            Cond::Empty(mask) | Cond::Full(mask) => self.scalar(*mask).is_constant(),
+            Cond::Equal(a, b) => self.scalar(*a).is_constant() && self.scalar(*b).is_constant(),
+            Cond::Pred { .. } | Cond::Negative(_) | Cond::Together { .. } => false,
+        };
+        if !constant {
+            return None;
+        }
+        self.condition(cond).number().map(|known| known != 0)
+    }
+
+    /// Goes on with a node in the piece of the one before it.
+    pub(super) fn fuse(&mut self, from: BlockId, to: BlockId) {
+        let target = &self.job.func.nodes[to.0 as usize];
+        if let Some(place) = target.preds.iter().position(|pred| *pred == from) {
+            for phi in &target.phis {
+                let rep = self.coerce(phi.from[place], phi.def);
+                self.reps[phi.def.0 as usize] = Some(rep);
+            }
+        }
+        self.at_first();
+        self.reached.borrow_mut().insert(to);
+        self.warp_strips.fused = Some(to);
+    }
+
+    /// Notes that a node is emitted now, and says whether it goes on in a piece.
+    pub(super) fn is_fused(&mut self, id: BlockId) -> bool {
+        self.warp_strips.emitted[id.0 as usize] = true;
+        self.warp_strips.fused.take_if(|fused| *fused == id).is_some()
+    }
+
+    /// Whether a node's turn has come already.
+    pub(super) fn is_emitted(&self, id: BlockId) -> bool {
+        self.warp_strips.emitted[id.0 as usize]
+    }
+
+    pub(super) fn set_order(&mut self, order: &[BlockId]) {
+        self.warp_strips.order = order.to_vec();
+    }
+}

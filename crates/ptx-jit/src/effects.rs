@@ -1,0 +1,164 @@
+//! Properties of single PTX instructions that building and analysis need: effects, clocks, carry flags, work;
+//! and of loops made of them.
+
+use crate::target::Target;
+use crate::wir::Effects;
+use ptx::ir::{Function, Inst, Src};
+use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg};
+
+/// Whether an instruction of this row with these modifiers has native code on that processor; makes no code.
+pub fn native(row: RowId, mods: &Mods, target: Target) -> bool {
+    match row.row().op {
+        Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Membar | Op::Fence => true,
+        Op::Atom | Op::Red => crate::codegen::atomic::is_native(mods),
+        Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::Activemask | Op::MatchAny | Op::MatchAll => true,
+        Op::Bra | Op::BrxIdx | Op::Ret | Op::Exit => true,
+        Op::Cvta | Op::CvtaTo => mods.space() != Space::Generic,
+        _ => crate::isel::native(row, mods, target),
+    }
+}
+
+/// This machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NativeEffects;
+
+/// Whether the instruction's result depends on nothing but its operands, lane by lane, and it does nothing else. So it may be left out
+/// where nothing reads the result, be computed in lanes that do not run, and be computed once for several. What can trap may not.
+pub(crate) fn is_pure(inst: &Inst) -> bool {
+    let (reads, writes) = carry(inst);
+    // What has no result is there for its effect: an event, a sleep, a trap.
+    if inst.dsts.is_empty() || inst.row.row().traps() {
+        return false;
+    }
+    inst.row.row().class == Class::Lane && clock(inst).is_none() && !reads && !writes
+        || matches!(inst.op, Op::Cvta | Op::CvtaTo | Op::Isspacep)
+}
+
+/// The clock that the instruction reads, if it does.
+pub(crate) fn clock(inst: &Inst) -> Option<Sreg> {
+    inst.srcs.iter().find_map(|src| match src {
+        Src::Sreg(sreg, _) if sreg.is_clock() => Some(*sreg),
+        _ => None,
+    })
+}
+
+/// Whether the instruction reads and writes the carry flags. PTX ISA §9.7.2.
+pub(crate) fn carry(inst: &Inst) -> (bool, bool) {
+    use ptx::isa::Word;
+    match inst.op {
+        Op::AddCc | Op::SubCc | Op::MadCc => (false, true),
+        Op::Addc | Op::Subc | Op::Madc => (true, inst.mods.has(Word::Cc)),
+        _ => (false, false),
+    }
+}
+
+impl Effects for NativeEffects {
+    fn does_sync(&self, inst: &Inst) -> bool {
+        matches!(inst.op, Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::MatchAny | Op::MatchAll)
+    }
+
+    fn is_pure(&self, inst: &Inst) -> bool {
+        is_pure(inst)
+    }
+
+    fn work(&self, inst: &Inst) -> u64 {
+        match inst.op {
+            // Texels are looked up lane by lane, by the interpreter's step.
+            Op::Tex | Op::Tld4 | Op::Suld | Op::Sust | Op::Sured | Op::Txq | Op::Suq => 512,
+            Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red | Op::CpAsync => 4,
+            _ => 1,
+        }
+    }
+
+    fn carry(&self, inst: &Inst) -> (bool, bool) {
+        carry(inst)
+    }
+
+    fn reads_clock(&self, inst: &Inst) -> bool {
+        clock(inst).is_some()
+    }
+
+    fn accesses(&self, inst: &Inst) -> bool {
+        matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Atom | Op::Red)
+    }
+
+    fn watches(&self, inst: &Inst) -> bool {
+        watches(inst)
+    }
+}
+
+/// Whether a loop around the instruction may wait for others.
+pub(crate) fn watches(inst: &Inst) -> bool {
+    match inst.op {
+        Op::Ld | Op::LdNc | Op::Ldu => inst.mods.sem() != Sem::Weak,
+        // Of the old value of `red` nobody learns.
+        Op::Atom => !progresses(inst),
+        Op::Nanosleep | Op::MbarrierTestWait => true,
+        _ => false,
+    }
+}
+
+/// Whether an atomic operation moves on whenever it is executed: a sum, unless of nothing, which is a way to read.
+fn progresses(inst: &Inst) -> bool {
+    let sums = matches!(inst.mods.atom_op(), Some(AtomOp::Add | AtomOp::Inc | AtomOp::Dec));
+    sums && !matches!(inst.srcs.get(1), Some(Src::Imm(0)))
+}
+
+/// By block: whether the loop with that header looks at what others write and writes nothing itself.
+pub(crate) fn waits(function: &Function) -> Vec<bool> {
+    let mut waits = vec![false; function.blocks.len()];
+    for (header, end) in back_edges(function) {
+        let body = function.blocks[header..=end].iter().flat_map(|b| &b.insts);
+        let watches = body.clone().any(|inst| NativeEffects.watches(inst));
+        let writes = |inst: &Inst| match inst.op {
+            Op::St | Op::MbarrierArrive | Op::MbarrierArriveDrop => true,
+            Op::Atom | Op::Red => progresses(inst),
+            _ => false,
+        };
+        waits[header] = watches && !body.clone().any(writes);
+    }
+    waits
+}
+
+/// By block: whether a loop with that header looks at what others write.
+pub(crate) fn watching(function: &Function) -> Vec<bool> {
+    let mut watching = vec![false; function.blocks.len()];
+    for (header, end) in back_edges(function) {
+        let mut body = function.blocks[header..=end].iter().flat_map(|b| &b.insts);
+        watching[header] |= body.any(|inst| NativeEffects.watches(inst));
+    }
+    watching
+}
+
+/// By block: whether it belongs to a loop that only waits.
+pub(crate) fn waiting_blocks(function: &Function) -> Vec<bool> {
+    let waits = waits(function);
+    let mut all = vec![false; function.blocks.len()];
+    for (header, end) in back_edges(function) {
+        if waits[header] {
+            all[header..=end].fill(true);
+        }
+    }
+    all
+}
+
+/// Whether there are loops, but no barrier in any.
+pub(crate) fn loops_between_barriers(function: &Function) -> bool {
+    let barrier = |block: &ptx::ir::Block| matches!(block.term, ptx::ir::Terminator::Barrier { .. });
+    let edges = back_edges(function);
+    !edges.is_empty()
+        && !edges.iter().any(|(header, end)| function.blocks[*header..=*end].iter().any(barrier))
+}
+
+/// Loops as ranges of blocks.
+fn back_edges(function: &Function) -> Vec<(usize, usize)> {
+    let mut edges = Vec::new();
+    for (at, block) in function.blocks.iter().enumerate() {
+        for to in block.term.successors() {
+            if to.0 as usize <= at {
+                edges.push((to.0 as usize, at));
+            }
+        }
+    }
+    edges
+}

@@ -1,0 +1,413 @@
+//! Single and double precision (PTX ISA §9.7.3).
+//!
+//! Invariant: `sat(ftz(f(ftz(a), ftz(b))))`. A NaN of `.f32` may be any (see [`Lowering::loose_nan`]); one of `.f64` is the first
+//! operand that is a NaN, made quiet, or else 0x7ff8000000000000.
+
+use ptx::isa::{Op, Slot, TestpOp, Ty, Word};
+
+use super::query::{Ftz, Query};
+use super::round::Round;
+use super::{Lower, Lowering, approx, half};
+use crate::llvm::{Builder, FloatPred, IntPred, Value};
+
+/// The bit that makes a `.f64` NaN quiet.
+const QUIET: u64 = 1 << 51;
+
+/// An operation as an instruction that rounds to nearest, and as an AVX-512 intrinsic without its prefix and suffix.
+struct Arithmetic {
+    plain: fn(&Lower<'_, '_>, &[Value]) -> Value,
+    embedded: &'static str,
+}
+
+const ADD: Arithmetic = Arithmetic { plain: |l, v| l.b.fadd(v[0], v[1]), embedded: "add" };
+const SUB: Arithmetic = Arithmetic { plain: |l, v| l.b.fsub(v[0], v[1]), embedded: "sub" };
+const MUL: Arithmetic = Arithmetic { plain: |l, v| l.b.fmul(v[0], v[1]), embedded: "mul" };
+const DIV: Arithmetic = Arithmetic { plain: |l, v| l.quotient(v[0], v[1]), embedded: "div" };
+/// `div.full`: what it flushes it has rounded before.
+const DIV_FULL: Arithmetic = Arithmetic { plain: |l, v| l.quotient(v[0], v[1]), embedded: "full div" };
+/// `div.approx`: beyond 2^126 a product with zero.
+const DIV_APPROX: Arithmetic =
+    Arithmetic { plain: |l, v| l.near_quotient(v[0], v[1]), embedded: "approximate div" };
+const FMA: Arithmetic = Arithmetic { plain: |l, v| l.fused(v), embedded: "vfmadd" };
+const SQRT: Arithmetic =
+    Arithmetic { plain: |l, v| l.b.intrinsic("llvm.sqrt", &[v[0].ty()], v), embedded: "sqrt" };
+const RCP: Arithmetic = Arithmetic { plain: |l, v| l.b.fdiv(l.one(v[0]), v[0]), embedded: "rcp" };
+
+impl Arithmetic {
+    fn emit(&self, l: &Lower<'_, '_>, round: Round, v: &[Value]) -> Value {
+        let Round::Embedded(code) = round else { return (self.plain)(l, v) };
+        let single = v[0].ty().element_bits() == 32;
+        let (suffix, chunk): (_, u32) = if single { ("ps", 16) } else { ("pd", 8) };
+        let element: fn(&Builder<'_>) -> _ = if single { |b| b.f32() } else { |b| b.f64() };
+        let call = |name: &str, args: &[Value]| {
+            l.embedded(&format!("llvm.x86.avx512.{name}.{suffix}.512"), code, chunk, element, args)
+        };
+        if self.embedded == "rcp" { call("div", &[l.one(v[0]), v[0]]) } else { call(self.embedded, v) }
+    }
+}
+
+/// An instruction with `.rnd`, and for `.f32` `.ftz` and `.sat`.
+fn arithmetic(q: &Query<'_>, ty: Ty, operands: usize, op: &'static Arithmetic) -> Option<Lowering> {
+    let round = q.rounding()?;
+    let types = vec![ty; operands];
+    if ty == Ty::F64 {
+        q.keeps_subnormals()?;
+        let lowering = q.map(&types, ty, move |l, v| {
+            let result = op.emit(l, round, v);
+            if l.any_nan { result } else { l.number_or_nan_f64(result, v) }
+        })?;
+        return Some(Lowering { rare_nan: true, ..lowering });
+    }
+    if ty == Ty::F32x2 {
+        return pairs(q, operands, op, round);
+    }
+    if ty != Ty::F32 {
+        return None;
+    }
+    let (ftz, sat) = (q.ftz()?, q.has(Word::Sat));
+    let lowering = q.map(&types, ty, move |l, v| {
+        let operands: Vec<Value> = v.iter().map(|x| ftz.apply(l, *x)).collect();
+        let result = op.emit(l, round, &operands);
+        let result = match (ftz, op.embedded) {
+            (Ftz::None, _) => result,
+            (_, "div") => l.flushed_quotient(result, operands[0], operands[1]),
+            (_, "rcp") => l.flushed_quotient(result, l.one(result), operands[0]),
+            _ => result,
+        };
+        // LLVM may leave out an operation with a constant that changes no number, and with it the flush.
+        let constant = ftz == Ftz::ByMachine && v.iter().any(|x| x.is_constant());
+        let result = if constant { l.flushed(result) } else { ftz.apply(l, result) };
+        if sat { l.saturated(result) } else { result }
+    })?;
+    Some(Lowering { number_srcs: (1 << operands) - 1, loose_nan: !sat, ..lowering })
+}
+
+/// An instruction on two numbers of single precision in a register of 64 bits.
+fn pairs(q: &Query<'_>, operands: usize, op: &'static Arithmetic, round: Round) -> Option<Lowering> {
+    let ftz = q.ftz()?;
+    q.map(&vec![Ty::F32x2; operands], Ty::F32x2, move |l, v| {
+        let b = l.b;
+        let [low, high] = [0, 32].map(|at| {
+            let half = |word: &Value| {
+                let bits = b.trunc(b.lshr(*word, l.constant(*word, at)), l.int(32));
+                ftz.apply(l, b.bitcast(bits, l.f32()))
+            };
+            let operands: Vec<Value> = v.iter().map(half).collect();
+            let result = op.emit(l, round, &operands);
+            let constant = ftz == Ftz::ByMachine && operands.iter().any(|x| x.is_constant());
+            let result = if constant { l.flushed(result) } else { ftz.apply(l, result) };
+            b.zext(b.bitcast(l.canonical_f32(result), l.int(32)), l.int(64))
+        });
+        b.or(b.shl(high, l.constant(high, 32)), low)
+    })
+}
+
+pub(super) fn add(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    half::two(q, ty, |l, v| l.b.fadd(v[0], v[1])).or_else(|| arithmetic(q, ty, 2, &ADD))
+}
+
+pub(super) fn sub(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    half::two(q, ty, |l, v| l.b.fsub(v[0], v[1])).or_else(|| arithmetic(q, ty, 2, &SUB))
+}
+
+pub(super) fn mul(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    half::two(q, ty, |l, v| l.b.fmul(v[0], v[1])).or_else(|| arithmetic(q, ty, 2, &MUL))
+}
+
+pub(super) fn div(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    // The approximate forms, of `.f32` alone, are correctly rounded here too, save beyond 2^126.
+    if ty == Ty::F32 {
+        q.look(|slot, word| slot == Slot::Flag && matches!(word, Word::Approx | Word::Full));
+        if q.inst.mods.has(Word::Approx) {
+            return arithmetic(q, ty, 2, &DIV_APPROX);
+        }
+        if q.inst.mods.has(Word::Full) {
+            return arithmetic(q, ty, 2, &DIV_FULL);
+        }
+    }
+    arithmetic(q, ty, 2, &DIV)
+}
+
+/// `rcp.approx.f32` and `sqrt.approx.f32`, which are correctly rounded.
+pub(super) fn approximate(q: &Query<'_>, op: Op) -> Option<Lowering> {
+    q.look(|slot, word| slot == Slot::Flag && word == Word::Approx);
+    arithmetic(q, Ty::F32, 1, if op == Op::Rcp { &RCP } else { &SQRT })
+}
+
+pub(super) fn fma(q: &Query<'_>) -> Option<Lowering> {
+    let ty = q.ty()?;
+    if let Some(lowering) = half::fma(q, ty) {
+        return Some(lowering);
+    }
+    // Without an instruction double precision would need a call of the C library.
+    if ty == Ty::F64 && !q.env.target.has_fma() {
+        return None;
+    }
+    arithmetic(q, ty, 3, &FMA)
+}
+
+pub(super) fn mad(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    // On sm_1x the product is cut.
+    if ty == Ty::F32 && q.env.sm < 20 && q.rnd().is_none() {
+        return None;
+    }
+    if half::brain(ty).is_some() { None } else { fma(q) }
+}
+
+pub(super) fn rcp(q: &Query<'_>) -> Option<Lowering> {
+    if q.has(Word::Approx) {
+        return approx::rcp(q);
+    }
+    arithmetic(q, q.ty()?, 1, &RCP)
+}
+
+pub(super) fn sqrt(q: &Query<'_>) -> Option<Lowering> {
+    if q.ty()? == Ty::F32 && q.has(Word::Approx) {
+        return approximate(q, Op::Sqrt);
+    }
+    arithmetic(q, q.ty()?, 1, &SQRT)
+}
+
+/// `f` on the bits of a number; of a NaN the type's NaN.
+fn on_bits(q: &Query<'_>, ty: Ty, f: fn(&Builder<'_>, Value, Value) -> Value) -> Option<Lowering> {
+    match ty {
+        Ty::F16 | Ty::F16x2 | Ty::Bf16 | Ty::Bf16x2 => return half::on_bits(q, ty, f),
+        Ty::F32 | Ty::F64 => {}
+        _ => return None,
+    }
+    let ftz = ty == Ty::F32 && q.has(Word::Ftz);
+    let lowering = q.map(&[ty], ty, move |l, v| {
+        let number = if ftz { l.flushed(v[0]) } else { v[0] };
+        let int = l.int(ty.bits());
+        let bits = l.b.bitcast(number, int);
+        let result = l.b.bitcast(f(l.b, bits, l.b.const_int(int, 1 << (ty.bits() - 1))), number.ty());
+        if ty == Ty::F32 {
+            return result;
+        }
+        let nan = l.b.fcmp(FloatPred::Uno, number, number);
+        l.b.select(nan, l.quiet(number), result)
+    })?;
+    let single = ty == Ty::F32;
+    Some(Lowering { number_srcs: u32::from(single), loose_nan: single, ..lowering })
+}
+
+pub(super) fn abs(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    on_bits(q, ty, |b, bits, sign| b.and(bits, b.not(sign)))
+}
+
+pub(super) fn neg(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
+    on_bits(q, ty, |b, bits, sign| b.xor(bits, sign))
+}
+
+pub(super) fn min_max(q: &Query<'_>, ty: Ty, min: bool) -> Option<Lowering> {
+    let pred = if min { FloatPred::Olt } else { FloatPred::Ogt };
+    // The second operand is chosen of equal ones, and where the first is NaN.
+    let choose = move |l: &Lower<'_, '_>, x: Value, y: Value, first: Value| {
+        let chosen = l.b.select(l.b.fcmp(pred, x, y), x, y);
+        let nan = l.b.fcmp(FloatPred::Uno, y, y);
+        l.b.select(nan, first, chosen)
+    };
+    match ty {
+        Ty::F32 => {
+            let ftz = q.ftz()? != Ftz::None;
+            let (nan, xorsign) = (q.has(Word::NaN), q.has(Word::XorsignAbs));
+            q.has(Word::Abs);
+            let lowering = q.map(&[ty, ty], ty, move |l, v| {
+                let flush = |v| if ftz { l.flushed(v) } else { v };
+                let (x, y) = (flush(v[0]), flush(v[1]));
+                let (a, c) = if xorsign { (l.magnitude(x), l.magnitude(y)) } else { (x, y) };
+                let chosen = choose(l, a, c, a);
+                let chosen = if xorsign { l.with_both_signs(chosen, x, y) } else { chosen };
+                if !nan {
+                    return chosen;
+                }
+                let unordered = l.b.fcmp(FloatPred::Uno, x, y);
+                l.b.select(unordered, l.constant(chosen, 0x7fff_ffff), chosen)
+            })?;
+            // With `.xorsign` the sign of a NaN counts.
+            let number_srcs = if xorsign { 0 } else { 0b11 };
+            Some(Lowering { number_srcs, loose_nan: true, ..lowering })
+        }
+        Ty::F64 => {
+            q.keeps_subnormals()?;
+            q.map(&[ty, ty], ty, move |l, v| {
+                // Only if both are NaN is the result one.
+                let nan = l.b.fcmp(FloatPred::Uno, v[0], v[0]);
+                let first = l.b.select(nan, l.quiet(v[0]), v[0]);
+                choose(l, v[0], v[1], first)
+            })
+        }
+        _ => half::min_max(q, ty, min),
+    }
+}
+
+pub(super) fn testp(q: &Query<'_>) -> Option<Lowering> {
+    let words = [Word::Finite, Word::Infinite, Word::Number, Word::Notanumber, Word::Normal, Word::Subnormal];
+    q.look(|slot, w| matches!(slot, Slot::Op | Slot::Flag) && words.contains(&w));
+    let op = q.inst.mods.testp_op()?;
+    let (ty, infinity, least): (_, u64, u64) = match q.ty()? {
+        Ty::F32 => (Ty::B32, 0x7f80_0000, 0x0080_0000),
+        Ty::F64 => (Ty::B64, 0x7ff0_0000_0000_0000, 1 << 52),
+        _ => return None,
+    };
+    let lowering = q.map(&[ty], Ty::Pred, move |l, v| {
+        let b = l.b;
+        let size = b.and(v[0], l.constant(v[0], u64::MAX >> (65 - ty.bits())));
+        let k = |bits| l.constant(size, bits);
+        let is = |pred, bits| b.icmp(pred, size, k(bits));
+        match op {
+            TestpOp::Finite => is(IntPred::Ult, infinity),
+            TestpOp::Infinite => is(IntPred::Eq, infinity),
+            TestpOp::Number => is(IntPred::Ule, infinity),
+            TestpOp::Notanumber => is(IntPred::Ugt, infinity),
+            // Zero, too, is called normal.
+            TestpOp::Normal => {
+                let inside = b.icmp(IntPred::Ult, b.sub(size, k(least)), k(infinity - least));
+                b.or(inside, is(IntPred::Eq, 0))
+            }
+            TestpOp::Subnormal => b.icmp(IntPred::Ult, b.sub(size, k(1)), k(least - 1)),
+        }
+    })?;
+    Some(Lowering { number_srcs: u32::from(ty == Ty::B32), ..lowering })
+}
+
+pub(super) fn copysign(q: &Query<'_>) -> Option<Lowering> {
+    let (ty, bits) = match q.ty()? {
+        Ty::F32 => (Ty::B32, 32),
+        Ty::F64 => (Ty::B64, 64),
+        _ => return None,
+    };
+    q.map(&[ty, ty], ty, move |l, v| {
+        let sign = l.constant(v[0], 1 << (bits - 1));
+        l.b.or(l.b.and(v[0], sign), l.b.and(v[1], l.b.not(sign)))
+    })
+}
+
+impl Lower<'_, '_> {
+    /// One, of the type of a number.
+    pub(super) fn one(&self, like: Value) -> Value {
+        let bits = if like.ty().element_bits() == 32 { u64::from(1f32.to_bits()) } else { 1f64.to_bits() };
+        self.constant(like, bits)
+    }
+
+    /// `a / b`. LLVM's code generator takes a quotient of two vectors that it knows to be zero for zero, if it learns that from bits (a small
+    /// integer, flushed), and then drops tests for NaN; so a fence, which costs nothing, keeps it from looking through.
+    fn quotient(&self, a: Value, b: Value) -> Value {
+        self.b.opaque(self.b.fdiv(a, b))
+    }
+
+    /// A quotient of single precision; of what is divided by a finite number beyond 2^126 the product with a zero of its sign.
+    fn near_quotient(&self, x: Value, y: Value) -> Value {
+        let b = self.b;
+        let size = self.magnitude(y);
+        let beyond = b.fcmp(FloatPred::Ogt, size, self.constant(size, 0x7e80_0000));
+        let finite = b.fcmp(FloatPred::Olt, size, self.constant(size, 0x7f80_0000));
+        let bits = b.bitcast(y, self.int(32));
+        let zero = b.bitcast(b.and(bits, self.constant(bits, 0x8000_0000)), y.ty());
+        b.select(b.and(beyond, finite), b.fmul(x, zero), self.quotient(x, y))
+    }
+
+    /// A quotient that was rounded, with those that were subnormal before it as zeros of their sign: they can be the least normal number.
+    fn flushed_quotient(&self, quotient: Value, x: Value, y: Value) -> Value {
+        let b = self.b;
+        let least = self.constant(quotient, 0x0080_0000);
+        let is_least = b.fcmp(FloatPred::Oeq, self.magnitude(quotient), least);
+        let [x, y] = [x, y].map(|v| b.fpext(self.magnitude(v), b.like(v.ty(), b.f64())));
+        let scale = b.const_splat(y.ty(), f64::from(f32::MIN_POSITIVE).to_bits());
+        let below = b.fcmp(FloatPred::Olt, x, b.fmul(y, scale));
+        let bits = b.bitcast(quotient, self.int(32));
+        let zero = b.bitcast(b.and(bits, self.constant(bits, 0x8000_0000)), quotient.ty());
+        b.select(b.and(is_least, below), zero, quotient)
+    }
+
+    /// `.sat`: within 0 and 1; NaN is 0. Zeros are +0.
+    pub(super) fn saturated(&self, number: Value) -> Value {
+        let b = self.b;
+        let (zero, one) = (b.zero(number.ty()), self.one(number));
+        let positive = b.select(b.fcmp(FloatPred::Ogt, number, zero), number, zero);
+        b.select(b.fcmp(FloatPred::Olt, positive, one), positive, one)
+    }
+
+    /// Single precision numbers without their signs.
+    fn magnitude(&self, number: Value) -> Value {
+        let bits = self.b.bitcast(number, self.int(32));
+        self.b.bitcast(self.b.and(bits, self.constant(bits, 0x7fff_ffff)), number.ty())
+    }
+
+    /// Positive single precision numbers with the exclusive or of two signs.
+    fn with_both_signs(&self, number: Value, x: Value, y: Value) -> Value {
+        let b = self.b;
+        let [bits, x, y] = [number, x, y].map(|v| b.bitcast(v, self.int(32)));
+        let sign = b.and(b.xor(x, y), self.constant(bits, 0x8000_0000));
+        b.bitcast(b.or(bits, sign), number.ty())
+    }
+
+    /// A double precision NaN made quiet.
+    pub(super) fn quiet(&self, number: Value) -> Value {
+        let b = self.b;
+        let int = b.like(number.ty(), b.int(64));
+        b.bitcast(b.or(b.bitcast(number, int), b.const_int(int, QUIET)), number.ty())
+    }
+
+    /// The result, or the NaN that an operation on these operands gives.
+    pub(super) fn number_or_nan_f64(&self, result: Value, operands: &[Value]) -> Value {
+        let b = self.b;
+        let default = b.const_splat(result.ty(), 0x7ff8_0000_0000_0000);
+        let nan = operands.iter().rev().fold(default, |nan, x| {
+            let is_nan = b.fcmp(FloatPred::Uno, *x, *x);
+            b.select(is_nan, self.quiet(*x), nan)
+        });
+        b.select(b.fcmp(FloatPred::Uno, result, result), nan, result)
+    }
+
+    /// What an atomic addition makes of two numbers given as bits.
+    pub(crate) fn atomic_sum(&self, old: Value, more: Value, ftz: bool) -> Value {
+        let b = self.b;
+        let single = old.ty().element_bits() == 32;
+        let number = b.like(old.ty(), if single { b.f32() } else { b.f64() });
+        let (x, y) = (b.bitcast(old, number), b.bitcast(more, number));
+        let sum = if !single {
+            self.number_or_nan_f64(b.fadd(x, y), &[x, y])
+        } else if ftz {
+            self.canonical_number(self.flushed(b.fadd(self.flushed(x), self.flushed(y))))
+        } else {
+            self.canonical_number(b.fadd(x, y))
+        };
+        b.bitcast(sum, old.ty())
+    }
+
+    fn canonical_number(&self, number: Value) -> Value {
+        let bits = self.b.bitcast(number, self.b.like(number.ty(), self.b.int(32)));
+        self.canonical_f32(bits)
+    }
+
+    /// a * b + c, rounded once to nearest.
+    pub(super) fn fused(&self, v: &[Value]) -> Value {
+        let b = self.b;
+        let ty = v[0].ty();
+        if self.env.target.has_fma() {
+            return b.intrinsic("llvm.fma", &[ty], v);
+        }
+        // The product of singles is exact in double precision; the sum, rounded to odd there, rounds rightly once more.
+        let double = b.like(ty, b.f64());
+        let [x, y, z] = [v[0], v[1], v[2]].map(|v| b.fpext(v, double));
+        b.fptrunc(self.sum_to_odd(b.fmul(x, y), z), ty)
+    }
+
+    /// The sum rounded to odd: where it is inexact and its last digit even, it moves by one place towards the exact sum (Boldo and
+    /// Melquiond, 2008). Nothing here may underflow.
+    pub(super) fn sum_to_odd(&self, x: Value, y: Value) -> Value {
+        let b = self.b;
+        let ty = x.ty();
+        let int = b.like(ty, b.int(ty.element_bits()));
+        let sum = b.fadd(x, y);
+        let y_part = b.fsub(sum, x);
+        let error = b.fadd(b.fsub(x, b.fsub(sum, y_part)), b.fsub(y, y_part));
+        let direction = b.fmul(error, sum);
+        let zero = b.zero(ty);
+        let inwards = b.fcmp(FloatPred::Olt, direction, zero);
+        let inexact = b.fcmp(FloatPred::One, direction, zero);
+        let bits = b.sub(b.bitcast(sum, int), b.zext(inwards, int));
+        b.bitcast(b.or(bits, b.zext(inexact, int)), ty)
+    }
+}

@@ -1,0 +1,152 @@
+//! Directed roundings, and rounding to integral values.
+//!
+//! AVX-512 instructions carry their rounding, in 512-bit forms; other levels would have to switch MXCSR, so there the directed
+//! roundings have no lowering.
+
+use crate::target::Level;
+use ptx::isa::Rnd;
+
+use super::Lower;
+use super::query::Query;
+use crate::llvm::{Builder, FloatPred, Type, Value};
+
+/// A rounding of arithmetic that has a lowering.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Round {
+    /// To nearest even: plain instructions.
+    Nearest,
+    /// The operand of AVX-512 instructions that carry a rounding.
+    Embedded(u32),
+}
+
+impl Query<'_> {
+    /// The rounding of an arithmetic instruction; to nearest where none is said.
+    pub(super) fn rounding(&self) -> Option<Round> {
+        let directed = |code| (self.env.target.level() == Level::Avx512).then_some(Round::Embedded(code));
+        match self.rnd() {
+            None | Some(Rnd::Rn) => Some(Round::Nearest),
+            Some(Rnd::Rm) => directed(9),
+            Some(Rnd::Rp) => directed(10),
+            Some(Rnd::Rz) => directed(11),
+            Some(Rnd::Rni | Rnd::Rzi | Rnd::Rmi | Rnd::Rpi | Rnd::Rna | Rnd::Rs) => None,
+        }
+    }
+
+    /// A rounding to an integral value, if one is written; `Some(None)` if none is.
+    pub(super) fn integral(&self) -> Option<Option<Rnd>> {
+        match self.rnd() {
+            None => Some(None),
+            Some(rnd @ (Rnd::Rni | Rnd::Rzi | Rnd::Rmi | Rnd::Rpi)) => Some(Some(rnd)),
+            Some(Rnd::Rn | Rnd::Rm | Rnd::Rp | Rnd::Rz | Rnd::Rna | Rnd::Rs) => None,
+        }
+    }
+}
+
+impl Lower<'_, '_> {
+    /// An AVX-512 intrinsic with a rounding on vectors of `chunk` elements, applied to all lanes.
+    pub(super) fn embedded(
+        &self,
+        name: &str,
+        code: u32,
+        chunk: u32,
+        result: fn(&Builder<'_>) -> Type,
+        args: &[Value],
+    ) -> Value {
+        self.embedded_as(name, &[], code, chunk, result, args)
+    }
+
+    /// [`Lower::embedded`] of an overloaded intrinsic.
+    pub(super) fn embedded_as(
+        &self,
+        name: &str,
+        types: &[Type],
+        code: u32,
+        chunk: u32,
+        result: fn(&Builder<'_>) -> Type,
+        args: &[Value],
+    ) -> Value {
+        let b = self.b;
+        let code = b.const_int(b.int(32), u64::from(code));
+        let one = |args: Vec<Value>| {
+            let args: Vec<Value> = args.into_iter().chain([code]).collect();
+            b.intrinsic(name, types, &args)
+        };
+        let lanes = self.lanes;
+        let element = result(b);
+        if lanes < chunk {
+            let whole = one(args.iter().map(|arg| self.widened(*arg, chunk)).collect());
+            return b.bitcast(b.slice(whole, 0, lanes), b.vec(element, lanes));
+        }
+        let mut parts: Vec<Value> = (0..lanes / chunk)
+            .map(|i| one(args.iter().map(|arg| b.slice(*arg, i * chunk, chunk)).collect()))
+            .collect();
+        while parts.len() > 1 {
+            parts = parts.chunks(2).map(|pair| b.concat(pair[0], pair[1])).collect();
+        }
+        parts[0]
+    }
+
+    /// A scalar or short vector with zeros after it.
+    pub(super) fn widened(&self, value: Value, lanes: u32) -> Value {
+        let b = self.b;
+        let ty = value.ty();
+        let zero = b.zero(b.vec(ty.element(), lanes));
+        if !ty.is_vector() {
+            return b.insert(zero, value, 0);
+        }
+        let have = ty.lanes() as i32;
+        let indices: Vec<i32> = (0..lanes as i32).map(|i| i.min(have)).collect();
+        b.shuffle(value, b.zero(ty), &indices)
+    }
+
+    /// Rounds to an integral value. NaN stays some NaN.
+    pub(super) fn integral(&self, number: Value, rnd: Rnd) -> Value {
+        let b = self.b;
+        if self.env.target.level() == Level::Baseline && cfg!(target_arch = "x86_64") {
+            return self.integral_by_adding(number, rnd);
+        }
+        let name = match rnd {
+            Rnd::Rni => "llvm.roundeven",
+            Rnd::Rmi => "llvm.floor",
+            Rnd::Rpi => "llvm.ceil",
+            _ => "llvm.trunc",
+        };
+        b.intrinsic(name, &[number.ty()], &[number])
+    }
+
+    /// [`Lower::integral`] for machines without an instruction: adding and taking away 2^23 (2^52) rounds to nearest; what that did
+    /// too much is taken back.
+    fn integral_by_adding(&self, number: Value, rnd: Rnd) -> Value {
+        let b = self.b;
+        let ty = number.ty();
+        let (digits, one) = match ty.element_bits() {
+            32 => (0x4b00_0000, 0x3f80_0000),
+            _ => (0x4330_0000_0000_0000, 0x3ff0_0000_0000_0000),
+        };
+        let (digits, one) = (b.const_splat(ty, digits), b.const_splat(ty, one));
+        let size = b.intrinsic("llvm.fabs", &[ty], &[number]);
+        let nearest = b.fsub(b.fadd(size, digits), digits);
+        // It chooses by bits too (see `Builder::select`).
+        let signed = |v| b.opaque(b.intrinsic("llvm.copysign", &[ty], &[v, number]));
+        let rounded = match rnd {
+            Rnd::Rni => signed(nearest),
+            Rnd::Rmi => {
+                let nearest = signed(nearest);
+                let over = b.fcmp(FloatPred::Ogt, nearest, number);
+                signed(b.select(over, b.fsub(nearest, one), nearest))
+            }
+            Rnd::Rpi => {
+                let nearest = signed(nearest);
+                let under = b.fcmp(FloatPred::Olt, nearest, number);
+                signed(b.select(under, b.fadd(nearest, one), nearest))
+            }
+            _ => {
+                let over = b.fcmp(FloatPred::Ogt, nearest, size);
+                signed(b.select(over, b.fsub(nearest, one), nearest))
+            }
+        };
+        // From there on every number is integral; this keeps NaN and infinity too.
+        let small = b.fcmp(FloatPred::Olt, size, digits);
+        b.select(small, rounded, number)
+    }
+}

@@ -1,0 +1,89 @@
+//! Choices between values, around what LLVM 22's code generator makes of some of them.
+//!
+//! Two mistakes of it are kept away here; each was found by random programs, and has a file in `tests/agree`:
+//! * A choice between masks by a constant becomes a shuffle, and a shuffle that leaves the lower half of a mask a move of that half, which the
+//!   register allocator takes for a copy of the whole (`halves_of_masks`).
+//! * A choice by bits, `a & c | b & !c`, of which some lanes keep `a` or `b`, becomes one ternary operation under a mask, with operands in
+//!   another order than its table of results (`bits_of_two_where_one_stays`). What may become one stands behind a fence: it is no instruction,
+//!   and nothing is joined across it.
+//!
+//! Invariant: a fence gives what it is given.
+
+use crate::target::Level;
+use llvm_sys::LLVMOpcode;
+
+use super::api::call;
+use super::builder::{Builder, NAMELESS};
+use super::module::Value;
+
+/// How far behind an operand the value is looked for that lanes keep. Chosen: what makes a field of bits of a value is a shift, a mask and a change
+/// of width.
+const DEPTH: u32 = 3;
+
+impl Builder<'_> {
+    /// `yes` where the condition is one, else `no`. A scalar condition may choose between vectors.
+    pub(crate) fn select(&self, condition: Value, yes: Value, no: Value) -> Value {
+        debug_assert_eq!(yes.ty(), no.ty(), "a choice of two types: {}, {}", yes.describe(), no.describe());
+        if condition.is_constant() && condition.ty() == yes.ty() && yes.ty().is_vector() {
+            return self.or(self.and(condition, yes), self.and(self.not(condition), no));
+        }
+        let fenced = |value: Value, other: Value| {
+            let may = condition.ty().is_vector() && self.module.target().level() == Level::Avx512;
+            if may && value.may_choose_bits(other) { self.opaque(value) } else { value }
+        };
+        let (yes, no) = (fenced(yes, no), fenced(no, yes));
+        Value(call!(LLVMBuildSelect(self.raw, condition.0, yes.0, no.0, NAMELESS)))
+    }
+
+    /// A vector through which the code generator does not look, if its elements have 32 or 64 bits; anything else as it is.
+    pub(crate) fn opaque(&self, value: Value) -> Value {
+        let ty = value.ty();
+        let number = match (ty.is_vector() && (ty.is_int() || ty.is_float())).then(|| ty.element_bits()) {
+            Some(32) => self.like(ty, self.f32()),
+            Some(64) => self.like(ty, self.f64()),
+            _ => return value,
+        };
+        let fenced = self.intrinsic("llvm.arithmetic.fence", &[number], &[self.bitcast(value, number)]);
+        self.bitcast(fenced, ty)
+    }
+}
+
+impl Value {
+    /// The value of as many elements that it shows, if it is a view.
+    fn bare(self) -> Value {
+        self.viewed().map_or(self, Value::bare)
+    }
+
+    /// Whether it may be made a choice by bits, of which some lanes keep `other`.
+    fn may_choose_bits(self, other: Value) -> bool {
+        let value = self.bare();
+        let joins =
+            matches!(value.opcode(), Some(LLVMOpcode::LLVMOr | LLVMOpcode::LLVMXor | LLVMOpcode::LLVMAdd));
+        let field = |part: Value| {
+            let (part, other) = (part.bare(), other.bare());
+            part.is_masked() || part != other && part.is_bits_of(other, DEPTH)
+        };
+        joins && [0, 1].into_iter().any(|number| field(value.operand(number)))
+    }
+
+    /// Whether it is what a constant leaves of another.
+    fn is_masked(self) -> bool {
+        self.opcode() == Some(LLVMOpcode::LLVMAnd)
+            && [0, 1].into_iter().any(|n| self.operand(n).is_constant())
+    }
+
+    /// Whether it is a value, or some of its bits.
+    fn is_bits_of(self, other: Value, depth: u32) -> bool {
+        use LLVMOpcode::{
+            LLVMAnd, LLVMBitCast, LLVMLShr, LLVMOr, LLVMSExt, LLVMShl, LLVMTrunc, LLVMXor, LLVMZExt,
+        };
+        let operands = match self.opcode() {
+            _ if self == other => return true,
+            _ if depth == 0 => return false,
+            Some(LLVMAnd | LLVMOr | LLVMXor | LLVMShl | LLVMLShr) => 2,
+            Some(LLVMTrunc | LLVMZExt | LLVMSExt | LLVMBitCast) => 1,
+            _ => return false,
+        };
+        (0..operands).any(|number| self.operand(number).is_bits_of(other, depth - 1))
+    }
+}

@@ -1,0 +1,239 @@
+//! Value numbering: finds equal values on different paths, so that selects between them go away.
+//!
+//! Compilers compute a value again on each path to a join: the thread index as 64 bits in front of a loop
+//! that copies a tile, and once more on the path around the loop. After a divergent branch the join is a
+//! select, lane by lane, and the analysis of shapes would not see that both operands are equal; addresses
+//! computed from the result would become gathers. Value numbering gives the same number to results of the
+//! same instruction on the same operands, and a select between two values of one number is replaced with
+//! either.
+//!
+//! Invariant: values of one number are equal in every lane whose value can be observed, whenever they are
+//! read. This holds for what is computed outside of all loops, for special registers that never change, and
+//! for what follows from these alone; nothing else gets a number. A barrier returns the values it saved. A
+//! register saved for pending lanes where there are none is undefined: it matches any value, and never
+//! replaces another.
+
+use crate::tuning::GVN_MAX_ROUNDS;
+use crate::wir::{Effects, Func, Op, OpKind, Term, Value};
+use ptx::ir::{Addr, Base, Function, Inst, Reg, Src};
+use ptx::isa::Sreg;
+use std::collections::HashMap;
+
+/// What is known of a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Known {
+    /// The first value with its number; `None`: it has no number, or it changes.
+    number: Option<Value>,
+    /// Whether it may be a register saved for pending lanes where there are none.
+    loose: bool,
+}
+
+/// For the numbers of operands: the instructions with those operands, and their results.
+type Table<'a> = HashMap<Vec<Value>, Vec<(&'a Inst, Value)>>;
+
+struct Numbers<'a, M> {
+    func: &'a Func,
+    function: &'a Function,
+    machine: &'a M,
+    /// For each block, whether it is in a loop.
+    looped: Vec<bool>,
+    /// For each barrier and register, the values that stops save.
+    kept: HashMap<(u32, Reg), Vec<Value>>,
+    /// For each value; `None`: not visited yet.
+    known: Vec<Option<Known>>,
+    changed: bool,
+}
+
+/// Replaces selects between equal values; returns whether there were any.
+pub(crate) fn unite(func: &mut Func, function: &Function, machine: &impl Effects) -> bool {
+    let selects = |op: &Op| matches!(op.kind, OpKind::SelectMask | OpKind::SelectPred { .. });
+    if !func.nodes.iter().any(|node| node.ops.iter().any(selects)) {
+        return false;
+    }
+    let mut numbers = Numbers {
+        func,
+        function,
+        machine,
+        looped: looped(function),
+        kept: kept(func),
+        known: vec![None; func.kinds.len()],
+        changed: true,
+    };
+    let mut rounds = 0;
+    while std::mem::take(&mut numbers.changed) {
+        rounds += 1;
+        if rounds > GVN_MAX_ROUNDS {
+            return false;
+        }
+        numbers.round();
+    }
+    let known = numbers.known;
+    let mut stands: HashMap<Value, Value> = HashMap::new();
+    for op in func.nodes.iter().flat_map(|node| &node.ops).filter(|op| selects(op)) {
+        let [a, b] = [op.uses[1], op.uses[2]];
+        let (Some(first), Some(second)) = (known[a.0 as usize], known[b.0 as usize]) else { continue };
+        if first.number.is_none() || first.number != second.number {
+            continue;
+        }
+        match (first.loose, second.loose) {
+            (false, _) => stands.insert(op.defs[0], a),
+            (true, false) => stands.insert(op.defs[0], b),
+            (true, true) => None,
+        };
+    }
+    let rename = |name: &mut Value| {
+        while let Some(other) = stands.get(name) {
+            *name = *other;
+        }
+    };
+    for node in &mut func.nodes {
+        node.phis.iter_mut().for_each(|phi| phi.from.iter_mut().for_each(rename));
+        node.ops.retain(|op| !(selects(op) && stands.contains_key(&op.defs[0])));
+        node.ops.iter_mut().for_each(|op| op.for_each_use(&mut |name| rename(name)));
+        node.term.for_each_use(&mut |name| rename(name));
+    }
+    !stands.is_empty()
+}
+
+impl<'a, M: Effects> Numbers<'a, M> {
+    /// One pass over all operations.
+    fn round(&mut self) {
+        let func = self.func;
+        for zero in &func.zeros {
+            let loose = func.undef.contains(zero);
+            self.set(*zero, Some(Known { number: Some(*zero), loose }));
+        }
+        let mut table = Table::new();
+        for node in &func.nodes {
+            let looped = self.looped[node.block as usize];
+            let own = |name: Value| Known { number: (!looped).then_some(name), loose: false };
+            for phi in &node.phis {
+                let known = self.chosen(&phi.from, own(phi.def));
+                self.set(phi.def, known);
+            }
+            for op in &node.ops {
+                for def in &op.defs {
+                    let known = self.given(&mut table, op, own(*def), *def);
+                    self.set(*def, known);
+                }
+            }
+        }
+    }
+
+    /// What is known of an operation's result; `own`: the answer if it equals no other.
+    fn given(&self, table: &mut Table<'a>, op: &Op, own: Known, def: Value) -> Option<Known> {
+        match &op.kind {
+            OpKind::SelectMask | OpKind::SelectPred { .. } => self.chosen(&op.uses[1..], own),
+            OpKind::Restore(resume, reg) => {
+                let kept = self.kept.get(&(*resume, *reg)).map_or(&[][..], Vec::as_slice);
+                self.chosen(kept, own)
+            }
+            OpKind::Inst(site) if op.defs.len() == 1 => {
+                match site.inst(self.function).filter(|inst| self.is_constant(inst)) {
+                    Some(inst) => self.made(table, inst, &op.uses[1..], own, def),
+                    None => Some(own),
+                }
+            }
+            _ => Some(own),
+        }
+    }
+
+    fn set(&mut self, name: Value, known: Option<Known>) {
+        let old = &mut self.known[name.0 as usize];
+        self.changed |= *old != known;
+        *old = known;
+    }
+
+    /// What is known of a select or phi of these; `own`: the answer if they differ.
+    fn chosen(&self, from: &[Value], own: Known) -> Option<Known> {
+        let mut number: Option<Option<Value>> = None;
+        let (mut several, mut loose) = (false, false);
+        for name in from {
+            if self.func.undef.contains(name) {
+                loose = true;
+                continue;
+            }
+            let Some(known) = self.known[name.0 as usize] else { continue };
+            loose |= known.loose;
+            several |= known.number.is_none() || number.is_some_and(|other| other != known.number);
+            number = Some(known.number);
+        }
+        match number {
+            None => loose.then_some(Known { loose, ..own }),
+            Some(_) if several => Some(Known { loose, ..own }),
+            Some(number) => Some(Known { number, loose }),
+        }
+    }
+
+    /// What is known of an instruction's result.
+    fn made(
+        &self,
+        table: &mut Table<'a>,
+        inst: &'a Inst,
+        uses: &[Value],
+        own: Known,
+        def: Value,
+    ) -> Option<Known> {
+        let (mut numbers, mut loose) = (Vec::new(), false);
+        for name in uses {
+            let known = self.known[name.0 as usize]?;
+            loose |= known.loose;
+            match known.number {
+                Some(number) => numbers.push(number),
+                None => return Some(Known { loose, ..own }),
+            }
+        }
+        let alike = table.entry(numbers).or_default();
+        let same = |other: &Inst| {
+            (other.op, other.row, other.mods) == (inst.op, inst.row, inst.mods) && other.srcs == inst.srcs
+        };
+        let number = match alike.iter().find(|(other, _)| same(other)) {
+            Some((_, name)) => *name,
+            None => {
+                alike.push((inst, def));
+                def
+            }
+        };
+        Some(Known { number: Some(number), loose })
+    }
+
+    /// Whether an instruction gives equal results for equal registers, at any time.
+    fn is_constant(&self, inst: &Inst) -> bool {
+        let source = |src: &Src| match src {
+            Src::Absent | Src::Reg(_) | Src::Not(_) | Src::Imm(_) | Src::Video(_) => true,
+            Src::Sreg(sreg, _) => {
+                matches!(sreg, Sreg::Tid | Sreg::Ntid | Sreg::Ctaid | Sreg::Nctaid | Sreg::Laneid)
+            }
+            Src::Addr(addr) => matches!(addr, Addr { base: Base::Var(_), index: None, .. }),
+        };
+        inst.guard.is_none() && self.machine.is_pure(inst) && inst.srcs.iter().all(source)
+    }
+}
+
+/// For each barrier and register, the values that stops save.
+fn kept(func: &Func) -> HashMap<(u32, Reg), Vec<Value>> {
+    let mut kept: HashMap<(u32, Reg), Vec<Value>> = HashMap::new();
+    for node in &func.nodes {
+        if let Term::Exit(exit) = &node.term
+            && let Some(resume) = exit.resume
+        {
+            for (reg, name) in &exit.regs {
+                kept.entry((resume, *reg)).or_default().push(*name);
+            }
+        }
+    }
+    kept
+}
+
+/// For each block, whether it is in a loop. The blocks of a loop are contiguous.
+fn looped(function: &Function) -> Vec<bool> {
+    let mut looped = vec![false; function.blocks.len()];
+    for (at, block) in function.blocks.iter().enumerate() {
+        for to in block.term.successors() {
+            if let Some(range) = looped.get_mut(to.0 as usize..=at) {
+                range.fill(true);
+            }
+        }
+    }
+    looped
+}

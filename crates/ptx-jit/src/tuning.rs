@@ -1,0 +1,365 @@
+//! What things cost: every constant that decides whether an optimisation pays, by name, with where it was measured.
+//!
+//! Two kinds stand here. [`Tuning`] holds what differs between micro-architectures; a [`Target`](crate::target::Target) carries one. The
+//! constants below it are the same for all: bounds on the size of code and the time to make it, and thresholds.
+//! "Measured" names the processor; "chosen" means that no measurement decides between this value and its neighbours.
+//!
+//! Invariant: no value here changes results, only time and the size of code. Bounds that correctness needs (against overflow, say) stand
+//! with the code whose invariant they keep.
+
+use crate::target::{Feature, Features, Level};
+
+/// A design of a processor, as far as code is tuned for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum MicroArchitecture {
+    /// None in particular.
+    Generic,
+    /// AMD Zen 4: the EPYC 9004 and Ryzen 7000 series. Measured.
+    Zen4,
+    /// AMD Zen 5: the EPYC 9005 and Ryzen 9000 series. Measured.
+    Zen5,
+    /// Intel Skylake-SP, Cascade Lake and Cooper Lake. Not measured.
+    SkylakeServer,
+    /// Intel Ice Lake-SP. Not measured.
+    IceLakeServer,
+    /// Intel Sapphire Rapids, Emerald Rapids and Granite Rapids. Not measured value by value.
+    SapphireRapids,
+}
+
+impl MicroArchitecture {
+    /// All of them.
+    pub(crate) const ALL: [MicroArchitecture; 6] = [
+        MicroArchitecture::Generic,
+        MicroArchitecture::Zen4,
+        MicroArchitecture::Zen5,
+        MicroArchitecture::SkylakeServer,
+        MicroArchitecture::IceLakeServer,
+        MicroArchitecture::SapphireRapids,
+    ];
+
+    /// The name on a command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            MicroArchitecture::Generic => "generic",
+            MicroArchitecture::Zen4 => "zen4",
+            MicroArchitecture::Zen5 => "zen5",
+            MicroArchitecture::SkylakeServer => "skylake-server",
+            MicroArchitecture::IceLakeServer => "icelake-server",
+            MicroArchitecture::SapphireRapids => "sapphirerapids",
+        }
+    }
+
+    /// LLVM's name at the level of AVX-512, which selects its tables of latencies.
+    pub(crate) fn llvm_name(self) -> &'static str {
+        match self {
+            MicroArchitecture::Generic => "x86-64-v4",
+            MicroArchitecture::Zen4 => "znver4",
+            MicroArchitecture::Zen5 => "znver5",
+            MicroArchitecture::SkylakeServer => "skylake-avx512",
+            MicroArchitecture::IceLakeServer => "icelake-server",
+            MicroArchitecture::SapphireRapids => "sapphirerapids",
+        }
+    }
+
+    /// What the design has beyond AVX-512 F, BW, CD, DQ and VL.
+    pub(crate) fn features(self) -> Features {
+        use Feature::{
+            Avx512Bf16, Avx512Bitalg, Avx512Fp16, Avx512Ifma, Avx512Vbmi, Avx512Vbmi2, Avx512Vnni,
+            Avx512Vp2intersect, Avx512Vpopcntdq, AvxVnni, Gfni, Prfchw, Sse4a, Vaes, Vpclmulqdq,
+        };
+        const ICE_LAKE: [Feature; 10] = [
+            Avx512Vnni,
+            Avx512Vpopcntdq,
+            Avx512Bitalg,
+            Avx512Vbmi,
+            Avx512Vbmi2,
+            Avx512Ifma,
+            Gfni,
+            Vaes,
+            Vpclmulqdq,
+            Prfchw,
+        ];
+        const ICE: Features = Features::of(&ICE_LAKE);
+        match self {
+            MicroArchitecture::Generic => Features::default(),
+            MicroArchitecture::SkylakeServer => Features::of(&[Prfchw]),
+            MicroArchitecture::IceLakeServer => ICE,
+            MicroArchitecture::SapphireRapids => ICE.and(&[Avx512Bf16, Avx512Fp16, AvxVnni]),
+            MicroArchitecture::Zen4 => ICE.and(&[Avx512Bf16, Sse4a]),
+            MicroArchitecture::Zen5 => ICE.and(&[Avx512Bf16, Sse4a, AvxVnni, Avx512Vp2intersect]),
+        }
+    }
+
+    /// Its costs in code of that level.
+    pub(crate) fn tuning(self, level: Level) -> Tuning {
+        let zen4 = self == MicroArchitecture::Zen4 && level == Level::Avx512;
+        let l1d_ways = match self {
+            MicroArchitecture::Generic => None,
+            MicroArchitecture::Zen4 | MicroArchitecture::SkylakeServer => Some(8),
+            MicroArchitecture::Zen5
+            | MicroArchitecture::IceLakeServer
+            | MicroArchitecture::SapphireRapids => Some(12),
+        };
+        Tuning { micro_architecture: self, l1d_ways, l2_prefetch: zen4, double_pumped_512: zen4 }
+    }
+}
+
+/// What differs between micro-architectures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Tuning {
+    /// The design that the values are of.
+    pub(crate) micro_architecture: MicroArchitecture,
+    /// Ways of the first-level data cache: how many lines whose addresses differ by a multiple of a page it holds. `None`: not known.
+    pub(crate) l1d_ways: Option<u32>,
+    /// Whether many more lines can be on their way into the second-level cache than into the first, so that grid-stride loops prefetch into
+    /// the second. Measured on a Zen 4 with AVX-512: a sum of 64 MiB takes half the time; on a Zen 5 it takes a tenth less without.
+    pub(crate) l2_prefetch: bool,
+    /// Whether operations on 512 bits pass the execution units as two halves. Then a shuffle of two vectors takes as long as a load
+    /// that crosses a line of the cache. Zen 4.
+    pub(crate) double_pumped_512: bool,
+}
+
+impl Tuning {
+    /// Whether prefetches for the next CTA go into the first-level cache. Measured: a Zen 4 has eight ways, and its stencils take half as
+    /// long again with such prefetches; a Zen 5 has twelve, and its stencils take a third longer without. A cache that is not known counts as
+    /// one of many ways.
+    pub(crate) fn prefetches_next_cta_into_l1(self) -> bool {
+        const FEW_WAYS: u32 = 8;
+        self.l1d_ways.is_none_or(|ways| ways > FEW_WAYS)
+    }
+}
+
+// Compilation as a whole.
+
+/// The most blocks of a function that is compiled, copies included. Chosen: beyond, compiling takes seconds.
+pub(crate) const MAX_BLOCKS: usize = 20_000;
+
+/// The most operations of a function that is compiled, copies included. Chosen: beyond, compiling takes seconds.
+pub(crate) const MAX_OPS: usize = 200_000;
+
+/// After so many operations on chunks a block of LLVM IR ends: instruction selection works block by block, in more than linear time.
+/// Chosen: loops of ordinary kernels stay whole.
+pub(crate) const LLVM_BLOCK_MAX_OPS: u32 = 1024;
+
+/// How many operations on a chunk the masked access of one lane counts as, towards [`LLVM_BLOCK_MAX_OPS`]: LLVM compares all accesses of a
+/// block with each other. Chosen.
+pub(crate) const MASKED_LANE_OPS: u32 = 4;
+
+/// From so many LLVM instructions in a function on, LLVM's level 0 generates code: level 1 takes minutes for some hundred thousand.
+pub(crate) const UNOPTIMISED_MIN_INSTRUCTIONS: usize = 50_000;
+
+/// The least number of additions in a chain that is split in two. Chosen: joining the halves costs half an addition's latency.
+pub(crate) const SPLIT_CHAIN_MIN_LINKS: usize = 6;
+
+/// The most stack that native code may take, in bytes. Chosen: many times what kernels of libraries take.
+pub(crate) const MAX_STACK_BYTES: u32 = 128 << 20;
+
+/// So many CTAs run as coarse warps before a kernel whose coarse warps mostly diverge runs warp by warp. Chosen.
+pub(crate) const COARSE_WARP_TRIAL_CTAS: u32 = 16;
+
+// Fuel of loops.
+
+/// Instructions that count as one unit of fuel where a CTA has no loop. Chosen: such a CTA is not free.
+pub(crate) const OPS_PER_FUEL: u64 = 16;
+
+/// Fuel for an iteration of a loop that waits for other threads, or may wait. Chosen.
+pub(crate) const WAITING_LOOP_FUEL: i64 = 64;
+
+/// Work of a loop's body for one unit of fuel: whether a launch is to stop is tested when the fuel of a call is used up, which must not take
+/// long. Chosen: an iteration of an ordinary loop costs 1.
+pub(crate) const WORK_PER_FUEL: u64 = 512;
+
+/// The most fuel that an iteration costs: about as much as a call may spend.
+pub(crate) const MAX_ITERATION_FUEL: i64 = 1 << 15;
+
+// Construction and value numbering.
+
+/// Rounds of the divergence analysis after which every branch counts as divergent. Chosen: kernels need two to five.
+pub(crate) const DIVERGENCE_MAX_ROUNDS: u32 = 12;
+
+/// The most blocks of a region that is if-converted. Chosen: a larger region gains from a full copy that other edges enter as well.
+pub(crate) const IF_CONVERSION_MAX_BLOCKS: usize = 8;
+
+/// How deep nested cycles of phis are searched for one value. Chosen: loops are not nested deeper in code that matters.
+pub(crate) const PHI_CYCLE_MAX_DEPTH: u32 = 40;
+
+/// Rounds of phi elimination: a removed phi can make two others equal. Chosen: a second round rarely finds anything.
+pub(crate) const PHI_ELIM_MAX_ROUNDS: u32 = 8;
+
+/// Rounds of value numbering. Chosen: real functions are stable after a few; values that are not stay apart.
+pub(crate) const GVN_MAX_ROUNDS: u32 = 12;
+
+/// Rounds of the range analysis after which a bound that still moves is given up. Chosen: chains of phis in real kernels are stable by then.
+pub(crate) const RANGE_WIDENING_ROUNDS: u32 = 6;
+
+/// The fewest consecutive lanes of a segment of a shape. Chosen: shorter segments cost as many accesses as a gather, and additions of
+/// addresses besides.
+pub(crate) const SEGMENT_MIN_LANES: usize = 4;
+
+// Coarse warps.
+
+/// The most warps of a coarse warp. Chosen: beyond, code grows and little is gained.
+pub(crate) const COARSE_WARP_MAX: u32 = 8;
+
+/// The most warps of a coarse warp that is a whole CTA and keeps nothing but constants across barriers: all that a CTA may have.
+pub(crate) const COARSE_WARP_MAX_WHOLE_CTA: u32 = 32;
+
+/// The most LLVM instructions, by estimate, of a coarse warp's code. Chosen: kernels that gain much need less than half of it.
+pub(crate) const COARSE_WARP_MAX_CODE: usize = 8_000;
+
+/// The same at the level of AVX-512, where a warp is two vectors, if loops stand between barriers. Chosen: a CTA's reduction of rows across a
+/// few barriers needs nearly as much; straight-line code gains nothing from coarse warps so long.
+pub(crate) const COARSE_WARP_MAX_CODE_AVX512: usize = 18_000;
+
+/// The same where the coarse warp is a whole CTA that never diverges: its code stands in place of that of single warps. Chosen.
+pub(crate) const COARSE_WARP_MAX_CODE_WHOLE_CTA: usize = 5 * COARSE_WARP_MAX_CODE;
+
+/// The same at the level of AVX2, where nothing but constants lives across barriers: code of single warps is much slower and no shorter. Chosen.
+pub(crate) const COARSE_WARP_MAX_CODE_WHOLE_CTA_AVX2: usize = 10 * COARSE_WARP_MAX_CODE;
+
+/// The same where the caller asks for a number of warps. Chosen.
+pub(crate) const COARSE_WARP_MAX_CODE_ON_DEMAND: usize = 8 * COARSE_WARP_MAX_CODE;
+
+/// The most LLVM instructions, by estimate, of code for single warps that is generated beside a coarse warp that never diverges. Chosen.
+pub(crate) const QUICK_WARP_MAX_CODE: usize = COARSE_WARP_MAX_CODE / 2;
+
+/// Vector registers that values of a coarse warp may take across a barrier; the others hold what is computed between barriers. Chosen.
+pub(crate) fn coarse_warp_registers(level: Level) -> u32 {
+    match level {
+        Level::Avx512 => 20,
+        Level::Avx2 | Level::Baseline => 10,
+    }
+}
+
+// Barrier slots.
+
+/// The most bytes that a coarse warp keeps across barriers; a kernel that needs more runs warp by warp. Chosen.
+pub(crate) const BARRIER_SLOTS_MAX_BYTES: u32 = 1 << 17;
+
+/// The largest product of blocks and slots for which redundant stores are looked for. Chosen: ordinary kernels need a hundredth.
+pub(crate) const BARRIER_SLOT_MAX_FACTS: usize = 1 << 18;
+
+/// Rounds of moving stores of slots to loop headers: one move can make another possible. Chosen.
+pub(crate) const BARRIER_SLOT_HOIST_ROUNDS: usize = 3;
+
+// Chunk loops and warp strips.
+
+/// The fewest operations of a chunk loop. Chosen: values that are live at its ends go through memory.
+pub(crate) const CHUNK_LOOP_MIN_OPS: usize = 64;
+
+/// The most operations of a chunk loop. Chosen: LLVM takes more than linear time for a block.
+pub(crate) const CHUNK_LOOP_MAX_OPS: usize = 1024;
+
+/// How many operations of a chunk loop must be independent on average. Chosen: two units, each with four cycles of latency for an addition.
+pub(crate) const CHUNK_LOOP_MIN_PARALLEL_OPS: usize = 8;
+
+/// How many operations a chunk loop must have for each value that goes through memory. Chosen.
+pub(crate) const CHUNK_LOOP_MIN_OPS_PER_SPILL: usize = 4;
+
+/// The most masks that are put together from parts that warp strips leave in memory. Chosen: a section has a few.
+pub(crate) const WARP_STRIP_MAX_MASKS: u32 = 32;
+
+/// The most rows of shared memory that the lanes of a chunk may access. Chosen.
+pub(crate) const WARP_STRIP_MAX_ROWS: usize = 4;
+
+/// The most operations that are executed under a mask that may be empty. Chosen: a branch needs the mask of all warps.
+pub(crate) const WARP_STRIP_MAX_SPECULATED_OPS: usize = 16;
+
+/// How many warp strips share a block of LLVM IR, whose time grows with the square of a block. Chosen: a test and a branch cost little then.
+pub(crate) const WARP_STRIPS_PER_LLVM_BLOCK: usize = 4;
+
+/// How deep the operands of a mask are followed where the mask is permuted. Chosen.
+pub(crate) const MASK_PERMUTE_MAX_DEPTH: u32 = 6;
+
+// Bounds checks and versions.
+
+/// The fewest addresses for which a loop's checks move in front of it. Chosen: the computation in front of the loop costs as much as a check.
+pub(crate) const LOOP_PREDICATION_MIN_ADDRESSES: usize = 4;
+
+/// How many definitions are followed to find how an address steps. Chosen: an element of a matrix has ten.
+pub(crate) const LOOP_PREDICATION_MAX_DEFINITIONS: u32 = 64;
+
+/// The most blocks of a function in which endpoint tests are looked for: each test visits all blocks. Chosen: ordinary kernels have a tenth.
+pub(crate) const ENDPOINT_TEST_MAX_BLOCKS: usize = 2_000;
+
+/// The most comparisons, and operations that join them, of an endpoint test. Chosen: a point inside of a three-dimensional grid and not on
+/// its border has half.
+pub(crate) const ENDPOINT_TEST_MAX_COMPARISONS: usize = 24;
+
+/// The most blocks of a function with versions for the leading active lanes. Chosen: a reduction tree has one, or one for each step.
+pub(crate) const PREFIX_VERSIONS_MAX: u32 = 6;
+
+/// The most operations of a block with a speculative unmasked version. Chosen: code at the border of a stencil has a tenth.
+pub(crate) const UNMASKED_VERSION_MAX_OPS: usize = 200;
+
+/// The most blocks of a function with a speculative unmasked version. Chosen.
+pub(crate) const UNMASKED_VERSIONS_MAX: u32 = 6;
+
+/// For how many chunks one branch tests whether there is a NaN. Chosen: their operands stay in registers until then.
+pub(crate) const NAN_TEST_CHUNKS: usize = 2;
+
+// Memory accesses.
+
+/// So many lanes of a chunk, known when compiling, are accessed one by one where they are not contiguous. Chosen: a gather costs an access of
+/// each lane, active or not.
+pub(crate) const SCALAR_ACCESS_MAX_LANES: u32 = 2;
+
+/// The most vectors that covering loads are taken from. Chosen.
+pub(crate) const COVERING_LOAD_MAX_VECTORS: u32 = 4;
+
+/// The fewest rows of an interleaved group. Chosen: two rows of two chunks are four loads, or three and two shuffles.
+pub(crate) const INTERLEAVED_GROUP_MIN_ROWS: usize = 2;
+
+/// The most bits of a lane that one load of a coalesced gather takes.
+pub(crate) const WIDE_GATHER_MAX_BITS: u32 = 128;
+
+/// The fewest bits of a lane that a gather instruction takes.
+pub(crate) const WIDE_GATHER_MIN_BITS: u32 = 32;
+
+/// How many chunks one test for equal addresses of atomics covers. Chosen: as many as cost no more than a branch.
+pub(crate) const SAME_ADDRESS_TEST_CHUNKS: usize = 2;
+
+// Prefetches.
+
+/// Bytes of a cache line on the processors that code is tuned for; elsewhere some lines are prefetched twice, or not at all.
+pub(crate) const CACHE_LINE_BYTES: u32 = 64;
+
+/// Strides below this are followed by the processor's own prefetchers: it is the size of a page.
+pub(crate) const PREFETCHER_REACH_BYTES: u64 = 4096;
+
+/// How far ahead the prefetch for the next CTA goes where it fills the second-level cache: as many warps at least. Measured on a Zen 4: half as
+/// far, stencils take a tenth to a third longer; twice as far, no less.
+pub(crate) const NEXT_CTA_PREFETCH_WARPS: u32 = 16;
+
+/// The same, as many CTAs at least. Measured on a Zen 4.
+pub(crate) const NEXT_CTA_PREFETCH_CTAS: u32 = 2;
+
+/// From so many bytes of a CTA's part of an iteration on, a grid-stride loop prefetches the next CTA's part into the first-level cache alone.
+/// Measured on a Zen 5: sums of words read as much; histograms of bytes read a quarter, and take a twentieth longer so.
+pub(crate) const GRID_STRIDE_LONG_BYTES: u32 = 1024;
+
+/// How many iterations ahead a grid-stride loop prefetches long parts into the second-level cache. Measured on a Zen 4: two to four take equally
+/// long, one and six or eight up to a tenth longer.
+pub(crate) const GRID_STRIDE_ITERATIONS_AHEAD: u64 = 4;
+
+/// The fewest operations of a block that takes deferred prefetches. Chosen.
+pub(crate) const DEFERRED_PREFETCH_MIN_OPS: usize = 32;
+
+/// The most lines of deferred prefetches for one cache. Chosen: their addresses are stored and loaded.
+pub(crate) const DEFERRED_PREFETCH_MAX_LINES: u32 = 32;
+
+/// The most operations of a block that takes deferred prefetches between its operations. Such code is one block of LLVM IR: what LLVM moves from
+/// a block to the next would leave the prefetches behind.
+pub(crate) const DEFERRED_PREFETCH_MAX_OPS: u32 = 4 * LLVM_BLOCK_MAX_OPS;
+
+/// How many vector operations a block must have for each line of a deferred prefetch. Chosen.
+pub(crate) const DEFERRED_PREFETCH_OPS_PER_LINE: usize = 16;
+
+/// Distances beyond this are not prefetched. Chosen.
+pub(crate) const PREFETCH_MAX_BYTES: i64 = 1 << 26;
+
+/// The most definitions that scalar evolution visits to find the step of a loop's value. Chosen: loops need less than ten.
+pub(crate) const SCALAR_EVOLUTION_MAX_DEFINITIONS: u32 = 100;
+
+/// The most loops that scalar evolution follows. Chosen.
+pub(crate) const SCALAR_EVOLUTION_MAX_LOOPS: usize = 8;

@@ -1,0 +1,460 @@
+//! A function as native code will execute it, before any native code exists.
+//!
+//! A **plan** is a graph of nodes in static single assignment form. It executes one warp: all lanes of the running group move along one
+//! edge together, and lanes that part at a divergent branch are **parked** at the block they are to go to, as a mask, until that
+//! block is the lowest with lanes (the interpreter's convergence policy, decided statically where it can be). Each block may have two
+//! copies: a **full** one, in which all 32 lanes run and nobody is parked, and a **masked** one.
+//!
+//! A register that others may write while lanes are parked is **captured** when they park, and blended back when they go on; so
+//! nothing else needs a mask: ordinary instructions compute in all lanes, and what inactive lanes compute is never seen.
+//!
+//! Where a plan stops, it says where each live register is, so that the warp frame is complete and anyone can go on from there.
+//!
+//! What it does not do: no LLVM, no instruction selection, no addresses.
+
+#[cfg(test)]
+mod tests;
+
+pub use crate::analysis::shape::lattice::{Affine, Shape};
+
+use ptx::ir::{Function, Inst, Reg, RegClass, Terminator};
+
+/// Index of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlockId(pub u32);
+
+/// An SSA value: assigned once, in one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(pub u32);
+
+/// The kind of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A register's value in all lanes.
+    Reg(RegClass),
+    /// A set of lanes, the same for all of them: one bit for each lane.
+    Mask,
+    /// A 64-bit number, uniform.
+    Count,
+}
+
+/// One operation of a block.
+#[derive(Clone, Debug)]
+pub struct Op {
+    /// What it does.
+    pub kind: OpKind,
+    /// The values it reads, in the order that the kind says.
+    pub uses: Vec<Value>,
+    /// The values it defines.
+    pub defs: Vec<Value>,
+}
+
+/// What an operation does.
+#[derive(Clone, Debug)]
+pub enum OpKind {
+    /// The instruction, guard aside. Uses: the mask of the lanes that execute it, the registers of its
+    /// sources in their order, the carry mask if it reads that, and both counts of executed instructions
+    /// (with all lanes, and masked) if it reads a clock. Defs: the registers of its destinations in their
+    /// order, and the carry mask if it writes that.
+    Inst(Site),
+    /// The first value in lanes of the mask, the second in the others. Uses: mask, first, second.
+    SelectMask,
+    /// The first value in lanes where the predicate (negated if so) is true, the second in the others. Uses:
+    /// predicate, first, second.
+    SelectPred {
+        /// `@!p`
+        negated: bool,
+    },
+    /// Loads the register from the warp frame.
+    Load(Reg),
+    /// Loads the register from the barrier slot where the warp saved it: an index of [`Func::resumes`], and
+    /// the register.
+    Restore(u32, Reg),
+    /// A constant mask.
+    Mask(u32),
+    /// The mask of the lanes that the caller runs.
+    EntryMask,
+    /// The lanes of the warp that have not exited, as the caller says.
+    EntryLive,
+    /// The carry flags in the warp's state.
+    EntryCarry,
+    /// The fuel of the call: how many iterations of loops it may execute.
+    EntryTurns,
+    /// A constant number.
+    Count(u64),
+    /// The mask of lanes where the predicate (negated if so) is true; bits of inactive lanes are arbitrary.
+    /// Uses: predicate.
+    Truths {
+        /// `@!p`
+        negated: bool,
+    },
+    /// Uses: two masks.
+    And,
+    /// Lanes of the first that are not in the second.
+    AndNot,
+    /// Uses: two masks.
+    Or,
+    /// Adds the constant to the number.
+    Add(i64),
+    /// Adds the constant for each lane of a mask. Uses: number, mask.
+    AddLanes(u64),
+    /// Adds the constant for each warp that has lanes in a mask. Uses: number, mask.
+    AddWarps(u64),
+    /// Side exit unless the conversion of an affine value at the site is exact in every lane. Uses: those of
+    /// the exit.
+    Guard(Site, Box<Exit>),
+    /// First in its block: side exit before the block if a coalesced bounds check fails. Uses: those of the
+    /// exit.
+    Ahead(Box<Exit>),
+    /// In a coarse warp, before an access: the side exit to take if the access fails its bounds check. Uses:
+    /// those of the exit.
+    Spare(Site, Box<Exit>),
+}
+
+/// An instruction of the PTX function: a block and an index in it. The terminator has the index behind the
+/// last instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Site {
+    /// The block.
+    pub block: u32,
+    /// The instruction.
+    pub index: u32,
+}
+
+impl Site {
+    /// The instruction.
+    pub fn inst(self, function: &Function) -> Option<&Inst> {
+        let block = function.blocks.get(self.block as usize)?;
+        match block.insts.get(self.index as usize) {
+            Some(inst) => Some(inst),
+            None => block.term.inst(),
+        }
+    }
+}
+
+/// A uniform condition.
+#[derive(Clone, Copy, Debug)]
+pub enum Cond {
+    /// A uniform predicate.
+    Pred {
+        /// The predicate.
+        value: Value,
+        /// Whether it is negated.
+        negated: bool,
+    },
+    /// The mask is empty.
+    Empty(Value),
+    /// The masks are equal.
+    Equal(Value, Value),
+    /// The mask has all 32 lanes.
+    Full(Value),
+    /// The number is negative.
+    Negative(Value),
+    /// These lanes, out of the live ones, can execute a warp-synchronous instruction at once: all of them
+    /// name exactly themselves as members, apart from lanes that have exited.
+    Together {
+        /// The instruction.
+        site: Site,
+        /// The register of the member mask, if it is one.
+        members: Option<Value>,
+        /// The lanes that execute it.
+        mask: Value,
+        /// Live lanes.
+        live: Value,
+    },
+}
+
+/// The terminator of a block.
+#[derive(Clone, Debug)]
+pub enum Term {
+    /// Continues there.
+    Goto(BlockId),
+    /// A conditional branch.
+    If {
+        /// The condition.
+        cond: Cond,
+        /// The target where the condition holds.
+        then: BlockId,
+        /// The target where it does not.
+        els: BlockId,
+        /// Whether the condition nearly always holds, or nearly never does.
+        likely: Option<bool>,
+    },
+    /// `brx.idx` with a uniform index.
+    Switch {
+        /// The index.
+        value: Value,
+        /// Targets by index.
+        targets: Vec<BlockId>,
+        /// The target of an index beyond the list.
+        beyond: BlockId,
+    },
+    /// Stops.
+    Exit(Box<Exit>),
+}
+
+/// Why a function stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExitReason {
+    /// No lane is left to execute.
+    Finished,
+    /// Before the block: the fuel is used up.
+    Yield {
+        /// The block.
+        block: u32,
+    },
+    /// Before the terminator of the block.
+    Terminator {
+        /// The block.
+        block: u32,
+    },
+    /// Before the instruction.
+    Before(Site),
+    /// Before the block that it was to start at; it has had no effect.
+    Declined,
+}
+
+/// The state where a function stops.
+#[derive(Clone, Debug)]
+pub struct Exit {
+    /// The reason.
+    pub why: ExitReason,
+    /// The active lanes.
+    pub mask: Value,
+    /// The lanes of the warp that have not exited.
+    pub live: Value,
+    /// The carry flags, if the function uses them.
+    pub carry: Option<Value>,
+    /// Live registers of the active lanes.
+    pub regs: Vec<(Reg, Value)>,
+    /// Lanes that are pending at other blocks.
+    pub parked: Vec<Pending>,
+    /// How many instructions were executed with all lanes.
+    pub full_steps: Value,
+    /// How many instructions were executed under a mask.
+    pub masked_steps: Value,
+    /// The same, counted once for each lane.
+    pub lane_steps: Value,
+    /// The fuel that is left.
+    pub turns: Value,
+    /// Where the warp continues when the whole CTA has arrived, as an index of [`Func::resumes`], if that is
+    /// all it waits for.
+    pub resume: Option<u32>,
+}
+
+/// Lanes that wait at a block for their turn to execute.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    /// The block where they continue.
+    pub block: u32,
+    /// The lanes; may be none.
+    pub mask: Value,
+    /// Their live registers.
+    pub regs: Vec<(Reg, Value)>,
+}
+
+impl Exit {
+    /// Calls `f` with each value that is read.
+    pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Value)) {
+        f(&mut self.mask);
+        f(&mut self.live);
+        self.carry.iter_mut().for_each(&mut *f);
+        self.regs.iter_mut().for_each(|(_, name)| f(name));
+        for parked in &mut self.parked {
+            f(&mut parked.mask);
+            parked.regs.iter_mut().for_each(|(_, name)| f(name));
+        }
+        f(&mut self.full_steps);
+        f(&mut self.masked_steps);
+        f(&mut self.lane_steps);
+        f(&mut self.turns);
+    }
+}
+
+impl Term {
+    /// Calls `f` with each value that is read.
+    pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Value)) {
+        match self {
+            Term::Goto(_) => {}
+            Term::If { cond, .. } => match cond {
+                Cond::Pred { value, .. } => f(value),
+                Cond::Empty(a) | Cond::Full(a) | Cond::Negative(a) => f(a),
+                Cond::Equal(a, b) => {
+                    f(a);
+                    f(b);
+                }
+                Cond::Together { members, mask, live, site: _ } => {
+                    members.iter_mut().for_each(&mut *f);
+                    f(mask);
+                    f(live);
+                }
+            },
+            Term::Switch { value, .. } => f(value),
+            Term::Exit(exit) => exit.for_each_use(f),
+        }
+    }
+
+    /// The successors; one that is a target twice is returned twice.
+    pub fn successors(&self) -> Vec<BlockId> {
+        match self {
+            Term::Goto(to) => vec![*to],
+            Term::If { then, els, .. } => vec![*then, *els],
+            Term::Switch { targets, beyond, .. } => targets.iter().copied().chain([*beyond]).collect(),
+            Term::Exit(_) => Vec::new(),
+        }
+    }
+}
+
+impl Op {
+    /// Calls `f` with each value that is read.
+    pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Value)) {
+        self.uses.iter_mut().for_each(&mut *f);
+        if let OpKind::Guard(_, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) = &mut self.kind {
+            exit.for_each_use(f);
+        }
+    }
+}
+
+/// A phi: a value that depends on the predecessor that the block was entered from.
+#[derive(Clone, Debug)]
+pub struct Phi {
+    /// The value.
+    pub def: Value,
+    /// The operands, one for each predecessor.
+    pub from: Vec<Value>,
+}
+
+/// A basic block: straight-line operations and a terminator.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// The PTX block that this is a copy of.
+    pub block: u32,
+    /// Whether all lanes are active and none is pending.
+    pub full: bool,
+    /// The predecessors; one with two edges to the block stands twice.
+    pub preds: Vec<BlockId>,
+    /// The phis.
+    pub phis: Vec<Phi>,
+    /// The operations in order.
+    pub ops: Vec<Op>,
+    /// The terminator.
+    pub term: Term,
+}
+
+/// A place where the function can be entered.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The PTX block to execute.
+    pub block: u32,
+    /// The block that loads the registers.
+    pub node: BlockId,
+    /// Registers with the values they are loaded to: the frame must conform to the shapes of these, unless
+    /// the function itself stored it.
+    pub relies: Vec<(Reg, Value)>,
+}
+
+/// A barrier at which a whole warp waits for the whole CTA, and where the warp continues. Each copy of the
+/// block has one of its own, so that values that live across the barrier keep the shapes they have there.
+/// Also where a coarse warp stops between two iterations of a loop.
+#[derive(Clone, Debug)]
+pub struct Resume {
+    /// The block that ends with the barrier, or the header of the loop.
+    pub block: u32,
+    /// The number of the barrier; `None` for a loop.
+    pub id: Option<u32>,
+    /// Whether the instruction returns the number of threads of the CTA: then no warp may have exited.
+    pub counted: bool,
+    /// The block that restores the registers.
+    pub node: BlockId,
+    /// The registers that live across the barrier, with their values at the stop.
+    pub kept: Vec<(Reg, Value)>,
+}
+
+/// A function in SSA form, as native code will execute it.
+#[derive(Clone, Debug)]
+pub struct Func {
+    /// The blocks.
+    pub nodes: Vec<Block>,
+    /// The kind of each value.
+    pub kinds: Vec<Kind>,
+    /// The shape of each value: how it depends on the lane.
+    pub shapes: Vec<Shape>,
+    /// Entries, by ascending block.
+    pub entries: Vec<Entry>,
+    /// Where a warp without a frame starts.
+    pub start: BlockId,
+    /// Where warps continue behind barriers of the CTA.
+    pub resumes: Vec<Resume>,
+    /// Values that are zero.
+    pub zeros: Vec<Value>,
+    /// Those of the zeros that are undefined values: their bits are never observed, so they may have any
+    /// shape.
+    pub undef: Vec<Value>,
+    /// For each value, whether anything reads it.
+    pub needed: Vec<bool>,
+}
+
+/// The launch that a function is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LaunchShape {
+    /// Threads of a CTA in each dimension.
+    pub ntid: [u32; 3],
+    /// Lanes of a chunk: 4, 8 or 16.
+    pub chunk: u32,
+    /// Warps that execute as one coarse warp. If there are several, the number of threads of a CTA is a
+    /// multiple of their lanes.
+    pub team: u32,
+}
+
+impl LaunchShape {
+    /// Lanes that execute as one.
+    pub fn lanes(&self) -> u32 {
+        32 * self.team
+    }
+
+    /// Threads of a CTA.
+    pub fn threads(&self) -> u32 {
+        self.ntid.iter().product()
+    }
+
+    /// Whether one coarse warp is the whole CTA.
+    pub fn is_alone(&self) -> bool {
+        self.team > 1 && self.threads() == self.lanes()
+    }
+
+    /// Whether every warp of a CTA starts with 32 lanes.
+    pub fn whole_warps(&self) -> bool {
+        self.threads().is_multiple_of(self.lanes())
+    }
+}
+
+/// Properties of single PTX instructions that building and analysis depend on.
+pub trait Effects {
+    /// Whether a warp-synchronous terminator has native code.
+    fn does_sync(&self, inst: &Inst) -> bool;
+    /// Whether the instruction's result depends on nothing but its operands, lane by lane.
+    fn is_pure(&self, inst: &Inst) -> bool;
+    /// What executing the instruction costs a warp, in instructions that only compute.
+    fn work(&self, inst: &Inst) -> u64;
+    /// Whether the instruction reads and writes the carry flags.
+    fn carry(&self, inst: &Inst) -> (bool, bool);
+    /// Whether the instruction reads a clock, which shows how much the warp has executed.
+    fn reads_clock(&self, inst: &Inst) -> bool;
+    /// Whether the instruction reads or writes memory at addresses that are checked.
+    fn accesses(&self, inst: &Inst) -> bool;
+    /// Whether a loop around the instruction may wait for other threads.
+    fn watches(&self, inst: &Inst) -> bool;
+}
+
+/// Whether native code always stops at a terminator of this kind, or else executes it.
+pub(crate) fn stops(term: &Terminator) -> bool {
+    match term {
+        Terminator::Call(_) | Terminator::Barrier { .. } => true,
+        Terminator::WarpSync { .. }
+        | Terminator::Goto(..)
+        | Terminator::Branch { .. }
+        | Terminator::Switch { .. }
+        | Terminator::Ret(_)
+        | Terminator::Exit(_) => false,
+    }
+}
