@@ -18,7 +18,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/ptx-exec/src/wide.rs",
     "crates/ptxvm/src/host.rs",
     "crates/ptx-jit/src/llvm/",
-    "crates/ptx-jit/src/lower/tests.rs",
+    "crates/ptx-jit/src/isel/tests.rs",
     "crates/ptx-jit/src/engine",
     "crates/ptxvm-cuda/src/ffi",
     "crates/ptxvm-cudart/src/driver.rs",

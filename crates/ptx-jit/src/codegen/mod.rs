@@ -12,6 +12,7 @@ pub(crate) mod atomic;
 mod barrier_slots;
 mod check_coalesce;
 mod check_elim;
+mod check_emit;
 pub(crate) mod chunk_loop;
 mod coalesce_gathers;
 mod coarse_warp;

@@ -1,4 +1,4 @@
-//! Plans of small functions.
+//! WIR of small functions.
 
 use super::{ExitReason, Func, LaunchShape, Op, OpKind, Shape, Term};
 use crate::effects::NativeEffects;
