@@ -177,10 +177,20 @@ PTXVM_SCOPES(PTXVM_SUB, Sub, unsigned, __uAtomicAdd)
 PTXVM_SCOPES(PTXVM_CAS, CAS, int, __iAtomicCAS)
 PTXVM_SCOPES(PTXVM_CAS, CAS, unsigned, __uAtomicCAS)
 PTXVM_SCOPES(PTXVM_CAS, CAS, unsigned long long, __ullAtomicCAS)
-#if __CUDA_ARCH__ >= 700
-PTXVM_SCOPES(PTXVM_CAS, CAS, unsigned short, __usAtomicCAS)
-#endif
 #undef PTXVM_CAS
+#if __CUDA_ARCH__ >= 700
+// Headers of clang before 20 have no function for 16 bits.
+#define PTXVM_CAS16(suffix, scope)                                                                                    \
+  PTXVM_OVERLOAD unsigned short atomicCAS##suffix(unsigned short *p, unsigned short compare, unsigned short v) {      \
+    unsigned short old;                                                                                               \
+    asm volatile("atom" scope ".cas.b16 %0, [%1], %2, %3;" : "=h"(old) : "l"(p), "h"(compare), "h"(v) : "memory");    \
+    return old;                                                                                                       \
+  }
+PTXVM_CAS16(, "")
+PTXVM_CAS16(_block, ".cta")
+PTXVM_CAS16(_system, ".sys")
+#undef PTXVM_CAS16
+#endif
 #undef PTXVM_SCOPES
 #undef PTXVM_ATOMIC
 
