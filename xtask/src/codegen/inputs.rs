@@ -56,7 +56,7 @@ pub(super) fn write(entries: &[Entry]) -> String {
     entries.iter().map(|entry| entry.line() + "\n").collect()
 }
 
-/// Reads what [`write`] wrote.
+/// Reads the file that [`fn@write`] wrote.
 ///
 /// # Errors
 /// Names the first line that is none of a list.
