@@ -1,7 +1,7 @@
-//! Addresses: `[base+offset]` and `a[index]`, and the state space that an access says. PTX ISA §6.4.1, §5.1.
+//! Addresses: `[base+offset]` and `a[index]`, and the state space of an access. PTX ISA §6.4.1, §5.1.
 //!
-//! Invariant: the base of a checked address lies in the state space of the access; where the access is generic and names
-//! a variable, the variable's own space is meant (ptxas reads it so). Offsets are 32 bits, sign-extended.
+//! Invariant: the base of a checked address lies in the state space of the access. A generic access that
+//! names a variable has the variable's own space, as in ptxas. Offsets are 32 bits, sign-extended.
 
 use super::body::BodyChecker;
 use super::constexpr;
@@ -57,7 +57,7 @@ impl BodyChecker<'_, '_> {
         Some(Operand::Address(Address { base, index, offset }))
     }
 
-    /// `.unified` behind an address: a hint that `ld` takes.
+    /// `.unified` after an address: a hint of `ld`.
     fn unified(&mut self, site: &Site<'_>, address: &tree::Address) {
         let Some(span) = address.unified else { return };
         let op = site.found.row.row().op;
@@ -68,7 +68,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// Base and offset of what stands in brackets, and the place of the base.
+    /// Base and offset of the expression in brackets, and the place of the base.
     fn sum(&mut self, address: &tree::Address) -> Option<(AddressBase, i64, Span)> {
         let text = self.checker.text;
         let offset = match &address.offset {
@@ -136,7 +136,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// What an offset is added to.
+    /// The base to which an offset is added.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn base(&mut self, reference: &Reference) -> Option<AddressBase> {
         let text = self.checker.text;
@@ -282,7 +282,7 @@ impl BodyChecker<'_, '_> {
         Some(())
     }
 
-    /// Whether an access of that space may name a variable.
+    /// Checks whether an access of that space may name a variable.
     fn variable_space(&mut self, site: &Site<'_>, id: VarId, space: Space, span: Span) -> Option<()> {
         let variable = &self.checker.variables[id.0 as usize];
         let (have, ty) = (variable.space, variable.ty);
@@ -330,7 +330,7 @@ impl BodyChecker<'_, '_> {
         self.wrong_space(span, have, space)
     }
 
-    /// §9.7.12.4: atomic operations know `.global` and `.shared`, also where the address is generic.
+    /// §9.7.12.4: atomic operations are defined for `.global` and `.shared`, also through generic addresses.
     fn atomic_space(&mut self, site: &Site<'_>, have: Space, span: Span) -> Option<()> {
         let atomic = matches!(site.found.row.row().op, Op::Atom | Op::Red);
         if !atomic || matches!(have, Space::Global | Space::Shared) {
@@ -370,7 +370,7 @@ impl BodyChecker<'_, '_> {
         None
     }
 
-    /// Whether an access may name a `.local` or `.param` variable. PTX ISA §5.1.6.
+    /// Checks whether an access may name a `.local` or `.param` variable. PTX ISA §5.1.6.
     fn local_space(&mut self, site: &Site<'_>, id: LocalId, space: Space, span: Span) -> Option<()> {
         let local = self.local(id);
         let (role, have, ty) = (local.role, local.space, local.ty);

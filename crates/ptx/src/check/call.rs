@@ -1,7 +1,8 @@
 //! Branches and calls: targets, arguments and results. PTX ISA §7.1, §9.7.11.
 //!
-//! Invariant: a checked call has as many arguments and results as its callee's signature (an unsized last parameter may be
-//! left out), each of the type and size of its parameter, in a register, a `.param` variable or a constant.
+//! Invariant: a checked call has as many arguments and results as its callee's signature (an unsized last
+//! parameter may be omitted). Each has the type and size of its parameter, and is a register, a `.param`
+//! variable or a constant.
 
 use super::body::BodyChecker;
 use super::immediate;
@@ -18,10 +19,10 @@ use crate::diag::{Code, Diagnostic};
 use crate::isa::{Dir, OperandForm, Space, Ty, TyKind};
 use crate::syntax::tree::Reference;
 
-/// Whose signature a call must fit.
+/// The signature that a call must match.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Callee {
-    /// A function's; the first of a list of targets, which all have the same.
+    /// That of a function; for a list of targets the first, because all have the same signature.
     Function(FuncId),
     /// A prototype.
     Prototype(ProtoId),
@@ -170,7 +171,8 @@ impl BodyChecker<'_, '_> {
                 }
                 Some(element.map_or(Operand::Register(id), |element| Operand::Element(id, element)))
             }
-            // `call (r), f, (a), proto;` with the name of a function: a direct call in the form of an indirect one.
+            // `call (r), f, (a), proto;` with the name of a function: a direct call in the form of an
+            // indirect one.
             Entity::Func(id) if self.checker.functions[id.0 as usize].kind == FunctionKind::Func => {
                 Some(Operand::Function(id))
             }
@@ -210,7 +212,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// A global array of functions as list of targets.
+    /// A global array of functions as a list of targets.
     fn table(&mut self, id: VarId, span: Span) -> Option<Operand> {
         if let Some(index) = self.tables.get(&id) {
             return Some(Operand::CallTargets(*index));
@@ -245,7 +247,7 @@ impl BodyChecker<'_, '_> {
         Some(Operand::CallTargets(index))
     }
 
-    /// Arguments or results, each taken for what it is; [`Self::call_signature`] compares them with the callee.
+    /// Arguments or results, checked by themselves; [`Self::call_signature`] compares them with the callee.
     pub(super) fn call_operands(&mut self, form: &OperandForm, written: &Written<'_>) -> Option<Operand> {
         let WrittenKind::List(list) = &written.kind else {
             return self.wrong_kind(written.span, "a list in parentheses must stand here");
@@ -285,7 +287,7 @@ impl BodyChecker<'_, '_> {
                     }
                 }
             }
-            // Its bits depend on the parameter; `call_signature` fills them in.
+            // Its bits depend on the parameter; `call_signature` sets them.
             WrittenKind::Const(_) if dir == Dir::In => Some(Operand::Imm(0)),
             WrittenKind::Sink if dir == Dir::Out => Some(Operand::Sink),
             WrittenKind::Vector(list) => {
@@ -320,7 +322,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// Whose signature a checked call must fit.
+    /// The signature that a checked call must match.
     #[allow(clippy::wildcard_enum_match_arm, reason = "no other operand says it")]
     pub(super) fn callee_of(&self, operands: &[Operand]) -> Option<Callee> {
         let mut found = None;
@@ -338,7 +340,7 @@ impl BodyChecker<'_, '_> {
         found
     }
 
-    /// Takes a signature out, to compare a call with it; [`Self::put_back`] follows.
+    /// Moves a signature out, to compare a call with it; [`Self::put_back`] must follow.
     pub(super) fn take(&mut self, callee: Callee) -> (Signature, Option<Span>) {
         match callee {
             Callee::Function(id) => {
@@ -357,7 +359,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// Says that there are too many or too few arguments or results, if so; an unsized last parameter may be left out.
+    /// Reports a wrong number of arguments or results. An unsized last parameter may be omitted.
     pub(super) fn counts(
         &mut self,
         signature: &Signature,
@@ -388,7 +390,7 @@ impl BodyChecker<'_, '_> {
         false
     }
 
-    /// Compares arguments (or results) with parameters, and gives constants their bits. There are as many as there should be.
+    /// Compares arguments or results with parameters, and sets the bits of constants. The counts must match.
     pub(super) fn fit(
         &mut self,
         dir: Dir,
@@ -418,7 +420,8 @@ impl BodyChecker<'_, '_> {
         ok
     }
 
-    /// Whether an argument fits a parameter; the error is what it is, or nothing where that has been said.
+    /// Whether an argument matches a parameter. The error describes the argument; it is empty after a
+    /// diagnostic.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn fit_one(
         &mut self,
@@ -470,7 +473,7 @@ impl BodyChecker<'_, '_> {
                 let kind = if param.dims.is_empty() && local.dims.is_empty() {
                     local.vector == param.vector && accepts(param.ty, local.ty, Width::Equal)
                 } else {
-                    // Arrays are bytes: the sizes and alignments count.
+                    // Arrays are bytes: only sizes and alignments matter.
                     size && local.align >= param.align
                 };
                 let role = matches!(
@@ -506,7 +509,8 @@ fn counted(have: usize, wanted: usize, what: &str) -> String {
     format!("expected {wanted} {what}{plural}, found {have}")
 }
 
-/// Whether a register of that type can be passed for a parameter: same size, and types that agree.
+/// Whether a register of that type can be passed for a parameter: the sizes are equal and the types are
+/// compatible.
 fn accepts_argument(param: &Param, ty: Ty) -> bool {
     accepts(param.ty, ty, Width::Equal) || accepts(ty, param.ty, Width::Equal)
 }

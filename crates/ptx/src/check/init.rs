@@ -1,7 +1,7 @@
 //! Initialisers: bytes, addresses, and the fields of opaque variables. PTX ISA §5.3, §5.4.4.
 //!
-//! Invariant: the bytes of an [`Init`] are never longer than the variable, and relocations lie inside the variable. The
-//! memory that a module's initialisers take is bounded by the length of the text.
+//! Invariant: the bytes of an [`Init`] are never longer than the variable, and relocations lie inside the
+//! variable. The memory for a module's initialisers is bounded by the length of the text.
 
 use super::checker::Checker;
 use super::constant::Const;
@@ -16,7 +16,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::isa::{Space, Ty, TyKind, Version};
 use crate::syntax::tree::{Expr, ExprKind, Initializer, Name};
 
-/// What an initialiser gives.
+/// The result of an initialiser.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Initial {
     /// Contents.
@@ -25,10 +25,10 @@ pub(super) struct Initial {
     pub(super) fields: Vec<(String, u64)>,
 }
 
-/// Bytes that all initialisers of a module may take beyond a multiple of the text, in gaps between values; chosen.
+/// Bytes that the gaps between values of all initialisers may take, beyond a multiple of the text. Chosen.
 const SPARE_BYTES: usize = 64 << 20;
 
-/// Evaluates an initialiser; gives an unsized first dimension its size. `None` after an error.
+/// Evaluates an initialiser, and sets the size of an unsized first dimension. `None` after an error.
 pub(super) fn evaluate(
     checker: &mut Checker<'_>,
     shape: &mut Shape,
@@ -241,7 +241,7 @@ impl Filler<'_, '_> {
         self.parts.push(Part { offset, byte, symbol, addend: sum.addend, generic, span });
     }
 
-    /// What a name in an initialiser stands for, with the state space of a variable.
+    /// The symbol of a name in an initialiser, and the state space of a variable.
     fn symbol(&mut self, sum: &SymbolSum) -> Option<(Symbol, Option<Space>)> {
         let text = self.checker.text;
         let name = sum.name.name.text(text);
@@ -313,7 +313,7 @@ fn wrong_nesting(checker: &mut Checker<'_>, span: Span, label: &str) {
     );
 }
 
-/// Joins the bytes of one address that lie side by side.
+/// Merges adjacent bytes of one address.
 fn merge_parts(checker: &mut Checker<'_>, parts: Vec<Part>, init: &mut Init) {
     for part in parts {
         let continues = init.relocs.last_mut().filter(|last| {
@@ -401,7 +401,7 @@ const FIELDS: &[Field] = &[
     field("memory_layout", "s", 4, 2),
 ];
 
-/// Words that `filter_mode` and `addr_mode_i` take; their numbers are their places (the manual gives none).
+/// Words for `filter_mode` and `addr_mode_i`; their numbers are their indices (the manual gives none).
 const FILTER_MODES: [&str; 2] = ["nearest", "linear"];
 const ADDR_MODES: [&str; 5] = ["wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border"];
 

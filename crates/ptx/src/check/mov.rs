@@ -1,8 +1,8 @@
 //! Operands of `mov` and `cvta`: values, special registers, addresses of variables and functions, vectors to pack.
 //! PTX ISA §9.7.8.2, §9.7.8.3, §9.7.8.13.
 //!
-//! Invariant: an address is taken only of what has one where the module stands (return parameters from PTX 6.0 on,
-//! kernels from 3.1 on, variables for call arguments never).
+//! Invariant: an address is taken only of entities that have one in the module's version (return parameters
+//! from PTX 6.0 on, kernels from 3.1 on, variables for call arguments never).
 
 use super::body::BodyChecker;
 use super::inst::{Site, Written, WrittenKind};
@@ -15,7 +15,7 @@ use crate::isa::{Dir, OperandForm, Slot, Space, Ty, TyKind, Version};
 use crate::syntax::tree::Reference;
 
 impl BodyChecker<'_, '_> {
-    /// What `mov` reads. PTX ISA §9.7.8.2.
+    /// The source of `mov`. PTX ISA §9.7.8.2.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     pub(super) fn mov_source(&mut self, site: &Site<'_>, written: &Written<'_>) -> Option<Operand> {
         let ty = site.found.mods.ty_in(Slot::Type)?;
@@ -85,7 +85,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// The variable or function whose address `mov` takes; says why it has none.
+    /// The variable or function whose address `mov` takes; reports if it has none.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     fn addressable(&mut self, reference: &Reference) -> Option<AddressBase> {
         let text = self.checker.text;
@@ -229,7 +229,7 @@ impl BodyChecker<'_, '_> {
         (ty.kind() == TyKind::Opaque).then_some(ty)
     }
 
-    /// What `cvta` reads: a register, or a variable of its state space.
+    /// The source of `cvta`: a register, or a variable of its state space.
     #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
     pub(super) fn cvta_source(&mut self, site: &Site<'_>, written: &Written<'_>) -> Option<Operand> {
         let ty = site.found.mods.ty_in(Slot::Type)?;

@@ -1,7 +1,7 @@
-//! Operands: what a written operand is, and whether its kind, type and width are those that the row asks for. PTX ISA §6, §9.4.
+//! Operands: their kind, type and width compared with the row. PTX ISA §6, §9.4.
 //!
-//! Invariant: a checked operand is one that the later stages can use without looking at the text; constants are bits of
-//! the operand's type. Each wrong operand gives one diagnostic, at its place.
+//! Invariant: later stages can use a checked operand without the text; constants are bits of the operand's
+//! type. Each wrong operand gives one diagnostic, at its place.
 
 use super::body::BodyChecker;
 use super::constant::Const;
@@ -32,7 +32,7 @@ impl BodyChecker<'_, '_> {
         self.single(site, form, written)
     }
 
-    /// An operand that is no pair.
+    /// An operand other than a pair.
     pub(super) fn single(
         &mut self,
         site: &Site<'_>,
@@ -118,7 +118,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// Whether this is an address of 32 bits in a module that may have such addresses as well.
+    /// Whether this is a 32-bit address in a module that may have such addresses.
     fn holds_32_bits(&self, written: &Written<'_>) -> bool {
         let WrittenKind::Name(reference) = &written.kind else { return false };
         self.checker.header.address_size_is_open()
@@ -201,7 +201,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// What `cvt` reads: a special register too.
+    /// The source of `cvt`, which can be a special register.
     fn cvt_source(&mut self, written: &Written<'_>, ty: Ty, width: Width) -> Option<Operand> {
         if let WrittenKind::Name(reference) = &written.kind
             && let Some(sreg) = self.special(reference)
@@ -228,14 +228,14 @@ impl BodyChecker<'_, '_> {
         immediate::convert(self.checker, ty, value, span).map(Operand::Imm)
     }
 
-    /// The special register that a name names, unless something declared hides it.
+    /// The special register with that name, unless a declaration hides it.
     pub(super) fn special(&self, reference: &Reference) -> Option<Sreg> {
         let name = reference.name.text(self.checker.text);
         let sreg = Sreg::from_name(name)?;
         self.checker.scopes.find(name).is_none().then_some(sreg)
     }
 
-    /// A register, or an element of a vector register, of a type that fits.
+    /// A register, or an element of a vector register, of a suitable type.
     pub(super) fn register_operand(
         &mut self,
         reference: &Reference,
@@ -301,7 +301,7 @@ impl BodyChecker<'_, '_> {
         Some(element.map_or(Operand::Register(id), |element| Operand::Element(id, element)))
     }
 
-    /// The element of a vector register that a suffix names; `Some(None)` without a suffix.
+    /// The element of a vector register that a suffix selects; `Some(None)` without a suffix.
     pub(super) fn element(&mut self, id: RegisterId, reference: &Reference) -> Option<Option<u8>> {
         let Some(suffix) = reference.suffix else { return Some(None) };
         let text = self.checker.text;
@@ -328,7 +328,7 @@ impl BodyChecker<'_, '_> {
         None
     }
 
-    /// `mov`, `cvt` from a special register.
+    /// A special register in `mov` or `cvt`.
     pub(super) fn special_register(
         &mut self,
         reference: &Reference,
@@ -365,12 +365,12 @@ impl BodyChecker<'_, '_> {
                 .push(Diagnostic::new(Code::BadVector, reference.span, error).with_section(facts.section));
             return None;
         }
-        // `%gridid` was 16 bits wide, then 32; counters of 64 bits are read by halves in the manual's examples.
+        // `%gridid` had 16 bits, then 32; the manual's examples read 64-bit counters by halves.
         let integer = matches!(ty.kind(), TyKind::Bits | TyKind::Unsigned | TyKind::Signed);
         let legacy = integer
             && (sreg == Sreg::Gridid && matches!(ty.bits(), 16 | 32)
                 || matches!(sreg, Sreg::Pm64(_)) && ty.bits() == 32);
-        // `%tid` and its like were vectors of 16-bit numbers before PTX 2.0.
+        // `%tid` and similar registers were vectors of 16-bit numbers before PTX 2.0.
         let short = integer && facts.vector && ty.bits() == 16;
         if legacy && sreg != Sreg::Gridid {
             self.checker.report.push(
@@ -444,7 +444,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    /// A vector of which not every element is `_`; says so.
+    /// Checks that not every element of a vector is `_`.
     fn holds_something(&mut self, written: &Written<'_>) -> bool {
         let WrittenKind::Vector(list) = &written.kind else { return true };
         let empty = !list.is_empty() && list.iter().all(|e| matches!(e.kind, WrittenKind::Sink));
@@ -457,7 +457,7 @@ impl BodyChecker<'_, '_> {
         !empty
     }
 
-    /// The vector that a store of 256 bits writes: elements that are `_` leave memory as it is.
+    /// The source vector of a 256-bit store: an element `_` leaves memory unchanged.
     fn sunk_vector(&mut self, ty: Ty, width: Width, lanes: u8, written: &Written<'_>) -> Option<Operand> {
         let is_sink = |element: &Written<'_>| matches!(element.kind, WrittenKind::Sink);
         let WrittenKind::Vector(list) = &written.kind else {
@@ -503,7 +503,8 @@ impl BodyChecker<'_, '_> {
         Some(Operand::Register(id))
     }
 
-    /// Says that a vector must stand here; once for an instruction, as the mistake is then likely its `.v2` or `.v4`.
+    /// Reports that a vector is required; once per instruction, because the cause is likely its `.v2` or
+    /// `.v4`.
     fn wrong_vector(&mut self, span: Span, lanes: u8) -> Option<Operand> {
         if let Some(finding) = self.no_vector {
             self.checker.report.also(finding, span, "here as well");
@@ -595,7 +596,7 @@ impl BodyChecker<'_, '_> {
             return self.wrong_kind(written.span, &message);
         };
         if !(i128::from(min)..=i128::from(max)).contains(&wide) {
-            // ptxas cuts the table of `lop3` to its eight bits.
+            // ptxas truncates the table of `lop3` to eight bits.
             if site.found.row.row().op == Op::Lop3
                 && let Some(bits) = value.bits()
             {
@@ -624,8 +625,8 @@ impl BodyChecker<'_, '_> {
         value.bits().map(Operand::Imm)
     }
 
-    /// Says that an operand has the wrong type; once for all operands of an instruction that have it in the same way, as
-    /// the mistake is then likely the instruction's.
+    /// Reports a wrong type; once for all operands of an instruction with the same mismatch, because the
+    /// cause is likely the instruction's type.
     pub(super) fn wrong_type(&mut self, span: Span, wanted: Ty, have: Ty) {
         if let Some((.., finding)) = self.mistyped.iter().find(|(w, h, _)| (*w, *h) == (wanted, have)) {
             let text = format!("`.{}` as well", have.name());
@@ -672,7 +673,7 @@ impl BodyChecker<'_, '_> {
         self.checker.report.push(diagnostic);
     }
 
-    /// Says that an operand is of the wrong kind.
+    /// Reports an operand of the wrong kind.
     pub(super) fn wrong_kind(&mut self, span: Span, message: &str) -> Option<Operand> {
         self.checker.report.push(Diagnostic::new(Code::WrongOperandKind, span, message).with_section("6.3"));
         None

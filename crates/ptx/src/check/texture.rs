@@ -1,7 +1,8 @@
 //! Operands of textures, surfaces and matrices: opaque variables, coordinates and their companions, fragments.
 //! PTX ISA §5.3, §9.7.9, §9.7.10, §9.7.13.3.
 //!
-//! Invariant: a checked coordinate vector has the elements that its geometry asks for, perhaps with padding behind them.
+//! Invariant: a checked coordinate vector has the elements that its geometry requires, optionally followed by
+//! padding.
 
 use super::body::BodyChecker;
 use super::inst::{Site, Written, WrittenKind};
@@ -86,7 +87,8 @@ impl BodyChecker<'_, '_> {
         None
     }
 
-    /// Counts the textures and samplers of a body: 128 and, in independent mode, 16 can be bound at once (A175).
+    /// Counts the textures and samplers of a body: 128 textures and, in independent mode, 16 samplers can be
+    /// bound at once (A175).
     fn opaque_use(&mut self, ty: Ty, base: AddressBase, span: Span) -> Option<Operand> {
         let most = if ty == Ty::Samplerref { 16 } else { 128 };
         if !self.opaque.contains(&(ty, base)) {
@@ -163,7 +165,7 @@ impl BodyChecker<'_, '_> {
                 elements.push(self.padding(element, ctype));
                 continue;
             }
-            // An array index or sample number is bits of 32; the vector is `.b32`.
+            // An array index or sample number is 32 untyped bits; the vector is `.b32`.
             elements.push(self.source(element, shape.types[index], Width::Equal));
         }
         let mut elements = elements.into_iter().collect::<Option<Vec<_>>>()?;
@@ -188,7 +190,7 @@ impl BodyChecker<'_, '_> {
             let register = self.register(id);
             let (ty, vector) = (register.ty, register.vector);
             if reference.suffix.is_none() && vector > 1 && shape.accepts(vector) {
-                // Mixed vectors (an index and coordinates) are of bits.
+                // Mixed vectors (an index and coordinates) are untyped.
                 let wanted = if shape.types[0] == shape.types[1] { shape.types[0] } else { Ty::B32 };
                 if accepts(wanted, ty, Width::Equal) || accepts(shape.types[1], ty, Width::Equal) {
                     return Some(Operand::Register(id));

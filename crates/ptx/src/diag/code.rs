@@ -23,7 +23,7 @@ macro_rules! codes {
                 match self { $(Code::$name => $number),* }
             }
 
-            /// What the code is about, in a few words.
+            /// The subject of the code in a few words.
             pub const fn title(self) -> &'static str {
                 match self { $(Code::$name => $title),* }
             }
@@ -101,12 +101,12 @@ codes! {
 }
 
 impl Code {
-    /// The code as it is printed: `P0213`.
+    /// The printed code: `P0213`.
     pub fn name(self) -> String {
         format!("P{:04}", self.number())
     }
 
-    /// Errors refuse the module; the 900s are warnings.
+    /// Errors refuse the module; codes from 900 on are warnings.
     pub const fn severity(self) -> Severity {
         if self.number() >= 900 { Severity::Warning } else { Severity::Error }
     }
