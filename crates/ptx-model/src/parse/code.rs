@@ -200,7 +200,7 @@ impl<'t> Parser<'t> {
                 Ok(self.register(thread, name))
             }
             Arg::Name { name, .. } => {
-                Err(self.error_at(place, format!("the destination `{name}` is no register")))
+                Err(self.error_at(place, format!("the destination `{name}` is not a register")))
             }
             Arg::Value(_) | Arg::Memory(_) | Arg::List(_) => {
                 Err(self.error_at(place, "the destination must be a register".to_owned()))

@@ -165,7 +165,7 @@ impl<'t> Parser<'t> {
                 _ => match type_named(word).or_else(|| if dot { None } else { c_type() }) {
                     Some(ty) => found.ty = Some(ty),
                     None => {
-                        let what = format!("`{word}` is no type and no state space of a location");
+                        let what = format!("`{word}` is neither a type nor a state space of a location");
                         return Err(self.error_at(self.at, what));
                     }
                 },

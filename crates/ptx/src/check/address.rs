@@ -17,7 +17,7 @@ use crate::syntax::tree::{self, Name, Reference};
 
 impl BodyChecker<'_, '_> {
     /// An address in brackets.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn address(
         &mut self,
         site: &Site<'_>,
@@ -40,7 +40,7 @@ impl BodyChecker<'_, '_> {
                 (base, index, offset, array.span)
             }
             _ => {
-                self.wrong_kind(written.span, "an address in brackets must stand here");
+                self.wrong_kind(written.span, "expected an address in brackets");
                 return None;
             }
         };
@@ -78,8 +78,9 @@ impl BodyChecker<'_, '_> {
                     constexpr::Value::Const(value) => value,
                     constexpr::Value::Symbol(symbol) => {
                         let name = symbol.name.span.text(text);
-                        let message =
-                            format!("`{name}` is no constant, and only constants can be added to an address");
+                        let message = format!(
+                            "`{name}` is not a constant, and only constants can be added to an address"
+                        );
                         self.bad_address(symbol.name.span, &message, "`add.u64` first");
                         return None;
                     }
@@ -137,7 +138,7 @@ impl BodyChecker<'_, '_> {
     }
 
     /// The base to which an offset is added.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn base(&mut self, reference: &Reference) -> Option<AddressBase> {
         let text = self.checker.text;
         let name = reference.span.text(text);
@@ -165,7 +166,7 @@ impl BodyChecker<'_, '_> {
                 let integer = matches!(ty.kind(), TyKind::Bits | TyKind::Unsigned | TyKind::Signed);
                 if vector > 1 {
                     let message =
-                        format!("`{name}` is a vector of {vector} elements, which holds no address");
+                        format!("`{name}` is a vector of {vector} elements, which cannot hold an address");
                     self.checker.report.push(
                         Diagnostic::new(Code::BadVector, reference.span, message).with_section("6.4.1"),
                     );
@@ -183,7 +184,7 @@ impl BodyChecker<'_, '_> {
                         Diagnostic::new(
                             Code::WrongOperandType,
                             reference.span,
-                            format!("`{name}` has type `.{}`, which holds no address", ty.name()),
+                            format!("`{name}` has type `.{}`, which cannot hold an address", ty.name()),
                         )
                         .with_help(format!("a `.{}` register", wanted.name()))
                         .with_section("6.4.1"),
@@ -210,7 +211,7 @@ impl BodyChecker<'_, '_> {
     }
 
     /// `a[4]`: the element with that number; `a[r]`, `a[r+4]`: the byte at that offset (A32).
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn indexed(
         &mut self,
         array: &Name,
@@ -243,7 +244,7 @@ impl BodyChecker<'_, '_> {
                 let place = reference.span.text(text);
                 self.bad_address(
                     span,
-                    &format!("`{place}` is no register"),
+                    &format!("`{place}` is not a register"),
                     "`array[4]` or `array[register]`",
                 );
                 return None;
@@ -319,7 +320,7 @@ impl BodyChecker<'_, '_> {
                 Diagnostic::new(
                     Code::NonStandard,
                     span,
-                    format!("`{name}` is in `.{}`, and its name is no generic address", have.name()),
+                    format!("`{name}` is in `.{}`, and its name is not a generic address", have.name()),
                 )
                 .with_label(format!("read as an access to `.{}`", have.name()))
                 .with_help(format!("`.{}`, or `cvta.{0}` and a register", have.name()))
@@ -337,7 +338,7 @@ impl BodyChecker<'_, '_> {
             return Some(());
         }
         let name = span.text(self.checker.text);
-        let message = format!("`{name}` is in `.{}`, where nothing is atomic", have.name());
+        let message = format!("`{name}` is in `.{}`, which has no atomic operations", have.name());
         self.checker.report.push(
             Diagnostic::new(Code::WrongStateSpace, span, message)
                 .with_help("a variable in `.global` or `.shared`")
@@ -355,7 +356,7 @@ impl BodyChecker<'_, '_> {
                 span,
                 match space {
                     Space::Generic => {
-                        format!("`{name}` is in `.{}`, and its name is no generic address", have.name())
+                        format!("`{name}` is in `.{}`, and its name is not a generic address", have.name())
                     }
                     _ => format!(
                         "`{name}` is in `.{}`, but the instruction accesses `.{}`",
@@ -397,7 +398,7 @@ impl BodyChecker<'_, '_> {
                 Diagnostic::new(
                     Code::NonStandard,
                     span,
-                    format!("`{name}` is in `.local`, and its name is no generic address"),
+                    format!("`{name}` is in `.local`, and its name is not a generic address"),
                 )
                 .with_label("read as an access to `.local`")
                 .with_section("6.4.1.1"),

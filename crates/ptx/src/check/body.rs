@@ -455,7 +455,7 @@ impl<'c, 'a> BodyChecker<'c, 'a> {
                 Diagnostic::new(
                     Code::NotPortable,
                     targets.label.span,
-                    "`.branchtargets` is legal, but ptxas takes it from PTX 6.0 on",
+                    "`.branchtargets` is legal, but ptxas accepts it from PTX 6.0 on",
                 )
                 .with_section("11.3.1"),
             );

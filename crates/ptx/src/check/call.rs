@@ -29,7 +29,7 @@ pub(super) enum Callee {
 }
 
 impl BodyChecker<'_, '_> {
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn name_of<'t>(&mut self, written: &Written<'t>, what: &str) -> Option<&'t Reference> {
         match &written.kind {
             WrittenKind::Name(reference) if reference.suffix.is_none() => Some(reference),
@@ -42,7 +42,7 @@ impl BodyChecker<'_, '_> {
 
     /// The target of `bra`.
     pub(super) fn branch_label(&mut self, written: &Written<'_>) -> Option<Operand> {
-        let reference = self.name_of(written, "a label must stand here")?;
+        let reference = self.name_of(written, "expected a label")?;
         let text = self.checker.text;
         let name = reference.name.text(text);
         let span = reference.span;
@@ -75,7 +75,7 @@ impl BodyChecker<'_, '_> {
 
     /// The list of `brx.idx`.
     pub(super) fn target_list(&mut self, written: &Written<'_>) -> Option<Operand> {
-        let reference = self.name_of(written, "the label of a `.branchtargets` must stand here")?;
+        let reference = self.name_of(written, "expected the label of a `.branchtargets`")?;
         let name = reference.name.text(self.checker.text);
         let message = match self.checker.scopes.find(name) {
             Some(Found::Entity(Entity::BranchTargets(index), _)) => {
@@ -98,7 +98,7 @@ impl BodyChecker<'_, '_> {
 
     /// The function of a direct call.
     pub(super) fn callee(&mut self, written: &Written<'_>) -> Option<Operand> {
-        let reference = self.name_of(written, "the name of a function must stand here")?;
+        let reference = self.name_of(written, "expected the name of a function")?;
         let text = self.checker.text;
         let name = reference.name.text(text);
         let span = reference.span;
@@ -142,9 +142,9 @@ impl BodyChecker<'_, '_> {
     }
 
     /// The register of an indirect call.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn function_pointer(&mut self, written: &Written<'_>) -> Option<Operand> {
-        let what = "a register with the address of a function must stand here";
+        let what = "expected a register with the address of a function";
         let WrittenKind::Name(reference) = &written.kind else { return self.wrong_kind(written.span, what) };
         let text = self.checker.text;
         let name = reference.span.text(text);
@@ -161,7 +161,7 @@ impl BodyChecker<'_, '_> {
                             Code::WrongOperandType,
                             reference.span,
                             format!(
-                                "`{name}` has type `.{}`, which holds no address of a function",
+                                "`{name}` has type `.{}`, which cannot hold the address of a function",
                                 ty.name()
                             ),
                         )
@@ -188,7 +188,7 @@ impl BodyChecker<'_, '_> {
 
     /// The last operand of an indirect call: targets or prototype.
     pub(super) fn call_target_list(&mut self, written: &Written<'_>) -> Option<Operand> {
-        let what = "a `.calltargets` list, a `.callprototype`, or an array of functions must stand here";
+        let what = "expected a `.calltargets` list, a `.callprototype`, or an array of functions";
         let reference = self.name_of(written, what)?;
         let text = self.checker.text;
         let name = reference.name.text(text);
@@ -228,7 +228,7 @@ impl BodyChecker<'_, '_> {
             .collect();
         let list = functions.filter(|list| !list.is_empty());
         let Some(list) = list else {
-            let message = format!("`{}` is no array of functions", variable.name);
+            let message = format!("`{}` is not an array of functions", variable.name);
             return self.wrong_kind(span, &message);
         };
         let all = &self.checker.functions;
@@ -250,13 +250,13 @@ impl BodyChecker<'_, '_> {
     /// Arguments or results, checked by themselves; [`Self::call_signature`] compares them with the callee.
     pub(super) fn call_operands(&mut self, form: &OperandForm, written: &Written<'_>) -> Option<Operand> {
         let WrittenKind::List(list) = &written.kind else {
-            return self.wrong_kind(written.span, "a list in parentheses must stand here");
+            return self.wrong_kind(written.span, "expected a list in parentheses");
         };
         let operands: Vec<Option<Operand>> = list.iter().map(|w| self.actual(form.dir, w)).collect();
         operands.into_iter().collect::<Option<Vec<_>>>().map(Operand::Args)
     }
 
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn actual(&mut self, dir: Dir, written: &Written<'_>) -> Option<Operand> {
         match &written.kind {
             WrittenKind::Name(reference) => {
@@ -274,13 +274,11 @@ impl BodyChecker<'_, '_> {
                         Some(element.map_or(Operand::Register(id), |element| Operand::Element(id, element)))
                     }
                     Entity::Local(id) if self.local(id).space == Space::Param => Some(Operand::ParamVar(id)),
-                    Entity::Local(_) | Entity::Var(_) => self.wrong_kind(
-                        written.span,
-                        "a register, a `.param` variable or a constant must stand here",
-                    ),
+                    Entity::Local(_) | Entity::Var(_) => self
+                        .wrong_kind(written.span, "expected a register, a `.param` variable or a constant"),
                     other => {
                         let message = format!(
-                            "this is {}; a register, a `.param` variable or a constant must stand here",
+                            "this is {}; expected a register, a `.param` variable or a constant",
                             other.noun()
                         );
                         self.wrong_kind(written.span, &message)
@@ -301,10 +299,8 @@ impl BodyChecker<'_, '_> {
                         let register = element.map_or(Operand::Register(id), |e| Operand::Element(id, e));
                         self.register_sum(register, sum.addend, written.span)
                     }
-                    _ => self.wrong_kind(
-                        written.span,
-                        "a register, a `.param` variable or a constant must stand here",
-                    ),
+                    _ => self
+                        .wrong_kind(written.span, "expected a register, a `.param` variable or a constant"),
                 }
             }
             WrittenKind::Sink
@@ -317,13 +313,13 @@ impl BodyChecker<'_, '_> {
             | WrittenKind::Indexed(..)
             | WrittenKind::Pair(..)
             | WrittenKind::List(_) => {
-                self.wrong_kind(written.span, "a register, a `.param` variable or a constant must stand here")
+                self.wrong_kind(written.span, "expected a register, a `.param` variable or a constant")
             }
         }
     }
 
     /// The signature that a checked call must match.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "no other operand says it")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "no other operand determines the signature")]
     pub(super) fn callee_of(&self, operands: &[Operand]) -> Option<Callee> {
         let mut found = None;
         for operand in operands {
@@ -422,7 +418,7 @@ impl BodyChecker<'_, '_> {
 
     /// Whether an argument matches a parameter. The error describes the argument; it is empty after a
     /// diagnostic.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn fit_one(
         &mut self,
         param: &Param,
@@ -494,7 +490,7 @@ impl BodyChecker<'_, '_> {
         }
     }
 
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn scalar_type(&self, operand: &Operand) -> Option<Ty> {
         match operand {
             Operand::Register(id) | Operand::Element(id, _) => Some(self.register(*id).ty),

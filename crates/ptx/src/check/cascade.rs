@@ -30,7 +30,7 @@ pub(super) fn without_consequences(text: &str, found: Vec<Diagnostic>) -> Vec<Di
             && crate::spelling::closest(d.span.text(text), [".target"].into_iter()).is_some()
     };
     let target = left.iter().any(misspelt);
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed follows from nothing")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "codes that are not listed are never consequences")]
     let follows = |d: &Diagnostic| match d.code {
         Code::MissingTarget => target,
         Code::Undeclared | Code::UndeclaredFunction => broken.explains(d.span, &statements),
@@ -137,7 +137,7 @@ fn within_statements(statements: &Statements<'_>, found: Vec<Diagnostic>) -> Vec
         d.code == Code::Undeclared && !crate::isa::rows_of(d.span.text(statements.text)).is_empty()
     };
     let guards: HashSet<usize> = errors().filter(|d| guard(d)).map(place).collect();
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed follows from nothing")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "codes that are not listed are never consequences")]
     let follows = |d: &Diagnostic| match d.code {
         Code::UnexpectedToken | Code::MissingSemicolon => {
             unknown.contains(&place(d)) || lexical.contains(&d.span.start)

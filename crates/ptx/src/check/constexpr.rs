@@ -39,7 +39,7 @@ pub(super) fn constant(expr: &Expr, text: &str, report: &mut Report) -> Option<C
             let name = symbol.name.span.text(text);
             report.push(
                 Diagnostic::new(Code::BadConstant, symbol.name.span, format!("`{name}` is not a constant"))
-                    .with_label("a constant expression has no variables in it")
+                    .with_label("a constant expression cannot contain variables")
                     .with_section("4.6.3"),
             );
             None
@@ -101,7 +101,12 @@ pub(super) fn evaluate(expr: &Expr, text: &str, report: &mut Report) -> Option<V
     match &expr.kind {
         ExprKind::Integer { value, unsigned } => {
             if expr.span.text(text).ends_with('u') {
-                not_portable(expr.span, "the suffix `u` is legal, but ptxas takes only `U`", "4.5.1", report);
+                not_portable(
+                    expr.span,
+                    "the suffix `u` is legal, but ptxas accepts only `U`",
+                    "4.5.1",
+                    report,
+                );
             }
             Some(Value::Const(literal(*value, *unsigned)))
         }
@@ -148,7 +153,7 @@ pub(super) fn evaluate(expr: &Expr, text: &str, report: &mut Report) -> Option<V
 /// literal.
 pub(super) fn literal_for_ptxas(expr: &Expr, report: &mut Report) {
     if !matches!(expr.kind, ExprKind::Integer { .. } | ExprKind::WarpSz | ExprKind::Error) {
-        let what = "a constant expression is legal here, but ptxas takes only a number";
+        let what = "a constant expression is legal here, but ptxas accepts only a number";
         not_portable(expr.span, what, "5.4.3", report);
     }
 }
@@ -180,14 +185,10 @@ fn wrap(
         }
         Value::Const(_) => {
             report.push(
-                Diagnostic::new(
-                    Code::BadConstant,
-                    inner.span,
-                    "only the address of a variable can stand here",
-                )
-                .with_label(format!("not a name: `{}`", inner.span.text(text)))
-                .with_related(whole.span, "in this expression")
-                .with_section("5.4.4"),
+                Diagnostic::new(Code::BadConstant, inner.span, "expected the address of a variable")
+                    .with_label(format!("not a name: `{}`", inner.span.text(text)))
+                    .with_related(whole.span, "in this expression")
+                    .with_section("5.4.4"),
             );
             None
         }
@@ -199,7 +200,7 @@ fn masked(whole: &Expr, mask: u64, inner: &Expr, text: &str, report: &mut Report
     match evaluate(inner, text, report)? {
         Value::Symbol(symbol) => Some(Value::Symbol(SymbolSum { mask: Some(mask), ..symbol })),
         Value::Const(value) => {
-            let value = as_integer(value, inner, "what a mask is applied to", report)?;
+            let value = as_integer(value, inner, "the operand of a mask", report)?;
             let bits = (value.bits()? & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0);
             if mask == 0 {
                 report.say(Code::BadConstant, whole.span, "a mask takes at least one bit".to_owned());
@@ -240,7 +241,7 @@ fn binary(
                     symbol.name.span,
                     format!("`{name}` is not a constant, and `{}` needs constants", op.symbol()),
                 )
-                .with_help("a constant can be added to an address or subtracted from it; registers never stand in an expression")
+                .with_help("a constant can be added to an address or subtracted from it; an expression cannot contain registers")
                 .with_section("4.6.3"),
             );
             None

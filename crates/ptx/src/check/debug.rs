@@ -30,7 +30,7 @@ impl Checker<'_> {
         {
             self.report.push(
                 Diagnostic::new(Code::NotPortable, file.index.span, format!("file {index} is defined twice"))
-                    .with_label("the last definition counts")
+                    .with_label("the last definition is used")
                     .with_section("11.5.3"),
             );
         }
@@ -68,7 +68,7 @@ impl Checker<'_> {
                 && !self.at_least(Version::new(7, 2))
             {
                 self.report.push(
-                    Diagnostic::new(Code::NonStandard, loc.span, format!("{what} is of PTX 7.2"))
+                    Diagnostic::new(Code::NonStandard, loc.span, format!("{what} is from PTX 7.2"))
                         .with_section("11.5.4"),
                 );
             }
@@ -128,7 +128,7 @@ pub(super) fn section(checker: &mut Checker<'_>, section: &tree::Section) -> Sec
                         Diagnostic::new(
                             Code::NotPortable,
                             name.span,
-                            "a label in a section is legal, but ptxas takes it from PTX 7.0 on",
+                            "a label in a section is legal, but ptxas accepts it from PTX 7.0 on",
                         )
                         .with_section("11.5.2"),
                     );

@@ -471,7 +471,7 @@ impl<'a> Checker<'a> {
             Diagnostic::new(
                 Code::TooLarge,
                 span,
-                format!("{} bytes are more than {of} has left", shape.bytes),
+                format!("{} bytes do not fit in the rest of {of}", shape.bytes),
             )
             .with_label(format!("{of} holds {limit} bytes"))
             .with_section("5.1"),

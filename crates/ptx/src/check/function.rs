@@ -427,7 +427,7 @@ impl<'a> Checker<'a> {
         match seen.iter().find(|(earlier, _)| *earlier == kind) {
             None => seen.push((kind, directive.span)),
             Some((_, earlier)) => {
-                let message = format!("`{}` stands here twice", self.first_word(directive.span));
+                let message = format!("`{}` occurs twice", self.first_word(directive.span));
                 self.report.push(
                     Diagnostic::new(Code::ConflictingDirectives, directive.span, message)
                         .with_related(*earlier, "the first")
@@ -460,7 +460,7 @@ impl<'a> Checker<'a> {
                 Diagnostic::new(
                     Code::ImmediateOutOfRange,
                     expr.span,
-                    format!("this must be from 1 to {}, not {value}", u32::MAX),
+                    format!("expected a number from 1 to {}, found {value}", u32::MAX),
                 )
                 .with_section("11.4"),
             );
@@ -475,7 +475,7 @@ impl<'a> Checker<'a> {
                 Diagnostic::new(
                     Code::BadDeclaration,
                     span,
-                    format!("one to three numbers stand here, not {}", list.len()),
+                    format!("expected one to three numbers, found {}", list.len()),
                 )
                 .with_section("11.4"),
             );

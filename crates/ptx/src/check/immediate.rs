@@ -83,7 +83,7 @@ fn mismatch(
         Diagnostic::new(
             Code::WrongOperandType,
             span,
-            format!("`{}` is no constant of type `.{}`", span.text(checker.text), ty.name()),
+            format!("`{}` is not a constant of type `.{}`", span.text(checker.text), ty.name()),
         )
         .with_label(format!("this is a constant of type `{}`", value.type_name()))
         .with_help("nothing converts between integer and floating-point constants")
@@ -120,7 +120,7 @@ fn float(checker: &mut Checker<'_>, ty: Ty, value: Const, span: Span) -> Option<
                 Diagnostic::new(
                     Code::NotPortable,
                     span,
-                    format!("the integer `{value}` where a constant of type `.{}` is wanted", ty.name()),
+                    format!("expected a constant of type `.{}`, found the integer `{value}`", ty.name()),
                 )
                 .with_help(format!("`{value}.0`"))
                 .with_section("4.5.2"),

@@ -91,7 +91,7 @@ impl Filler<'_, '_> {
             return self.element(offset, initializer);
         };
         let Initializer::List { items, span } = initializer else {
-            wrong_nesting(self.checker, initializer.span(), "a list in braces must stand here");
+            wrong_nesting(self.checker, initializer.span(), "expected a list in braces");
             return;
         };
         if items.len() as u64 > *first {
@@ -190,7 +190,7 @@ impl Filler<'_, '_> {
                             expr.span,
                             format!("an address in a variable of type `.{}`", self.ty.name()),
                         )
-                        .with_help(format!("ptxas wants `.u{size}`"))
+                        .with_help(format!("ptxas expects `.u{size}`"))
                         .with_section("5.4.4"),
                     );
                 }
@@ -267,7 +267,7 @@ impl Filler<'_, '_> {
                         return Some((Symbol::Var(id), Some(space)));
                     }
                     Space::Global | Space::Const | Space::Tex => {
-                        format!("`{name}` is opaque, so its address cannot stand in an initialiser")
+                        format!("`{name}` is opaque, so its address cannot be used in an initialiser")
                     }
                     Space::Shared
                     | Space::Local
@@ -275,7 +275,7 @@ impl Filler<'_, '_> {
                     | Space::Reg
                     | Space::Sreg
                     | Space::Generic => format!(
-                        "`{name}` is in `.{}`; only addresses of `.global` and `.const` variables can stand in an initialiser",
+                        "`{name}` is in `.{}`; only addresses of `.global` and `.const` variables can be used in an initialiser",
                         variable.space.name()
                     ),
                 }
@@ -292,7 +292,7 @@ impl Filler<'_, '_> {
                 return Some((Symbol::Func(id), None));
             }
             Some(Found::Entity(entity, _)) => {
-                format!("`{name}` is {}, which has no address that could stand here", entity.noun())
+                format!("`{name}` is {}, which has no address that can be used here", entity.noun())
             }
             Some(Found::Member(..)) => format!("`{name}` is a register, which has no address"),
         };
@@ -341,7 +341,7 @@ fn merge_parts(checker: &mut Checker<'_>, parts: Vec<Part>, init: &mut Init) {
                     part.span,
                     "the upper bytes of an address without its lower bytes",
                 )
-                .with_label("the bytes below must stand before it")
+                .with_label("the lower bytes must come first")
                 .with_section("5.4.4"),
             );
         }

@@ -293,7 +293,7 @@ impl<'a> BodyChecker<'_, 'a> {
             Diagnostic::new(
                 Code::NonStandard,
                 instruction.opcode_span(),
-                format!("the modifiers of `{name}` stand in another order than in the manual"),
+                format!("the modifiers of `{name}` are in another order than in the manual"),
             )
             .with_help(format!("`{mnemonic}{order}`"))
             .with_section(found.row.row().section),
@@ -333,7 +333,7 @@ impl<'a> BodyChecker<'_, 'a> {
             {
                 let opcode = instruction.opcode_span();
                 self.checker.report.push(
-                    Diagnostic::new(Code::NonStandard, opcode, "`nanosleep` is of PTX 6.3")
+                    Diagnostic::new(Code::NonStandard, opcode, "`nanosleep` is from PTX 6.3")
                         .with_section("9.7.12.10"),
                 );
                 return true;
@@ -407,7 +407,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// `@p`: `None` after an error.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn guard(&mut self, guard: &tree::Guard) -> Option<Guard> {
         let text = self.checker.text;
         let name = guard.name.span.text(text);
@@ -469,7 +469,7 @@ impl<'a> BodyChecker<'_, 'a> {
     }
 
     /// Passes the instruction to the check of call sequences.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn watch(&mut self, inst: &Inst, span: Span) {
         use super::module::{AddressBase, LocalRole};
         let call_param = |operand: &Operand, body: &super::module::Body| match operand {

@@ -40,7 +40,7 @@ impl BodyChecker<'_, '_> {
                 instruction.opcode_span(),
                 "a call with results has a list of arguments, which may be empty",
             )
-            .with_help("`()` behind the function")
+            .with_help("`()` after the function")
             .with_section("9.7.11.5"),
         );
         written.insert(2, Written { span: end, kind: WrittenKind::List(Vec::new()) });
@@ -94,7 +94,7 @@ impl BodyChecker<'_, '_> {
             (TyKind::Bits | TyKind::Unsigned | TyKind::Signed, 64) => Ty::U64,
             _ => {
                 let name = ty.name();
-                let message = format!("nothing can be added to a register of type `.{name}` in an operand");
+                let message = format!("a constant cannot be added to a register of type `.{name}`");
                 return self.wrong_kind(span, &message);
             }
         };

@@ -106,7 +106,7 @@ impl<'a> Checker<'a> {
 
     /// Reports an undefined label, once per function.
     pub(super) fn undefined_label(&mut self, text: &str, span: Span) {
-        let says = "is no label that can be seen from here";
+        let says = "is not a label in scope";
         self.missing(Code::UndefinedLabel, span, text, says, "4.3", Wanted::Label, &[]);
     }
 

@@ -212,14 +212,17 @@ impl Forms<'_> {
         let types = !found.possible.is_empty() && found.possible.iter().all(|word| word.ty().is_some());
         let list = isa::nearest::quoted_words(&found.possible);
         let label = match found.possible.len() {
-            0 => format!("`.{}` is no modifier of `{}`", words[index], self.mnemonic),
+            0 => format!("`.{}` is not a modifier of `{}`", words[index], self.mnemonic),
             _ if types => {
-                format!("`.{}` is no type of `{}`; types here: {list}", words[index], self.mnemonic)
+                format!("`.{}` is not a type of `{}`; types here: {list}", words[index], self.mnemonic)
             }
             n if n <= FEW => {
-                format!("`.{}` is no modifier of `{}`; modifiers here: {list}", words[index], self.mnemonic)
+                format!(
+                    "`.{}` is not a modifier of `{}`; modifiers here: {list}",
+                    words[index], self.mnemonic
+                )
             }
-            _ => format!("`.{}` is no modifier of `{}`", words[index], self.mnemonic),
+            _ => format!("`.{}` is not a modifier of `{}`", words[index], self.mnemonic),
         };
         let meant: Vec<String> = found.meant.iter().map(|word| format!(".{}", word.text())).collect();
         let question = (!meant.is_empty()).then(|| spelling::question(meant.iter().map(String::as_str)));
@@ -233,7 +236,7 @@ impl Forms<'_> {
             && isa::match_mods(self.mnemonic, words).is_empty()
             && self.exist(&without(words, index))
         {
-            return format!("`.{word}` stands here twice");
+            return format!("`.{word}` occurs twice");
         }
         let is_type = |i: &usize| Word::from_text(words[*i]).is_some_and(|w| w.ty().is_some());
         let types: Vec<usize> = (0..words.len()).filter(is_type).collect();
@@ -243,7 +246,7 @@ impl Forms<'_> {
             && let Some(other) = others().next()
             && self.most_types() == 1
         {
-            return format!("`{}` has one type, and `.{}` is it", self.mnemonic, words[other]);
+            return format!("`{}` takes one type, and already has `.{}`", self.mnemonic, words[other]);
         }
         for other in others() {
             let with = self.types_instead(words, other);
@@ -251,14 +254,14 @@ impl Forms<'_> {
                 let (with, not) = (with.join(" "), words[other]);
                 // With several types, the message is true only in combination with the others.
                 return match types.len() {
-                    1 => format!("`.{word}` goes with {with}, not with `.{not}`"),
+                    1 => format!("`.{word}` is for {with}, not for `.{not}`"),
                     _ => {
                         let rest = without(words, other);
                         let at = types.iter().position(|i| *i == other).map_or("", |n| ordinal(n));
                         let beside = rest.iter().map(|w| format!("`.{w}`")).collect::<Vec<_>>().join(" ");
                         let name = without(words, index).join(".");
                         format!(
-                            "`{}.{name}` exists without it; beside {beside}, the {at} type is one of {with}",
+                            "`{}.{name}` exists without it; with {beside}, the {at} type must be one of {with}",
                             self.mnemonic
                         )
                     }
@@ -266,7 +269,7 @@ impl Forms<'_> {
             }
         }
         if let Some(other) = words.iter().find(|other| self.exclude(word, other)) {
-            return format!("`.{word}` cannot stand beside `.{other}`");
+            return format!("`.{word}` cannot be combined with `.{other}`");
         }
         let name = without(words, index).iter().fold(self.mnemonic.to_owned(), |name, w| name + "." + w);
         format!("without this, `{name}` exists")

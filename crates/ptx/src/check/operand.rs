@@ -131,7 +131,7 @@ impl BodyChecker<'_, '_> {
             WrittenKind::Sink => Some(Operand::Sink),
             WrittenKind::Name(reference) => self.register_operand(reference, ty, width, Dir::Out),
             WrittenKind::Vector(list) if list.len() == 1 => self.destination(&list[0], ty, width),
-            WrittenKind::Const(_) => self.wrong_kind(written.span, "a result cannot go into a constant"),
+            WrittenKind::Const(_) => self.wrong_kind(written.span, "a constant cannot be a destination"),
             WrittenKind::Not(_)
             | WrittenKind::Minus(_)
             | WrittenKind::Sum(_)
@@ -140,7 +140,7 @@ impl BodyChecker<'_, '_> {
             | WrittenKind::Brackets(_)
             | WrittenKind::Indexed(..)
             | WrittenKind::Pair(..)
-            | WrittenKind::List(_) => self.wrong_kind(written.span, "a result goes into a register"),
+            | WrittenKind::List(_) => self.wrong_kind(written.span, "expected a register"),
         }
     }
 
@@ -171,11 +171,11 @@ impl BodyChecker<'_, '_> {
                     | Entity::BranchTargets(_)
                     | Entity::Broken => self.wrong_kind(
                         written.span,
-                        "`mov` takes the address of a variable; here a register or constant must stand",
+                        "`mov` takes the address of a variable; expected a register or constant",
                     ),
                 }
             }
-            WrittenKind::Sink => self.wrong_kind(written.span, "`_` holds nothing that could be read"),
+            WrittenKind::Sink => self.wrong_kind(written.span, "`_` cannot be read"),
             WrittenKind::Not(_)
             | WrittenKind::Minus(_)
             | WrittenKind::Vector(_)
@@ -183,21 +183,19 @@ impl BodyChecker<'_, '_> {
             | WrittenKind::Brackets(_)
             | WrittenKind::Indexed(..)
             | WrittenKind::Pair(..)
-            | WrittenKind::List(_) => {
-                self.wrong_kind(written.span, "a register or a constant must stand here")
-            }
+            | WrittenKind::List(_) => self.wrong_kind(written.span, "expected a register or a constant"),
         }
     }
 
     /// `p` or `!p`.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn predicate(&mut self, written: &Written<'_>) -> Option<Operand> {
         let WrittenKind::Not(reference) = &written.kind else {
             return self.source(written, Ty::Pred, Width::Equal);
         };
         match self.register_operand(reference, Ty::Pred, Width::Equal, Dir::In)? {
             Operand::Register(id) => Some(Operand::Not(id)),
-            _ => self.wrong_kind(written.span, "a predicate register must stand after `!`"),
+            _ => self.wrong_kind(written.span, "expected a predicate register after `!`"),
         }
     }
 
@@ -218,7 +216,7 @@ impl BodyChecker<'_, '_> {
                 Diagnostic::new(
                     Code::WrongOperandKind,
                     span,
-                    "constants have at most 64 bits; a register of type `.b128` must stand here",
+                    "constants have at most 64 bits; expected a register of type `.b128`",
                 )
                 .with_help("`mov.b128 r, {low, high};` makes 128 bits of two registers")
                 .with_section("4.5"),
@@ -260,7 +258,7 @@ impl BodyChecker<'_, '_> {
         let id = match self.resolve_as(reference.name, Wanted::Register(ty, width))? {
             Entity::Register(id) => id,
             Entity::Var(_) | Entity::Local(_) => {
-                let message = format!("`{name}` is a variable in memory; a register must stand here");
+                let message = format!("`{name}` is a variable in memory; expected a register");
                 self.checker.report.push(
                     Diagnostic::new(Code::WrongOperandKind, span, message)
                         .with_help(format!("`ld` reads it, `mov` takes its address: `mov.u64 r, {name};`"))
@@ -273,7 +271,7 @@ impl BodyChecker<'_, '_> {
             | Entity::Prototype(_)
             | Entity::CallTargets(_)
             | Entity::BranchTargets(_)) => {
-                let message = format!("`{name}` is {}; a register must stand here", other.noun());
+                let message = format!("`{name}` is {}; expected a register", other.noun());
                 self.checker
                     .report
                     .push(Diagnostic::new(Code::WrongOperandKind, span, message).with_section("6.4"));
@@ -285,7 +283,7 @@ impl BodyChecker<'_, '_> {
         let register = self.register(id);
         if element.is_none() && register.vector > 1 {
             let message =
-                format!("`{name}` is a vector of {} elements; one value must stand here", register.vector);
+                format!("`{name}` is a vector of {} elements; expected a single value", register.vector);
             self.checker.report.push(
                 Diagnostic::new(Code::BadVector, span, message)
                     .with_help(format!("`{name}.x`"))
@@ -320,7 +318,7 @@ impl BodyChecker<'_, '_> {
         let message = if vector > 1 {
             format!("`{name}` has {vector} elements, and no `.{}`", suffix.text(text))
         } else {
-            format!("`{name}` is no vector, and has no `.{}`", suffix.text(text))
+            format!("`{name}` is not a vector, and has no `.{}`", suffix.text(text))
         };
         self.checker
             .report
@@ -353,11 +351,9 @@ impl BodyChecker<'_, '_> {
         };
         let error = match (facts.vector, component) {
             (true, Some(0..=3)) | (false, None) => None,
-            (true, None) => {
-                Some(format!("`{name}` is a vector; one component must stand here, such as `{name}.x`"))
-            }
+            (true, None) => Some(format!("`{name}` is a vector; expected one component, such as `{name}.x`")),
             (true, Some(_)) => Some(format!("`{}` has the components `.x`, `.y`, `.z` and `.w`", facts.name)),
-            (false, Some(_)) => Some(format!("`{}` is no vector", reference.name.text(text))),
+            (false, Some(_)) => Some(format!("`{}` is not a vector", reference.name.text(text))),
         };
         if let Some(error) = error {
             self.checker
@@ -514,7 +510,7 @@ impl BodyChecker<'_, '_> {
         let list =
             ["a", "b", "c", "d", "e", "f", "g", "h"].get(..usize::from(lanes)).unwrap_or(&[]).join(", ");
         self.checker.report.push(
-            Diagnostic::new(Code::BadVector, span, format!("a vector of {lanes} elements must stand here"))
+            Diagnostic::new(Code::BadVector, span, format!("expected a vector of {lanes} elements"))
                 .with_help(format!("`{{{list}}}`, or a `.v{lanes}` register"))
                 .with_section("6.4.3"),
         );
@@ -522,7 +518,7 @@ impl BodyChecker<'_, '_> {
     }
 
     /// An operand of a video instruction, with minus sign and selector.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn video(&mut self, form: &OperandForm, ty: Ty, written: &Written<'_>) -> Option<Operand> {
         let (reference, negated) = match &written.kind {
             WrittenKind::Name(reference) => (*reference, false),
@@ -540,7 +536,7 @@ impl BodyChecker<'_, '_> {
             | WrittenKind::Indexed(..)
             | WrittenKind::Pair(..)
             | WrittenKind::List(_) => {
-                return self.wrong_kind(written.span, "a 32-bit register must stand here");
+                return self.wrong_kind(written.span, "expected a 32-bit register");
             }
         };
         let selector = match (reference.suffix, form.selector) {
@@ -551,7 +547,7 @@ impl BodyChecker<'_, '_> {
                         Diagnostic::new(
                             Code::BadModifierUse,
                             suffix.span,
-                            format!("`.{word}` is no selector of operand `{}`", form.name),
+                            format!("`.{word}` is not a selector of operand `{}`", form.name),
                         )
                         .with_help(kind.choices())
                         .with_section("9.7.15"),
@@ -566,7 +562,7 @@ impl BodyChecker<'_, '_> {
         let id = match self.resolve(reference.name)? {
             Entity::Register(id) => id,
             other => {
-                let message = format!("this is {}; a register must stand here", other.noun());
+                let message = format!("this is {}; expected a register", other.noun());
                 return self.wrong_kind(reference.span, &message);
             }
         };
@@ -640,7 +636,7 @@ impl BodyChecker<'_, '_> {
         let label = if wanted.bits() == have.bits() || !counts(wanted) || !counts(have) {
             format!("this is `.{have_name}`")
         } else {
-            format!("this is `.{have_name}`, {} bits; {} are wanted", have.bits(), wanted.bits())
+            format!("this is `.{have_name}`, {} bits; expected {} bits", have.bits(), wanted.bits())
         };
         let mut diagnostic = Diagnostic::new(
             Code::WrongOperandType,

@@ -141,7 +141,8 @@ fn fraction(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst, writte
     let Some(Operand::Imm(bits)) = inst.operands.get(index) else { return };
     let value = f32::from_bits(*bits as u32);
     if !(value > 0.0 && value <= 1.0) {
-        let text = format!("{value} is no fraction of the accesses; it is above 0 and at most 1");
+        let text =
+            format!("{value} is not a fraction of the accesses: expected a number above 0 and at most 1");
         error(body, Code::ImmediateOutOfRange, place(site, written, index), &text, form.row.section);
     }
 }
@@ -152,7 +153,7 @@ fn simd_constant(body: &mut BodyChecker<'_, '_>, inst: &Inst, written: &[Written
     for operand in written {
         if matches!(operand.kind, WrittenKind::Const(_)) {
             body.checker.report.push(
-                Diagnostic::new(Code::NotPortable, operand.span, "ptxas takes only registers here")
+                Diagnostic::new(Code::NotPortable, operand.span, "ptxas accepts only registers here")
                     .with_section(section),
             );
         }
@@ -166,13 +167,9 @@ fn clamp_given(body: &mut BodyChecker<'_, '_>, site: &Site<'_>) {
     }
     let section = site.found.row.row().section;
     body.checker.report.push(
-        Diagnostic::new(
-            Code::NotPortable,
-            site.opcode,
-            "without a clamp `.trap` is meant; ptxas refuses to guess",
-        )
-        .with_help("`.trap`, `.clamp` or `.zero`")
-        .with_section(section),
+        Diagnostic::new(Code::NotPortable, site.opcode, "a missing clamp means `.trap`; ptxas refuses it")
+            .with_help("`.trap`, `.clamp` or `.zero`")
+            .with_section(section),
     );
 }
 
@@ -209,11 +206,11 @@ fn tex_mode(body: &mut BodyChecker<'_, '_>, site: &Site<'_>, inst: &Inst) {
     }
     match (independent, sampler) {
         (false, Some(_)) => {
-            let text = "a sampler beside the texture needs `.target texmode_independent`";
+            let text = "a separate sampler needs `.target texmode_independent`";
             error(body, Code::WrongOperandKind, site.opcode, text, "9.7.9.1");
         }
         (true, None) => {
-            let text = "in independent texture mode a sampler must stand beside the texture";
+            let text = "in independent texture mode a sampler operand is required";
             error(body, Code::WrongOperandCount, site.opcode, text, "9.7.9.1");
         }
         (false, None) | (true, Some(_)) => {}

@@ -159,7 +159,7 @@ impl Checker<'_> {
                 Diagnostic::new(
                     Code::NotPortable,
                     expr.span,
-                    "`.align` behind the type is legal, but ptxas refuses it",
+                    "`.align` after the type is legal, but ptxas refuses it",
                 )
                 .with_help("`.align` before the type")
                 .with_section("5.4.5"),
@@ -251,7 +251,7 @@ impl Checker<'_> {
                 Diagnostic::new(
                     Code::NonStandard,
                     ptr.span,
-                    format!("a parameter of type `.{}` is no pointer", ty.value.name()),
+                    format!("a parameter of type `.{}` is not a pointer", ty.value.name()),
                 )
                 .with_label("without effect")
                 .with_help("`.ptr` needs `.u32` or `.u64`")

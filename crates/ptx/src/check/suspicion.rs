@@ -149,9 +149,13 @@ pub(super) fn unused_results(body: &Body, report: &mut Report) {
             if let Some(span) = written {
                 let name = &body.registers[register.0 as usize].name;
                 report.push(
-                    Diagnostic::new(Code::UnusedResult, span, format!("nothing reads this `{name}`"))
-                        .with_related(inst.span, "it is overwritten here")
-                        .with_section("9.2"),
+                    Diagnostic::new(
+                        Code::UnusedResult,
+                        span,
+                        format!("the result of `{name}` is never read"),
+                    )
+                    .with_related(inst.span, "it is overwritten here")
+                    .with_section("9.2"),
                 );
             }
             // The forms of §9.7.2 also write the carry flag.

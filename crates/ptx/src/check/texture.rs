@@ -17,7 +17,7 @@ use crate::syntax::tree::Reference;
 
 impl BodyChecker<'_, '_> {
     /// `[a, b, c]`, or `[a]` of an opaque variable.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn bracket(
         &mut self,
         site: &Site<'_>,
@@ -49,10 +49,10 @@ impl BodyChecker<'_, '_> {
     }
 
     /// A texture, sampler or surface. PTX ISA §5.3.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn opaque(&mut self, site: &Site<'_>, ty: Ty, written: &Written<'_>) -> Option<Operand> {
         let WrittenKind::Name(reference) = &written.kind else {
-            let message = format!("a `.{}` variable must stand here", ty.name());
+            let message = format!("expected a `.{}` variable", ty.name());
             return self.wrong_kind(written.span, &message);
         };
         // §9.7.9.5: in unified mode a texture has the properties of its sampler.
@@ -78,8 +78,7 @@ impl BodyChecker<'_, '_> {
             }
             Entity::Register(_) => return self.opaque_pointer(reference, ty),
             other => {
-                let message =
-                    format!("`{name}` is {}; a `.{}` variable must stand here", other.noun(), ty.name());
+                let message = format!("`{name}` is {}; expected a `.{}` variable", other.noun(), ty.name());
                 return self.wrong_kind(written.span, &message);
             }
         };
@@ -107,7 +106,7 @@ impl BodyChecker<'_, '_> {
         Some(Operand::Opaque(base))
     }
 
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     fn opaque_pointer(&mut self, reference: &Reference, ty: Ty) -> Option<Operand> {
         let what = "access through a pointer to an opaque variable";
         if !self.checker.needs(reference.span, what, Version::new(3, 1), 20, "5.3") {
@@ -117,14 +116,14 @@ impl BodyChecker<'_, '_> {
             Operand::Register(id) => Some(Operand::Opaque(AddressBase::Register(id))),
             _ => {
                 let message =
-                    format!("a `.{}` variable, or a register that points to one, must stand here", ty.name());
+                    format!("expected a `.{}` variable, or a register that points to one", ty.name());
                 self.wrong_kind(reference.span, &message)
             }
         }
     }
 
     /// Texture or surface coordinates. PTX ISA §9.7.9.3, §9.7.10.1.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "kinds that are not listed are refused")]
     pub(super) fn coordinates(&mut self, site: &Site<'_>, written: &Written<'_>) -> Option<Operand> {
         let mods = &site.found.mods;
         let geom = mods.geom()?;
@@ -153,7 +152,7 @@ impl BodyChecker<'_, '_> {
                 Diagnostic::new(
                     Code::NotPortable,
                     written.span,
-                    "three coordinates are legal, but ptxas wants four, the last one unused",
+                    "three coordinates are legal, but ptxas expects four, the last one unused",
                 )
                 .with_section("9.7.9.3"),
             );

@@ -132,7 +132,7 @@ fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
     };
     if let Some(i) = stranger {
         mismatch.at = At::Word(i);
-        mismatch.label = format!("`.{}` is no modifier of `{mnemonic}`", words[i]);
+        mismatch.label = format!("`.{}` is not a modifier of `{mnemonic}`", words[i]);
         return mismatch;
     }
     if let Some((i, missing)) = one_missing(mnemonic, &parsed) {
@@ -156,8 +156,8 @@ fn no_such_form(mnemonic: &str, words: &[&str]) -> Mismatch {
     let choices = quoted_words(if complete.is_empty() { &expected } else { &complete });
     (mismatch.at, mismatch.label) = match words.get(best) {
         None => (At::Words, format!("a modifier is missing: {choices}")),
-        Some(word) if expected.is_empty() => (At::Word(best), format!("`.{word}` cannot stand here")),
-        Some(word) => (At::Word(best), format!("`.{word}` cannot stand here; what can: {choices}")),
+        Some(word) if expected.is_empty() => (At::Word(best), format!("`.{word}` is not allowed here")),
+        Some(word) => (At::Word(best), format!("`.{word}` is not allowed here; expected {choices}")),
     };
     mismatch
 }
@@ -299,7 +299,7 @@ fn operands(shapes: &[OperandShape], candidates: &[(RowId, Mods)]) -> Mismatch {
         return Mismatch {
             code: Code::WrongOperandCount,
             message: format!(
-                "`{name}` takes {} operand{plural} here, not {}",
+                "`{name}` takes {} operand{plural}, found {}",
                 wanted.join(" or "),
                 shapes.len()
             ),

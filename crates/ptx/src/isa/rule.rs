@@ -70,7 +70,7 @@ pub(super) fn portability(rule: Rule, mods: &Mods, shapes: &[OperandShape]) -> O
         Rule::ClampGiven if !given(Slot::Clamp) => Some("ptxas requires a clamp modifier"),
         Rule::RndGiven if !given(Slot::Rnd) => Some("ptxas requires a rounding modifier"),
         Rule::SimdConstant if shapes.iter().any(|o| o.body == Body::Imm) => {
-            Some("ptxas takes no constants in SIMD video instructions")
+            Some("ptxas accepts no constants in SIMD video instructions")
         }
         Rule::BracketsGiven => Some("ptxas requires brackets around texture and coordinates"),
         _ => None,

@@ -542,10 +542,10 @@ impl<'s> Lexer<'s> {
         )
         .with_section("4.1");
         if let Some(ascii) = super::characters::instead(text) {
-            diagnostic = diagnostic.with_help(format!("in its place: {ascii}"));
+            diagnostic = diagnostic.with_help(format!("use {ascii} instead"));
         }
         if text == "." {
-            diagnostic.message = "a `.` without a word behind it".into();
+            diagnostic.message = "a `.` without a word after it".into();
         } else if text == "#" {
             diagnostic = diagnostic
                 .with_help("a preprocessor line begins with `#` as the first character of its line");

@@ -47,7 +47,7 @@ impl std::fmt::Display for NumberError {
             NumberError::NoDigits => write!(f, "there are no digits after the prefix"),
             NumberError::TooLarge => write!(f, "it does not fit in 64 bits"),
             NumberError::WrongLength { expected, found } => {
-                write!(f, "it has {found} hexadecimal digits where {expected} are needed")
+                write!(f, "expected {expected} hexadecimal digits, found {found}")
             }
             NumberError::FloatSuffix => write!(f, "a floating-point number has no suffix"),
         }

@@ -224,7 +224,7 @@ impl Preprocessor<'_> {
             }
             _ => self.refuse(
                 span,
-                &format!("`#{word}` names another text, and none is read"),
+                &format!("`#{word}` is not supported: no other file is read"),
                 "run `cpp -P` over the text first",
             ),
         }
@@ -454,7 +454,7 @@ impl Preprocessor<'_> {
     /// Stops because of a limit.
     fn stop(&mut self, span: Span, message: String) {
         if !std::mem::replace(&mut self.unfinished, true) {
-            let help = "a step is a token that is looked at or copied, or a byte of what comes out; `cpp -P` has no such limits";
+            let help = "a step is a token that is examined or copied, or a byte of output; `cpp -P` has no such limits";
             let diagnostic = Diagnostic::new(Code::MacroLimit, span, message).with_help(help);
             self.diagnostics.push(diagnostic.with_section("4.1"));
         }
@@ -627,7 +627,7 @@ mod tests {
         assert_eq!(refused("#endif"), ["`#endif` without its `#if`"]);
         assert_eq!(refused("#else"), ["`#else` without its `#if`"]);
         assert_eq!(refused("#if 1/0\n#endif"), ["this condition cannot be evaluated"]);
-        assert_eq!(refused("#include <x>"), ["`#include` names another text, and none is read"]);
+        assert_eq!(refused("#include <x>"), ["`#include` is not supported: no other file is read"]);
         assert_eq!(refused("#define 1\n#define F(\n#define F(1) x").len(), 3);
         assert_eq!(refused("#define C(a, b) a##b"), ["`#` and `##` in macros are not supported"]);
         assert_eq!(refused("#define F(x) x\nF(1, 2)"), ["the macro `F` has 1 parameters, not 2"]);

@@ -172,7 +172,7 @@ impl Numbers {
     fn var(&self, id: &mut VarId) {
         let new = self.variables.get(id.0 as usize).copied().flatten();
         *id = new.expect(
-            "what is kept names only what is kept: `numbers` leaves out what only bodies left out name",
+            "kept entities refer only to kept entities: `numbers` omits entities that only omitted bodies use",
         );
     }
 

@@ -171,7 +171,7 @@ fn too_small(counts: &Facts<'_>, larger: &Facts<'_>, found: &mut Vec<Diagnostic>
             counts.span,
             format!("`{name}` has {bytes} bytes here, but a `.common` definition has {}", larger.bytes),
         )
-        .with_label("the definition that counts must be the largest")
+        .with_label("the chosen definition must be the largest")
         .with_related(larger.span, "the larger one")
         .with_section("11.6.4"),
     );

@@ -274,7 +274,10 @@ impl Instructions<'_, '_> {
     }
 
     /// The type of an operand, or of each of its elements; the last one applies to all further elements.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed has its type in the table")]
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "kinds that are not listed have their type in the table"
+    )]
     fn types(&self, inst: &Inst, form: &OperandForm, operand: &Operand) -> Vec<Option<Ty>> {
         let mods = &inst.mods;
         let pointer = if self.printer.module.address_size.bytes() == 4 { Ty::U32 } else { Ty::U64 };
@@ -456,7 +459,7 @@ impl Instructions<'_, '_> {
         self.printer.out.push_str(names.get(index as usize).map_or("_", String::as_str));
     }
 
-    #[allow(clippy::wildcard_enum_match_arm, reason = "what is not listed has no number")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "operands that are not listed have no number")]
     fn special(&mut self, sreg: Sreg, component: u8) {
         let facts = sreg.facts();
         let _ = match sreg {

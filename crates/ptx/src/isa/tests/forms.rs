@@ -578,7 +578,7 @@ fn explanations() {
     explained(
         "add.sat.u32 d, a, b",
         "`add` has no form `.sat.u32`",
-        "`.u32` cannot stand here; what can: `.s32` `.f16` `.f16x2` `.f32`",
+        "`.u32` is not allowed here; expected `.s32` `.f16` `.f16x2` `.f32`",
     );
     explained("adt.u32 d, a, b", "there is no instruction `adt`", "");
     explained(
@@ -596,9 +596,9 @@ fn explanations() {
         "`fence` has no form `.sc`",
         "a modifier is missing: `.cta` `.cluster` `.gpu` `.sys`",
     );
-    explained("add.warp.u32 d, a, b", "`add` has no form `.warp.u32`", "`.warp` is no modifier of `add`");
-    explained("add.u32 d, a", "`add.u32` takes 3 operands here, not 2", "");
-    explained("bra", "`bra` takes 1 operand here, not 0", "");
+    explained("add.warp.u32 d, a, b", "`add` has no form `.warp.u32`", "`.warp` is not a modifier of `add`");
+    explained("add.u32 d, a", "`add.u32` takes 3 operands, found 2", "");
+    explained("bra", "`bra` takes 1 operand, found 0", "");
     explained(
         "add.u32 d, a, [b]",
         "`add.u32` cannot take such operands",

@@ -266,7 +266,7 @@ impl Parser<'_> {
         let start = self.span();
         let diagnostic =
             Diagnostic::new(Code::MisplacedDirective, start, format!("`.{word}` inside a function"))
-                .with_help("it can stand at module scope only")
+                .with_help("it is allowed at module scope only")
                 .with_section("11");
         self.report(diagnostic);
         if word == "section" {
@@ -317,7 +317,7 @@ impl Parser<'_> {
         let guard = self.guard()?;
         if self.is(K::Colon) {
             let diagnostic = Diagnostic::new(Code::BadGuard, self.span(), "`:` after a guard")
-                .with_help("a guard stands directly before its instruction: `@p bra L;`")
+                .with_help("a guard directly precedes its instruction: `@p bra L;`")
                 .with_section("4.3.2");
             self.report(diagnostic);
             self.bump();

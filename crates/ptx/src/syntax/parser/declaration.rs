@@ -168,7 +168,7 @@ impl Parser<'_> {
                         let diagnostic = Diagnostic::new(
                             Code::BadDeclaration,
                             span,
-                            format!("`.{word}` stands before the type, not behind it"),
+                            format!("`.{word}` must precede the type"),
                         )
                         .with_section("5.4.2");
                         self.report(diagnostic);
@@ -178,7 +178,7 @@ impl Parser<'_> {
                     self.once(specifiers.ty.is_some(), span);
                     specifiers.ty = Some(Spanned { value: ty, span });
                 } else {
-                    let message = format!("`.{word}` is no type, and cannot stand in a declaration");
+                    let message = format!("`.{word}` is not a type, and is not allowed in a declaration");
                     let diagnostic =
                         Diagnostic::new(Code::BadDeclaration, span, message).with_section("5.2.1");
                     self.report(diagnostic);

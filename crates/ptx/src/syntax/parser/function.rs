@@ -157,10 +157,10 @@ impl Parser<'_> {
             }
             "minperctamemory" => D::MinPerCtaMemory(self.constant()?),
             _ => {
-                let message = format!("`.{word}` is no directive of a function");
+                let message = format!("`.{word}` is not a directive of a function");
                 let diagnostic = Diagnostic::new(Code::UnknownDirective, span, message)
                     .with_help(
-                        "between signature and body can stand `.maxnreg`, `.maxntid`, `.reqntid`, `.minnctapersm`, \
+                        "allowed between signature and body: `.maxnreg`, `.maxntid`, `.reqntid`, `.minnctapersm`, \
                          `.maxnctapersm`, `.noreturn`, `.pragma`",
                     )
                     .with_section("11.4");

@@ -181,7 +181,7 @@ impl Parser<'_> {
         if is_function_directive(self.word()) {
             let message = format!("`{}` outside of the head of a function", self.text());
             let diagnostic = Diagnostic::new(Code::MisplacedDirective, self.span(), message)
-                .with_help("it stands between the parameters and the body")
+                .with_help("it belongs between the parameters and the body")
                 .with_section("11.4");
             return self.report(diagnostic);
         }
