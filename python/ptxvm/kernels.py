@@ -1,4 +1,4 @@
-"""Kernels: their parameters, how arguments become bytes, and launches."""
+"""Kernels: parameters, conversion of arguments to bytes, and launches."""
 
 from __future__ import annotations
 

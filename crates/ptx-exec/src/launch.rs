@@ -94,7 +94,7 @@ impl std::fmt::Display for LoadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             LoadError::Undefined { name, line } => {
-                write!(f, "external variable `{name}` (line {line}) is defined nowhere")
+                write!(f, "external variable `{name}` (line {line}) is not defined")
             }
             LoadError::AddressSize { program, memory } => {
                 let bits = |size: &AddressSize| size.bytes() * 8;
@@ -200,7 +200,7 @@ impl LoadedModule {
             return Err(format!("no texture, sampler or surface variable `{name}`; the module has {has}"));
         };
         if descriptor.image().is_some_and(|image| !image.memory().is_shared_with(&self.memory)) {
-            return Err(format!("what is to be bound to `{name}` belongs to another device"));
+            return Err(format!("the object to bind to `{name}` belongs to another device"));
         }
         if self.memory.opaques().bind(address, descriptor.clone()) {
             return Ok(());
@@ -669,7 +669,7 @@ impl Kernel {
             && required != block
         {
             return invalid(format!(
-                "`.reqntid` wants CTAs of {}, not {}",
+                "`.reqntid` requires CTAs of {}, found {}",
                 extents(required),
                 extents(block)
             ));
@@ -677,7 +677,7 @@ impl Kernel {
         if let Some(max) = function.performance.maxntid {
             let most = volume(max);
             if threads > most {
-                return invalid(format!("`.maxntid` allows CTAs of {most} threads, not {threads}"));
+                return invalid(format!("`.maxntid` allows CTAs of {most} threads, found {threads}"));
             }
         }
         let registers = register_bytes(function.regs).saturating_mul(threads.div_ceil(LANES as u64));

@@ -153,7 +153,7 @@ impl std::fmt::Display for Trap {
             FaultKind::ReadOnly => "write to read-only memory".to_owned(),
             FaultKind::Trap => "`trap` was executed".to_owned(),
             FaultKind::Assert(message) => message.clone(),
-            FaultKind::BadCall => "indirect call of something that is no function it may reach".to_owned(),
+            FaultKind::BadCall => "indirect call of an address that is not a callable function".to_owned(),
             FaultKind::BadBranchIndex => "`brx.idx` past the end of its target list".to_owned(),
             FaultKind::BadBarrier(why) => format!("barrier misused: {why}"),
             FaultKind::BadMemberMask => "a lane outside its own member mask".to_owned(),

@@ -212,7 +212,7 @@ fn undefined(module: &ptx::check::module::Module) -> impl Iterator<Item = Diagno
     ptx::check::unresolved(module).into_iter().filter_map(|symbol| match symbol {
         Unresolved::Var(id) => {
             let variable = module.variables.get(id.0 as usize)?;
-            let message = format!("external variable `{}` is defined nowhere", variable.name);
+            let message = format!("external variable `{}` is not defined", variable.name);
             Some(Diagnostic::new(Code::UnresolvedExtern, variable.span, message))
         }
         Unresolved::Func(_) => None,

@@ -359,7 +359,9 @@ impl Image {
         let wanted = self.level_bytes(level);
         match wanted != 0 && wanted == bytes as u64 {
             true => Ok(()),
-            false => Err(ImageError::Shape(format!("{wanted} bytes in level {level}, not {bytes}"))),
+            false => {
+                Err(ImageError::Shape(format!("expected {wanted} bytes for level {level}, found {bytes}")))
+            }
         }
     }
 }

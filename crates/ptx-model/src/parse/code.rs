@@ -1,4 +1,4 @@
-//! Instructions.
+//! Parses instructions.
 
 use super::lex::Kind;
 use super::table::Labels;
@@ -9,11 +9,11 @@ use crate::test::{
     Type,
 };
 
-/// Qualifiers of caches and of arithmetic that change nothing of what the model says.
+/// Qualifiers of caches and of arithmetic that have no meaning in the model.
 const WITHOUT_EFFECT: &[&str] =
     &["ca", "cg", "cs", "lu", "cv", "wb", "wt", "noftz", "ftz", "lo", "wide", "rn", "to", "aligned", "uni"];
 
-/// An operand as it is written.
+/// An operand, as written.
 #[derive(Clone, Debug)]
 enum Arg<'t> {
     Value(Operand),

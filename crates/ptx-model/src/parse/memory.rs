@@ -1,4 +1,4 @@
-//! The initial state: locations, other names of them, and registers.
+//! Parses the initial state: locations, their aliases, and registers.
 
 use super::lex::Kind;
 use super::{Declared, MOST_BYTES, MOST_LOCATIONS, Parser, type_named};
