@@ -7,6 +7,7 @@
 //!
 //! It contains no positions of lanes and no scheduling state; the warp frame and the scheduler have those.
 
+pub use crate::barrier::BarrierKind;
 use crate::lanes::{Lane, LaneMask, Registers};
 use crate::mem::View;
 use crate::trap::Fault;
@@ -206,21 +207,6 @@ pub struct WarpSync {
     pub write: SyncWriteFn,
     /// The next block.
     pub next: BlockId,
-}
-
-/// The kind of a barrier instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BarrierKind {
-    /// Waits.
-    Sync,
-    /// Arrives without waiting.
-    Arrive,
-    /// Waits, and counts true predicates.
-    Popc,
-    /// Waits; true if all predicates are.
-    And,
-    /// Waits; true if any predicate is.
-    Or,
 }
 
 /// `bar` or `barrier`. PTX ISA §9.7.12.1.

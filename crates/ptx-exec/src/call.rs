@@ -4,8 +4,8 @@
 //! in its target list, if it has one. Anything else, including a kernel, is a fault.
 
 use crate::bound::{Call, Function};
+use crate::context::LaunchContext;
 use crate::frame::{Current, WarpFrame};
-use crate::interp::LaunchContext;
 use crate::lanes::{FULL, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Memory;
 use crate::printf::{self, Room};

@@ -21,6 +21,8 @@ use crate::warp::WarpState;
 use ptx::ir::RegCounts;
 use std::cmp::Ordering;
 
+/// The quantum: the cost that the lowest group may spend while others are ready.
+pub(crate) const GROUP_QUANTUM: i64 = 1 << 16;
 /// The parent of the kernel's activation.
 pub(crate) const ROOT: u32 = u32::MAX;
 /// Most bytes of registers of the nested calls of a warp; more is a stack overflow.
@@ -205,7 +207,7 @@ impl WarpFrame {
             self.free.push(index as u32);
         }
         self.ages = 0;
-        self.quantum = crate::interp::GROUP_QUANTUM;
+        self.quantum = GROUP_QUANTUM;
         (self.steps, self.lane_steps) = (0, 0);
         self.output.clear();
         (self.dropped, self.charge) = (0, 0);

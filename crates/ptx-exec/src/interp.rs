@@ -13,6 +13,8 @@
 //! their place. No program makes this module panic or loop forever.
 
 use crate::bound::{Block, Exec, Function, StepFn, Term, Value32, WarpSync};
+use crate::context::LaunchContext;
+pub(crate) use crate::frame::GROUP_QUANTUM;
 use crate::frame::{BarrierWait, Current, Group, ROOT, Wait, WarpFrame};
 use crate::lanes::{Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Activity;
@@ -20,14 +22,12 @@ use crate::native::NativeCache;
 use crate::trap::{Fault, FaultKind};
 use crate::watch::WarpSyncEvent;
 pub(crate) use barrier::{Reduced, is_reduction, release};
-pub(crate) use context::{End, LaunchContext};
 use native::Entered;
 pub(crate) use native::{Left, run_left};
 use ptx::ir::{BlockId, Guard};
 pub(crate) use recover::unblock;
 
 mod barrier;
-mod context;
 mod native;
 mod recover;
 #[cfg(test)]
@@ -37,8 +37,6 @@ mod watched;
 
 /// Blocks that a group may run out of order before the lowest group runs again.
 const EXTRA_BLOCKS: u32 = 64;
-/// The quantum: the cost that the lowest group may spend while others are ready.
-pub(crate) const GROUP_QUANTUM: i64 = 1 << 16;
 /// The slice: the cost that a warp may spend before it yields.
 pub(crate) const WARP_SLICE: i64 = 1 << 13;
 /// Instructions between two checks whether the launch must stop: a slice of long iterations can take seconds.

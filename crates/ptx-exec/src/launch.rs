@@ -15,7 +15,7 @@ use crate::layout::{Layout, used_variables};
 use crate::mem::{Class, Memory, MemoryError};
 use crate::native::{Native, Supply};
 use crate::sched::{CtaCache, GridRun, GridTrap, Outcome, RESIDENT_BYTES, run_grid};
-use crate::texture::Descriptor;
+use crate::texture::{Descriptor, Opaques};
 use crate::trace::{Trace, Tracing};
 use crate::trap::Trap;
 use crate::warp::{EventCounts, GridShape};
@@ -178,7 +178,7 @@ impl LoadedModule {
             }
             if class == Class::Texture {
                 let fields = &variable.fields;
-                self.memory.opaques().declare(address, &variable.name, variable.ty, fields);
+                Opaques(&self.memory).declare(address, &variable.name, variable.ty, fields);
             }
         }
         Ok(())
@@ -202,7 +202,7 @@ impl LoadedModule {
         if descriptor.image().is_some_and(|image| !image.memory().is_shared_with(&self.memory)) {
             return Err(format!("the object to bind to `{name}` belongs to another device"));
         }
-        if self.memory.opaques().bind(address, descriptor.clone()) {
+        if Opaques(&self.memory).bind(address, descriptor.clone()) {
             return Ok(());
         }
         let (has, wants) = (descriptor.ty().name(), variable.ty.name());
@@ -293,7 +293,7 @@ impl Drop for LoadedModule {
         for (variable, address) in self.program.variables.iter().zip(&self.variables) {
             let Some(address) = address else { continue };
             if variable.ty.kind() == TyKind::Opaque {
-                self.memory.opaques().remove(*address);
+                Opaques(&self.memory).remove(*address);
             }
             // The program may have freed the variable's address with `free`.
             let _already_gone = self.memory.free(*address);

@@ -9,9 +9,12 @@
 //! bytes that [`mem`] owns. No guest program makes this crate panic: the program traps ([`trap`]) or
 //! finishes.
 
+mod barrier;
 pub mod bind;
 pub mod bound;
 mod call;
+mod class;
+mod context;
 mod fault_context;
 mod frame;
 mod interp;
@@ -21,6 +24,7 @@ pub mod layout;
 pub mod lift;
 pub mod mem;
 pub mod native;
+mod pool;
 mod printf;
 mod sched;
 #[cfg(test)]

@@ -24,6 +24,7 @@ use crate::bound::{Code, Exec};
 use crate::frame::WarpFrame;
 use crate::lanes::{Lane, LaneMask, Registers};
 use crate::mem::View;
+pub use crate::mem::{Reach, Windows};
 use crate::trap::Fault;
 use crate::warp::{GridShape, WarpState};
 
@@ -160,17 +161,6 @@ pub enum NativeStop {
     },
 }
 
-/// Memory windows of a warp, as host addresses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Windows {
-    /// Shared memory of the CTA: address and bytes.
-    pub shared: (u64, u64),
-    /// Parameters: address and bytes.
-    pub params: (u64, u64),
-    /// Local memory: address of lane 0's part, distance between lanes, and bytes in use per lane.
-    pub local: (u64, u64, u64),
-}
-
 /// State that native code keeps on an OS thread from call to call: cached bounds, register transfers, pending
 /// reductions.
 #[derive(Debug, Default)]
@@ -212,9 +202,6 @@ impl NativeCache {
         self.mixed
     }
 }
-
-/// A range that a warp may access: first address and size in bytes.
-pub type Reach = (u64, u64);
 
 /// Thread numbers of a warp: x, y, z of each lane.
 pub type TidTable = [Lane<u32>; 3];

@@ -14,13 +14,17 @@
 //! This module makes no judgements. The tools are observers in `ptx-sanitize`.
 
 mod events;
+mod memory_map;
+mod place;
 mod site;
 
 pub use events::{
     Access, AccessKind, Allocated, ArgumentMove, BarrierEvent, CtaFacts, HostAccess, HostAccessKind,
     LaunchFacts, MovePlace, Refused, SharedVariable, SyncPart, WarpSyncEvent,
 };
-pub use site::{Place, Site, WarpFacts};
+pub use memory_map::MemoryMap;
+pub use place::Place;
+pub use site::{Site, WarpFacts};
 
 use crate::lanes::{LaneMask, Registers};
 use std::sync::atomic::AtomicBool;

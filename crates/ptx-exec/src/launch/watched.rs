@@ -29,7 +29,7 @@ impl Kernel {
             kernel: self.kernel,
             shape: Arc::clone(shape),
             seed: config.seed,
-            memory: Arc::clone(&self.module.memory),
+            memory: self.module.memory.clone(),
             shared,
             variables: layout.variables,
             shared_bytes: self.shared_bytes(config),

@@ -35,6 +35,7 @@ mod b128;
 mod cell;
 mod export;
 mod functions;
+mod handles;
 mod heap;
 mod host;
 mod mapped;
@@ -53,14 +54,15 @@ pub use export::Exported;
 pub use pages::Pages;
 pub use rights::{Access, DEVICES, DeviceId};
 pub use target::Addresses;
-pub use view::{Activity, View};
+pub use view::{Activity, Reach, View, Windows};
 
-use crate::texture::Opaques;
+pub use crate::class::Class;
 use crate::watch::{Allocated, HostAccessKind, Watch};
 use arena::Arena;
 use cell::Place;
 use export::Exports;
 use functions::{Functions, STEP};
+use handles::Handles;
 use heap::Heap;
 use mapped::Reservations;
 use ptx::check::module::AddressSize;
@@ -145,21 +147,6 @@ impl std::fmt::Display for MemoryError {
 
 impl std::error::Error for MemoryError {}
 
-/// The kind of an allocation, which determines the accesses that it allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// `.global` and generic accesses, reading and writing.
-    Global,
-    /// `.const` and generic accesses, reading.
-    Const,
-    /// From the guest's `malloc`: as `Global`, and the guest may free it.
-    Malloc,
-    /// A parameter buffer: `.param` accesses of its launch.
-    Param,
-    /// Texels and opaque variables: accessed by texture and surface instructions only.
-    Texture,
-}
-
 /// Guest memory of a machine, as seen by one of its devices. Its methods are for the host; warps use a
 /// [`View`].
 pub struct Memory {
@@ -173,9 +160,9 @@ struct Store {
     regions: Regions,
     address_size: AddressSize,
     tables: Mutex<Tables>,
-    opaques: Opaques,
+    handles: Handles,
     /// OS threads that launches on this memory share.
-    pool: crate::sched::Pool,
+    pool: crate::pool::Pool,
     /// Counter of launches.
     launches: AtomicU64,
     /// The clocks of warps, summed over all launches that have ended, and the time that warps have slept.
@@ -297,15 +284,15 @@ impl Memory {
             used: [0; DEVICES],
             quarantine: Default::default(),
         };
-        let opaques = Opaques::default();
+        let handles = Handles::default();
         let [launches, time, frees] = [0; 3].map(AtomicU64::new);
         let store = Store {
             arena,
             regions,
             address_size,
             tables: Mutex::new(tables),
-            opaques,
-            pool: crate::sched::Pool::new(),
+            handles,
+            pool: crate::pool::Pool::new(),
             launches,
             time,
             frees,
@@ -334,13 +321,13 @@ impl Memory {
     }
 
     /// OS threads for launches.
-    pub(crate) fn pool(&self) -> &crate::sched::Pool {
+    pub(crate) fn pool(&self) -> &crate::pool::Pool {
         &self.store.pool
     }
 
-    /// Its textures, samplers and surfaces.
-    pub fn opaques(&self) -> &Opaques {
-        &self.store.opaques
+    /// The objects that handles name.
+    pub(crate) fn handles(&self) -> &Handles {
+        &self.store.handles
     }
 
     /// Width of its addresses.

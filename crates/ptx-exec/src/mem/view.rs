@@ -8,10 +8,10 @@
 //! Invariant: all lanes of an access are checked before any of them accesses memory, so a faulting
 //! instruction has no effect.
 
+use super::handles::Recent;
 use super::target::{Addresses, Bounds, Cells, Shape, Target, shape};
 use super::{Class, Extent, Memory};
 use crate::lanes::{LANES, Lane, LaneMask, lanes_of};
-use crate::native::{Reach, Windows};
 use crate::trap::{Fault, FaultAccess, FaultKind};
 use crate::watch::Site;
 use ptx::isa::Space;
@@ -53,9 +53,23 @@ struct Local {
     top: u64,
 }
 
+/// Memory windows of a warp, as host addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Windows {
+    /// Shared memory of the CTA: address and bytes.
+    pub shared: (u64, u64),
+    /// Parameters: address and bytes.
+    pub params: (u64, u64),
+    /// Local memory: address of lane 0's part, distance between lanes, and bytes in use per lane.
+    pub local: (u64, u64, u64),
+}
+
+/// A range that a warp may access: first address and size in bytes.
+pub type Reach = (u64, u64);
+
 /// Guest memory as one warp sees it.
 pub struct View {
-    memory: Arc<Memory>,
+    pub(super) memory: Arc<Memory>,
     shared: Range,
     params: Range,
     local: Local,
@@ -64,7 +78,7 @@ pub struct View {
     known: Vec<Extent>,
     frees: u64,
     activity: Activity,
-    opaque: crate::texture::Recent,
+    pub(super) handle: Recent,
     /// The position of the warp, if it is watched.
     site: Option<Box<Site>>,
 }
@@ -89,14 +103,9 @@ impl View {
             known: Vec::new(),
             frees: 0,
             activity: Activity::default(),
-            opaque: crate::texture::Recent::default(),
+            handle: Recent::default(),
             site: None,
         }
-    }
-
-    /// The texture, sampler or surface that was used last.
-    pub(crate) fn recent_opaque(&mut self) -> &mut crate::texture::Recent {
-        &mut self.opaque
     }
 
     /// The memory of this view.

@@ -3,7 +3,9 @@
 //! Invariant: freed memory in quarantine is inaccessible, like all freed memory; it is only not reused.
 
 use super::{Access, Allocation, Memory, MemoryError, Tables};
-use crate::watch::{Allocated, HostAccess, HostAccessKind, Watch};
+use crate::watch::{Allocated, HostAccess, HostAccessKind, MemoryMap, Watch};
+use ptx::isa::Space;
+use std::ops::Range;
 use std::sync::Arc;
 
 impl Memory {
@@ -55,6 +57,24 @@ impl Memory {
         let name = if kind == HostAccessKind::Write { None } else { self.name_at(address) };
         let access = HostAccess { address, bytes, kind, name: name.as_deref() };
         watch.each(|observer| observer.host(&access));
+    }
+}
+
+impl MemoryMap for Memory {
+    fn nearest(&self, address: u64) -> String {
+        self.nearest(address)
+    }
+
+    fn name_at(&self, address: u64) -> Option<Arc<str>> {
+        self.name_at(address)
+    }
+
+    fn allocation_at(&self, address: u64) -> Option<Range<u64>> {
+        self.allocation_at(address)
+    }
+
+    fn space_of(&self, address: u64) -> Space {
+        self.space_of(address)
     }
 }
 

@@ -12,7 +12,8 @@
 use super::cta::{Cta, CtaStop, Limits, Round};
 use super::native_cta::{FIRST_FUEL, FUEL, LongRun, NativeFrames};
 use crate::bound::{Function, Term};
-use crate::interp::{self, Budget, LaunchContext, Left};
+use crate::context::LaunchContext;
+use crate::interp::{self, Budget, Left};
 use crate::lanes::{FULL, LaneMask};
 use crate::native::{
     CoarseCode, CtaBatch, CtaCall, CtaCode, CtaStop as NativeCtaStop, InitialSlots, Line, Native,

@@ -8,8 +8,9 @@ use super::barrier::{Barrier, Release};
 use super::grace::GracePeriod;
 use super::native_cta::NativeFrames;
 use super::seed::Seed;
+use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, Wait, WarpFrame};
-use crate::interp::{self, Arrival, Budget, LaunchContext, Stop, Stopped};
+use crate::interp::{self, Arrival, Budget, Stop, Stopped};
 use crate::lanes::LaneMask;
 use crate::mem::Window;
 use crate::native::NativeCache;
@@ -157,7 +158,7 @@ impl Cta {
         self.output = Vec::new();
         for warp in &mut self.warps {
             warp.output = Vec::new();
-            *warp.view.recent_opaque() = crate::texture::Recent::default();
+            warp.view.forget_object();
         }
     }
 

@@ -16,15 +16,16 @@
 
 use super::cta::{Cta, CtaStop, FURTHER_SLICES, LONG_RUN, Limits};
 use super::grace::GracePeriod;
-use super::pool::{Help, Pool};
 use super::seed;
 use crate::bound::{Code, Function};
+use crate::context::{End, LaunchContext};
 use crate::fault_context::LaneRegisters;
 use crate::frame::{WarpFrame, register_bytes};
-use crate::interp::{End, LaunchContext, Stopped};
+use crate::interp::Stopped;
 use crate::lanes::LANES;
 use crate::mem::{Memory, MemoryError, View, attempt};
 use crate::native::{Native, NativeCache, Supply};
+use crate::pool::{Help, Pool};
 use crate::trap::FaultKind;
 use crate::warp::{EventCounts, GridShape, WarpState};
 use crate::watch::{LaunchFacts, Site, Watch};
@@ -328,7 +329,9 @@ impl Helpers<'_> {
     fn call(&self) {
         let mut help = self.help.borrow_mut();
         if help.is_none() {
-            *help = Some(self.pool.help(self.launching, 1..self.launching.threads));
+            let launching = Arc::clone(self.launching);
+            let work = Arc::new(move |thread| launching.work(thread, None));
+            *help = Some(self.pool.help(work, 1..self.launching.threads));
         }
     }
 }

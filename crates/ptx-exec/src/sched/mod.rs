@@ -18,10 +18,8 @@ mod cta;
 mod grace;
 mod grid;
 mod native_cta;
-mod pool;
 mod seed;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use grid::{CtaCache, GridRun, GridTrap, Outcome, RESIDENT_BYTES, run_grid};
-pub(crate) use pool::Pool;

@@ -6,8 +6,9 @@
 
 use super::cta::{Cta, CtaStop, Limits, Round};
 use crate::bound::{Barrier, Function, Term, Value32};
+use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, Wait, WarpFrame};
-use crate::interp::{self, Arrival, Budget, LaunchContext, Left};
+use crate::interp::{self, Arrival, Budget, Left};
 use crate::lanes::{FULL, LaneMask, Registers};
 use crate::native::{
     CtaBatch, CtaCall, CtaCode, CtaStop as NativeCtaStop, InitialSlots, Line, Native, NativeCache,

@@ -21,9 +21,7 @@ use crate::mem::{Class, Memory, MemoryError, View};
 use crate::trap::{Fault, FaultKind};
 use ptx::isa::{Geom, Space, Ty, Word};
 use ptx_sem::level_size;
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 /// Bytes of an opaque variable. They are reserved for its handle, and programs cannot read them.
 pub const OPAQUE_BYTES: u64 = 8;
@@ -272,8 +270,8 @@ impl Object {
     pub fn new(memory: &Arc<Memory>, name: &str, descriptor: Descriptor) -> Result<Self, MemoryError> {
         let label = format!("{} `{name}`", noun(descriptor.ty()));
         let handle = memory.alloc(Class::Texture, OPAQUE_BYTES, OPAQUE_BYTES, &label)?;
-        memory.opaques().declare(handle, name, descriptor.ty(), &[]);
-        memory.opaques().bind(handle, descriptor);
+        Opaques(&memory).declare(handle, name, descriptor.ty(), &[]);
+        Opaques(&memory).bind(handle, descriptor);
         Ok(Self { memory: Arc::clone(memory), handle })
     }
 
@@ -285,7 +283,7 @@ impl Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        self.memory.opaques().remove(self.handle);
+        Opaques(&self.memory).remove(self.handle);
         // Cannot fail: guests cannot free the handle.
         let _ = self.memory.free(self.handle);
     }
@@ -301,14 +299,9 @@ fn noun(ty: Ty) -> &'static str {
 }
 
 /// The opaque variables and objects of a memory, by handle.
-#[derive(Debug, Default)]
-pub struct Opaques {
-    table: RwLock<BTreeMap<u64, Arc<Opaque>>>,
-    /// Counter of changes: a [`View`] discards its look-up when this changes.
-    changes: AtomicU64,
-}
+pub(crate) struct Opaques<'m>(pub(crate) &'m Memory);
 
-impl Opaques {
+impl Opaques<'_> {
     /// Declares a variable with its name, type and initial fields, at a handle.
     pub(crate) fn declare(&self, handle: u64, name: &str, ty: Ty, fields: &[(String, u64)]) {
         let opaque = Opaque { name: name.to_owned(), ty, fields: fields.to_vec(), bound: None };
@@ -317,7 +310,7 @@ impl Opaques {
 
     /// Binds a descriptor to a declared handle; false if the handle is not declared or has another type.
     pub(crate) fn bind(&self, handle: u64, descriptor: Descriptor) -> bool {
-        let Some(old) = self.find(handle) else { return false };
+        let Some(old) = self.0.handles().find::<Opaque>(handle) else { return false };
         let fits = old.ty == descriptor.ty();
         if fits {
             self.put(handle, Some(Opaque { bound: Some(descriptor), ..(*old).clone() }));
@@ -331,55 +324,24 @@ impl Opaques {
     }
 
     fn put(&self, handle: u64, opaque: Option<Opaque>) {
-        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
-        let old = match opaque {
-            Some(opaque) => table.insert(handle, Arc::new(opaque)),
-            None => table.remove(&handle),
-        };
-        self.changes.fetch_add(1, Ordering::Release);
-        drop(table);
-        // Dropped outside of the lock, because the last owner of an image frees its memory.
-        drop(old);
+        self.0.handles().put(handle, opaque.map(|opaque| Arc::new(opaque) as _));
     }
-
-    fn find(&self, handle: u64) -> Option<Arc<Opaque>> {
-        self.table.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
-    }
-}
-
-/// The handle that a warp used last.
-#[derive(Default)]
-pub(crate) struct Recent {
-    handle: u64,
-    changes: u64,
-    opaque: Option<Arc<Opaque>>,
 }
 
 impl View {
-    /// The object of a handle.
-    fn opaque(&mut self, handle: u64) -> Option<Arc<Opaque>> {
-        let memory = Arc::clone(self.memory());
-        let changes = memory.opaques().changes.load(Ordering::Acquire);
-        let recent = self.recent_opaque();
-        if recent.opaque.is_none() || recent.handle != handle || recent.changes != changes {
-            *recent = Recent { handle, changes, opaque: memory.opaques().find(handle) };
-        }
-        recent.opaque.clone()
-    }
-
     /// The object of a register's value: a handle, or the offset of a kernel parameter that holds one.
     pub(crate) fn opaque_at(&mut self, lane: usize, value: u64) -> Option<Arc<Opaque>> {
-        if let Some(found) = self.opaque(value) {
+        if let Some(found) = self.object(value) {
             return Some(found);
         }
         let handle = self.load_one::<u64>(Space::Param, lane, value).ok()?;
-        self.opaque(handle)
+        self.object(handle)
     }
 
     /// The object of the handle in a kernel parameter.
     pub(crate) fn opaque_param(&mut self, lane: usize, offset: u64) -> Option<Arc<Opaque>> {
         let handle = self.load_one::<u64>(Space::Param, lane, offset).ok()?;
-        self.opaque(handle)
+        self.object(handle)
     }
 }
 

@@ -1,8 +1,9 @@
 //! The events that observers receive.
 
-use super::site::Place;
+use super::memory_map::MemoryMap;
+use super::place::Place;
+use crate::class::Class;
 use crate::lanes::{Lane, LaneMask};
-use crate::mem::{Class, Memory};
 use crate::trap::FaultKind;
 use crate::warp::GridShape;
 use ptx::check::module::FuncId;
@@ -20,8 +21,8 @@ pub struct LaunchFacts {
     pub shape: Arc<GridShape>,
     /// The schedule seed.
     pub seed: u64,
-    /// Guest memory. Observers may only use its look-ups.
-    pub memory: Arc<Memory>,
+    /// Guest memory.
+    pub memory: Arc<dyn MemoryMap>,
     /// The kernel's `.shared` variables, by address.
     pub shared: Vec<SharedVariable>,
     /// By `VarId`: addresses of `.global` and `.const` variables, offsets of `.shared` variables.
@@ -125,7 +126,7 @@ pub enum BarrierEvent<'a> {
         /// Thread count, not yet validated.
         count: Option<u32>,
         /// Form.
-        kind: crate::bound::BarrierKind,
+        kind: crate::barrier::BarrierKind,
         /// `.aligned`: all of `bar`.
         aligned: bool,
     },
@@ -136,7 +137,7 @@ pub enum BarrierEvent<'a> {
         /// Thread count.
         count: Option<u32>,
         /// Form.
-        kind: crate::bound::BarrierKind,
+        kind: crate::barrier::BarrierKind,
         /// Lanes that arrive.
         lanes: LaneMask,
         /// The part of these lanes that waits: all except those at `.arrive`.

@@ -4,21 +4,11 @@
 //! event belongs to.
 
 use super::events::LaunchFacts;
+use super::place::Place;
 use super::{Observer, Watch};
 use crate::lanes::{LANES, Lane, LaneMask};
 use ptx::ir::{Function, Inst, Terminator};
 use std::sync::Arc;
-
-/// An instruction of the program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
-    /// `FuncId`.
-    pub function: u32,
-    /// Block of the function.
-    pub block: u32,
-    /// Index of the instruction in the block; the number of instructions denotes the terminator.
-    pub index: u32,
-}
 
 /// The identity of a warp.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,6 @@
 //! Invariants: when [`Pool::finish`] returns, no thread of the pool works on the launch or holds a reference
 //! to it. A launch never waits for a thread that has not begun to work on it.
 
-use super::grid::Launching;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -47,10 +46,13 @@ struct State {
     gone: bool,
 }
 
+/// The work of a thread, which gets its number.
+pub(crate) type Work = Arc<dyn Fn(u32) + Send + Sync>;
+
 /// A launch that needs help.
 struct Job {
     number: u64,
-    launching: Arc<Launching>,
+    work: Work,
     /// Thread numbers that are not taken yet.
     wanted: std::ops::Range<u32>,
     /// Threads that work on the launch.
@@ -111,10 +113,10 @@ impl Shared {
             {
                 job.busy.fetch_add(1, Ordering::Relaxed);
                 let busy = Busy { shared: self, number: job.number, busy: Arc::clone(&job.busy) };
-                let launching = Arc::clone(&job.launching);
+                let work = Arc::clone(&job.work);
                 drop(state);
-                launching.work(thread, None);
-                drop(launching);
+                work(thread);
+                drop(work);
                 drop(busy);
                 state = self.state();
                 continue;
@@ -156,19 +158,13 @@ impl Pool {
     }
 
     /// Requests threads with these numbers for a launch.
-    pub(crate) fn help(&self, launching: &Arc<Launching>, threads: std::ops::Range<u32>) -> Help {
+    pub(crate) fn help(&self, work: Work, threads: std::ops::Range<u32>) -> Help {
         let mut state = self.shared.state();
         state.count += 1;
         let number = state.count;
         let wanted = threads.len() as u32;
         let spawn = wanted.saturating_sub(state.idle);
-        state.jobs.push(Job {
-            number,
-            launching: Arc::clone(launching),
-            wanted: threads,
-            busy: Arc::default(),
-            broken: false,
-        });
+        state.jobs.push(Job { number, work, wanted: threads, busy: Arc::default(), broken: false });
         drop(state);
         self.shared.count.store(number, Ordering::Relaxed);
         self.shared.work.notify_all();
