@@ -7,7 +7,7 @@
 //! Invariant: as for other accesses, all lanes of an instruction are checked before any of them stores.
 
 use super::Missing;
-use super::memory::space_of;
+use super::access::space_of;
 use super::operands::{Bound, Operands};
 use crate::bound::{Exec, StepFn};
 use crate::lanes::{Lane, LaneMask, lanes_of};

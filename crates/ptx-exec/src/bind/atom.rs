@@ -3,7 +3,7 @@
 //! Invariant: lanes act one after another in ascending order; each new value is a function of `ptx-sem` of
 //! the old value and the operands.
 
-use super::memory::{sem_of, space_of};
+use super::access::{sem_of, sem_op, space_of};
 use super::operands::{Bound, Operands};
 use super::{Missing, b128};
 use crate::bound::Exec;
@@ -21,22 +21,6 @@ pub(super) fn atom(o: &Operands<'_>) -> Bound {
 /// `red`: no destination.
 pub(super) fn red(o: &Operands<'_>) -> Bound {
     bind(o)
-}
-
-/// The operation as `ptx-sem` names it.
-pub(super) fn sem_op(op: AtomOp) -> sem::AtomOp {
-    match op {
-        AtomOp::And => sem::AtomOp::And,
-        AtomOp::Or => sem::AtomOp::Or,
-        AtomOp::Xor => sem::AtomOp::Xor,
-        AtomOp::Exch => sem::AtomOp::Exch,
-        AtomOp::Cas => sem::AtomOp::Cas,
-        AtomOp::Add => sem::AtomOp::Add,
-        AtomOp::Inc => sem::AtomOp::Inc,
-        AtomOp::Dec => sem::AtomOp::Dec,
-        AtomOp::Min => sem::AtomOp::Min,
-        AtomOp::Max => sem::AtomOp::Max,
-    }
 }
 
 fn bind(o: &Operands<'_>) -> Bound {

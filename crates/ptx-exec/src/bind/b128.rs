@@ -5,9 +5,7 @@
 //! as vectors of two words.
 
 use super::Missing;
-use super::atom::sem_op;
-use super::memory::Stored;
-use super::memory::{elements, policy, read_cells, sem_of, space_of};
+use super::access::{Stored, elements, policy, read_cells, sem_of, sem_op, space_of};
 use super::operands::{Bound, Operands};
 use crate::bound::Exec;
 use crate::lanes::{LANES, Lane};

@@ -4,8 +4,8 @@
 //! is extended by the **destination's** type (§9.4.1). Both are handled where operands are read and written,
 //! not here.
 
-use super::float::rnd;
 use super::operands::{Bound, Operands};
+use super::rounding::{from_any, rnd, rnd_int};
 use super::{Missing, by_type, cvt16};
 use crate::lift::Value;
 use ptx::isa::{Slot, Ty, Word};
@@ -243,25 +243,6 @@ fn to_f16<A: Value>(o: &Operands<'_>, f: impl Fn(A, Rnd) -> u16 + Copy + Send + 
     o.active1(move |a| if sat { sem::sat_f16(f(a, rnd)) } else { f(a, rnd) })
 }
 
-/// The rounding to an integer, if the instruction has one.
-pub(super) fn rnd_int(o: &Operands<'_>) -> Result<Option<RndInt>, Missing> {
-    match o.rnd() {
-        None => Ok(None),
-        Some(ptx::isa::Rnd::Rni) => Ok(Some(RndInt::Rni)),
-        Some(ptx::isa::Rnd::Rzi) => Ok(Some(RndInt::Rzi)),
-        Some(ptx::isa::Rnd::Rmi) => Ok(Some(RndInt::Rmi)),
-        Some(ptx::isa::Rnd::Rpi) => Ok(Some(RndInt::Rpi)),
-        Some(
-            ptx::isa::Rnd::Rn
-            | ptx::isa::Rnd::Rz
-            | ptx::isa::Rnd::Rm
-            | ptx::isa::Rnd::Rp
-            | ptx::isa::Rnd::Rna
-            | ptx::isa::Rnd::Rs,
-        ) => Err(Missing),
-    }
-}
-
 fn float_to_int(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {
     // Conversions to integers are clamped to their range in any case.
     o.ignore_word(Word::Sat);
@@ -307,18 +288,6 @@ fn from_f32<D: Value>(
     f: impl Fn(f32, RndInt) -> D + Copy + Send + Sync + 'static,
 ) -> Bound {
     if ftz { from_any(o, move |a, rnd| f(sem::ftz_f32(a), rnd)) } else { from_any(o, f) }
-}
-
-/// From a float to an integer.
-pub(super) fn from_any<A: Value, D: Value>(
-    o: &Operands<'_>,
-    f: impl Fn(A, RndInt) -> D + Copy + Send + Sync + 'static,
-) -> Bound {
-    let rnd = rnd_int(o)?.ok_or(Missing)?;
-    if rnd == RndInt::Rzi {
-        return o.lift1(move |a| f(a, RndInt::Rzi));
-    }
-    o.active1(move |a| f(a, rnd))
 }
 
 fn float_to_float(o: &Operands<'_>, d: Ty, a: Ty) -> Bound {

@@ -4,9 +4,8 @@
 //! Invariant: a result is rounded, then kept finite by `.satfinite`, then limited by `.relu` or `.sat`.
 //! Conversions from bfloat16 go through `.f32`, which represents all its values exactly.
 
-use super::cvt::{from_any, rnd_int};
-use super::float::rnd;
 use super::operands::{Bound, Operands};
+use super::rounding::{from_any, rnd, rnd_int};
 use super::{Missing, by_type};
 use crate::lift::Value;
 use ptx::isa::{Ty, Word};

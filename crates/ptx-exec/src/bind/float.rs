@@ -5,29 +5,12 @@
 //! vectorises. Directed roundings are computed in integers, and read the modifiers at run time.
 
 use super::operands::{Bound, Operands};
+use super::rounding::rnd;
 use super::{Missing, by_type};
 use crate::lift;
 use crate::wide::Wide;
 use ptx::isa::{Slot, Ty, Word};
 use ptx_sem::{self as sem, Rnd};
-
-/// The rounding of an arithmetic instruction; to nearest by default.
-pub(super) fn rnd(o: &Operands<'_>) -> Result<Rnd, Missing> {
-    match o.rnd() {
-        None | Some(ptx::isa::Rnd::Rn) => Ok(Rnd::Rn),
-        Some(ptx::isa::Rnd::Rz) => Ok(Rnd::Rz),
-        Some(ptx::isa::Rnd::Rm) => Ok(Rnd::Rm),
-        Some(ptx::isa::Rnd::Rp) => Ok(Rnd::Rp),
-        Some(
-            ptx::isa::Rnd::Rni
-            | ptx::isa::Rnd::Rzi
-            | ptx::isa::Rnd::Rmi
-            | ptx::isa::Rnd::Rpi
-            | ptx::isa::Rnd::Rna
-            | ptx::isa::Rnd::Rs,
-        ) => Err(Missing),
-    }
-}
 
 #[inline(always)]
 fn ftz_if(flush: bool, a: f32) -> f32 {

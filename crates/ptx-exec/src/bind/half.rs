@@ -10,7 +10,7 @@ use ptx_sem::{self as sem, Rnd};
 
 /// Whether the instruction has `.ftz`, and `.sat`.
 fn words(o: &Operands<'_>) -> Result<(bool, bool), Missing> {
-    if super::float::rnd(o)? != Rnd::Rn {
+    if super::rounding::rnd(o)? != Rnd::Rn {
         return Err(Missing);
     }
     Ok((o.has(Word::Ftz), o.has(Word::Sat)))
@@ -93,7 +93,7 @@ pub(super) fn fma_bf16(o: &Operands<'_>) -> Bound {
 
 /// Checks that the rounding is to nearest.
 fn nearest(o: &Operands<'_>) -> Result<(), Missing> {
-    if super::float::rnd(o)? == Rnd::Rn { Ok(()) } else { Err(Missing) }
+    if super::rounding::rnd(o)? == Rnd::Rn { Ok(()) } else { Err(Missing) }
 }
 
 /// An instruction of bfloat16 with two operands.

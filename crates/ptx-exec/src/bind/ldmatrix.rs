@@ -8,8 +8,8 @@
 //! `.trans`, of column l / 4.
 
 use super::Missing;
-use super::matrix::whole_warp;
-use super::memory::space_of;
+use super::access::space_of;
+use super::matrix_operands::whole_warp;
 use super::operands::{Bound, Operands};
 use crate::bound::Exec;
 use crate::lanes::{FULL, LANES, Lane};

@@ -7,13 +7,14 @@
 //!
 //! The places of elements are in [`super::fragment`]; the arithmetic is in `ptx_sem`.
 
+use super::access::space_of;
 use super::fragment::{Fragment, MOST, Matrix, REGISTERS};
-use super::memory::space_of;
+use super::matrix_operands::{layout, shape, uniform, whole_warp};
 use super::operands::{Bound, Operands};
 use super::sparse::{STORED, Sparse};
 use super::{Missing, ldmatrix, matrix_f64};
-use crate::bound::{Exec, Stepped};
-use crate::lanes::{FULL, LANES, Lane, LaneMask, Registers};
+use crate::bound::Exec;
+use crate::lanes::{FULL, LANES, Lane, Registers};
 use crate::lift::{Address, Inputs, Operand, Target};
 use crate::trap::{Fault, FaultAccess, FaultKind};
 use ptx::ir::Src;
@@ -67,36 +68,6 @@ fn in_double(o: &Operands<'_>) -> Bound {
     } else {
         matrix_f64::multiply(o)
     }
-}
-
-/// Traps unless all 32 lanes are active.
-pub(super) fn whole_warp(mask: LaneMask) -> Stepped {
-    if mask == FULL {
-        return Ok(());
-    }
-    let why = format!("all 32 lanes must execute it, but lanes {:#010x} have exited or do not exist", !mask);
-    Err(Fault::new(FaultKind::BadAligned(why), mask.trailing_zeros() as usize))
-}
-
-/// The value of all lanes; traps if they differ.
-pub(super) fn uniform<T: PartialEq>(value: impl Fn(usize) -> T, what: &str) -> Result<T, Box<Fault>> {
-    let first = value(0);
-    match (1..LANES).find(|lane| value(*lane) != first) {
-        None => Ok(first),
-        Some(lane) => {
-            let why = format!("lanes 0 and {lane} give different {what}");
-            Err(Fault::new(FaultKind::BadAligned(why), lane))
-        }
-    }
-}
-
-pub(super) fn shape(o: &Operands<'_>) -> Result<MatrixShape, Missing> {
-    o.ask(Slot::Shape, |word| MatrixShape::from_word(word).is_some(), |mods| mods.shape())
-}
-
-pub(super) fn layout(o: &Operands<'_>, slot: Slot) -> Result<Layout, Missing> {
-    o.look(|s, _| s == slot);
-    o.mods().layout(slot).ok_or(Missing)
 }
 
 /// Bits of an element of fragments and products; for `.b1` this is a word of 32.

@@ -9,10 +9,10 @@
 //! A has one register, C and D have two. The fragments of `wmma`, which the manual leaves open, are the same.
 
 use super::Missing;
-use super::float::rnd;
-use super::matrix::{layout, shape, uniform, whole_warp};
-use super::memory::space_of;
+use super::access::space_of;
+use super::matrix_operands::{layout, shape, uniform, whole_warp};
 use super::operands::{Bound, Operands};
+use super::rounding::rnd;
 use crate::bound::Exec;
 use crate::lanes::{FULL, LANES, Lane};
 use crate::lift::{Inputs, Operand, Target};

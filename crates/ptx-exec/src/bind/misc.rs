@@ -4,7 +4,7 @@
 //! effect.
 
 use super::Missing;
-use super::memory::sem_of;
+use super::access::sem_of;
 use super::operands::{Bound, Operands};
 use crate::bound::Exec;
 use crate::lanes::lanes_of;

@@ -9,6 +9,7 @@
 //! Positions and waiting belong to the interpreter; addresses belong to the [`Layout`].
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod access;
 mod arith;
 mod asynchronous;
 mod atom;
@@ -24,11 +25,13 @@ mod ldmatrix;
 mod logic;
 mod matrix;
 mod matrix_f64;
+mod matrix_operands;
 mod memory;
 mod misc;
 mod mov;
 mod opaque;
 mod operands;
+mod rounding;
 mod sparse;
 mod sreg;
 mod surface;

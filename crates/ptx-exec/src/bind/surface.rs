@@ -7,7 +7,7 @@
 //! Cache operators do not change results.
 
 use super::Missing;
-use super::memory::Stored;
+use super::access::Stored;
 use super::opaque::{Handle, fault};
 use super::operands::{Bound, Operands};
 use crate::bound::{Exec, StepFn, Stepped};
@@ -234,7 +234,7 @@ fn write_texel(mem: &mut View, lane: usize, address: u64, format: Format, bits: 
 
 pub(super) fn sured(o: &Operands<'_>) -> Bound {
     let words = |w| matches!(w, Word::Add | Word::Min | Word::Max | Word::And | Word::Or);
-    let op = super::atom::sem_op(o.ask(Slot::Op, words, |mods| mods.atom_op())?);
+    let op = super::access::sem_op(o.ask(Slot::Op, words, |mods| mods.atom_op())?);
     let ty = o.ty_in(Slot::Ctype).ok_or(Missing)?;
     if o.has(Word::P) {
         return if ty == Ty::B32 { sured_p(o, op) } else { Err(Missing) };

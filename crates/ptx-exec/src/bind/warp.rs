@@ -206,7 +206,7 @@ fn bar_warp_sync(o: &Operands<'_>, next: BlockId) -> Result<WarpSync, Missing> {
 /// `redux.sync`: the values of all members combined.
 fn redux(o: &Operands<'_>, next: BlockId) -> Result<WarpSync, Missing> {
     let words = |w| matches!(w, Word::Add | Word::Min | Word::Max | Word::And | Word::Or | Word::Xor);
-    let op = super::atom::sem_op(o.ask(Slot::Op, words, |mods| mods.atom_op())?);
+    let op = super::access::sem_op(o.ask(Slot::Op, words, |mods| mods.atom_op())?);
     let meaning: fn(sem::AtomOp, u32, u32) -> u32 = super::by_type! { o.ty()?;
         B32 | U32 => Ok((|op, x, y| sem::atom_u32(op, x, y, 0)) as fn(sem::AtomOp, u32, u32) -> u32),
         S32 => Ok((|op, x, y| sem::atom_s32(op, x as i32, y as i32, 0) as u32) as fn(sem::AtomOp, u32, u32) -> u32),

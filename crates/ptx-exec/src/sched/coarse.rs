@@ -10,35 +10,18 @@
 //! warp would be too. So a side exit needs the same state as that of a single warp.
 
 use super::cta::{Cta, CtaStop, Limits, Round};
-use super::native_cta::{FIRST_FUEL, FUEL, LongRun, NativeFrames};
+use super::native_cta::{FIRST_FUEL, FUEL, LongRun, Start};
 use crate::bound::{Function, Term};
 use crate::context::LaunchContext;
 use crate::interp::{self, Budget, Left};
 use crate::lanes::{FULL, LaneMask};
 use crate::native::{
-    CoarseCode, CtaBatch, CtaCall, CtaCode, CtaStop as NativeCtaStop, InitialSlots, Line, Native,
-    NativeCache, SavedReg, Slot, SlotState, mask_at,
+    CoarseCode, CtaCall, CtaCode, CtaStop as NativeCtaStop, Native, NativeCache, SavedReg, SlotState, mask_at,
 };
 
 /// Order of the lane masks at the start of a save area.
 const LIVE: usize = 0;
 const RUNNING: usize = 1;
-
-impl NativeFrames {
-    /// Sets all coarse warps to the start of the kernel.
-    fn start_coarse(&mut self, coarse: &CoarseCode, function: &Function, warps: usize) -> InitialSlots {
-        let (coarse_warps, lines) = (warps / coarse.warps as usize, coarse.cta.bytes as usize / 64);
-        if self.slots.len() != coarse_warps {
-            self.slots.resize(coarse_warps, Slot::default());
-            self.kept.resize(coarse_warps * lines, Line::default());
-            self.regs.reset(function.regs);
-        }
-        self.touched = 0;
-        let initial = InitialSlots::of_coarse_warps(function, coarse.warps, lines);
-        initial.put(&mut self.slots, &mut self.kept);
-        initial
-    }
-}
 
 impl Cta {
     /// Runs a CTA that has not started. `None`: its warps have frames now, and the caller must run those.
@@ -63,35 +46,10 @@ impl Cta {
                 let stopped = super::cta::blame(&self.warps[warp as usize], context, kind);
                 return Some(CtaStop::Trapped(stopped, warp));
             }
-            let frames = &mut self.native_frames;
-            let mut call = CtaCall {
-                code: context.code,
-                function: self.kernel,
-                ctaid: self.ctaid,
-                smid: self.smid,
-                grid: &self.grid,
-                slots: &mut frames.slots,
-                kept: &mut frames.kept,
-                regs: &mut frames.regs,
-                warps: &mut self.warps,
-                touched: &mut frames.touched,
-                cache,
-                batch: CtaBatch {
-                    remaining: if native.can_batch_ctas() { limits.taken() } else { 0 },
-                    started: 0,
-                    shared: self.shared.as_mut(),
-                    initial,
-                },
-                warp: current,
-                round,
-                fuel: if limits.alone() { FIRST_FUEL } else { FUEL },
-                mask: 0,
-                live: 0,
-                steps: 0,
-                lane_steps: 0,
-                fallbacks: 0,
-                fault: None,
-            };
+            let fuel = if limits.alone() { FIRST_FUEL } else { FUEL };
+            let remaining = if native.can_batch_ctas() { limits.taken() } else { 0 };
+            let start = Start { warp: current, round, fuel };
+            let mut call = self.native_call(context, cache, start, (remaining, initial));
             let stop = native.run_coarse(&mut call);
             let (ctaid, batched) = (call.ctaid, call.batched());
             let CtaCall { steps, lane_steps, fuel, .. } = call;

@@ -6,7 +6,7 @@
 
 use super::barrier::{Barrier, Release};
 use super::grace::GracePeriod;
-use super::native_cta::NativeFrames;
+use super::native_frames::NativeFrames;
 use super::seed::Seed;
 use crate::context::LaunchContext;
 use crate::frame::{BarrierWait, Wait, WarpFrame};

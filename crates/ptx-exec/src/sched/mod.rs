@@ -18,6 +18,7 @@ mod cta;
 mod grace;
 mod grid;
 mod native_cta;
+mod native_frames;
 mod seed;
 #[cfg(test)]
 mod tests;

@@ -7,12 +7,12 @@
 use super::cta::{Cta, CtaStop, Limits, Round};
 use crate::bound::{Barrier, Function, Term, Value32};
 use crate::context::LaunchContext;
-use crate::frame::{BarrierWait, Wait, WarpFrame};
+use crate::frame::{BarrierWait, Wait};
 use crate::interp::{self, Arrival, Budget, Left};
-use crate::lanes::{FULL, LaneMask, Registers};
+use crate::lanes::{FULL, LaneMask};
 use crate::native::{
-    CtaBatch, CtaCall, CtaCode, CtaStop as NativeCtaStop, InitialSlots, Line, Native, NativeCache,
-    NativeStop, Slot, SlotState,
+    CtaBatch, CtaCall, CtaCode, CtaStop as NativeCtaStop, InitialSlots, Native, NativeCache, NativeStop,
+    SlotState,
 };
 use std::time::Instant;
 
@@ -24,51 +24,6 @@ pub(super) const FIRST_FUEL: i64 = 1 << 9;
 /// How often a loop that polls memory may use up its fuel, if it changed memory meanwhile, before the other
 /// warps run.
 const MAX_WATCHING: u32 = 16;
-
-/// The state of a CTA in native code.
-#[derive(Default)]
-pub(super) struct NativeFrames {
-    pub(super) slots: Vec<Slot>,
-    pub(super) kept: Vec<Line>,
-    pub(super) regs: Registers,
-    /// Warps whose [`WarpFrame`] state was initialised for this CTA, as a bit mask.
-    pub(super) touched: u32,
-}
-
-impl NativeFrames {
-    /// Whether the state of a warp was initialised for this CTA.
-    pub(super) fn is_touched(&self, warp: usize) -> bool {
-        self.touched >> warp & 1 != 0
-    }
-
-    /// Sets all warps to the start of the kernel.
-    fn start(
-        &mut self,
-        code: &CtaCode,
-        function: &Function,
-        warps: &mut [WarpFrame],
-        threads: u32,
-    ) -> InitialSlots {
-        if self.slots.len() != warps.len() {
-            self.slots.resize(warps.len(), Slot::default());
-            let bytes = warps.len() * code.bytes as usize;
-            self.kept.resize(bytes.div_ceil(64), Line::default());
-            self.regs.reset(function.regs);
-            for (slot, warp) in self.slots.iter_mut().zip(warps.iter_mut()) {
-                warp.view.set_local_top(u64::from(function.frame_bytes));
-                slot.local = warp.view.windows().local.0;
-            }
-        }
-        self.touched = 0;
-        let initial = InitialSlots::of_warps(function, threads);
-        initial.put(&mut self.slots, &mut self.kept);
-        for warp in warps {
-            warp.clear_local();
-            warp.use_local(u64::from(function.frame_bytes));
-        }
-        initial
-    }
-}
 
 /// Since when each check of a CTA has found the same warp, or coarse warp, running. Others may have run in
 /// between, so a warp that does nearly all of the work can be mistaken for one that never waits. This costs
@@ -90,7 +45,51 @@ impl LongRun {
     }
 }
 
+/// Where native code starts.
+#[derive(Clone, Copy)]
+pub(super) struct Start {
+    /// The warp, or coarse warp.
+    pub(super) warp: u32,
+    /// The barrier state; see [`CtaCall::round`].
+    pub(super) round: [u32; 2],
+    pub(super) fuel: i64,
+}
+
 impl Cta {
+    /// A call of native code for this CTA. `remaining` more CTAs may run in it, from the initial slots.
+    pub(super) fn native_call<'a>(
+        &'a mut self,
+        context: &'a LaunchContext<'_>,
+        cache: &'a mut NativeCache,
+        Start { warp, round, fuel }: Start,
+        (remaining, initial): (u64, InitialSlots),
+    ) -> CtaCall<'a> {
+        let frames = &mut self.native_frames;
+        CtaCall {
+            code: context.code,
+            function: self.kernel,
+            ctaid: self.ctaid,
+            smid: self.smid,
+            grid: &self.grid,
+            slots: &mut frames.slots,
+            kept: &mut frames.kept,
+            regs: &mut frames.regs,
+            warps: &mut self.warps,
+            touched: &mut frames.touched,
+            cache,
+            batch: CtaBatch { remaining, started: 0, shared: self.shared.as_mut(), initial },
+            warp,
+            round,
+            fuel,
+            mask: 0,
+            live: 0,
+            steps: 0,
+            lane_steps: 0,
+            fallbacks: 0,
+            fault: None,
+        }
+    }
+
     /// Runs a CTA that has not started. `None`: its warps have frames now, and the caller must run those.
     pub(super) fn run_native(
         &mut self,
@@ -113,35 +112,10 @@ impl Cta {
                 let stopped = super::cta::blame(&self.warps[warp as usize], context, kind);
                 return Some(CtaStop::Trapped(stopped, warp));
             }
-            let frames = &mut self.native_frames;
-            let mut call = CtaCall {
-                code: context.code,
-                function: self.kernel,
-                ctaid: self.ctaid,
-                smid: self.smid,
-                grid: &self.grid,
-                slots: &mut frames.slots,
-                kept: &mut frames.kept,
-                regs: &mut frames.regs,
-                warps: &mut self.warps,
-                touched: &mut frames.touched,
-                cache,
-                batch: CtaBatch {
-                    remaining: if can_batch { limits.taken() } else { 0 },
-                    started: 0,
-                    shared: self.shared.as_mut(),
-                    initial,
-                },
-                warp,
-                round,
-                fuel: if limits.alone() && !native.may_wait() { FIRST_FUEL } else { FUEL },
-                mask: 0,
-                live: 0,
-                steps: 0,
-                lane_steps: 0,
-                fallbacks: 0,
-                fault: None,
-            };
+            let fuel = if limits.alone() && !native.may_wait() { FIRST_FUEL } else { FUEL };
+            let remaining = if can_batch { limits.taken() } else { 0 };
+            let mut call =
+                self.native_call(context, cache, Start { warp, round, fuel }, (remaining, initial));
             let stop = native.run_cta(&mut call);
             let (ctaid, batched) = (call.ctaid, call.batched());
             let CtaCall { mask, live, steps, lane_steps, fallbacks, fault, fuel, .. } = call;

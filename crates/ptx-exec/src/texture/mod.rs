@@ -270,8 +270,8 @@ impl Object {
     pub fn new(memory: &Arc<Memory>, name: &str, descriptor: Descriptor) -> Result<Self, MemoryError> {
         let label = format!("{} `{name}`", noun(descriptor.ty()));
         let handle = memory.alloc(Class::Texture, OPAQUE_BYTES, OPAQUE_BYTES, &label)?;
-        Opaques(&memory).declare(handle, name, descriptor.ty(), &[]);
-        Opaques(&memory).bind(handle, descriptor);
+        Opaques(memory).declare(handle, name, descriptor.ty(), &[]);
+        Opaques(memory).bind(handle, descriptor);
         Ok(Self { memory: Arc::clone(memory), handle })
     }
 

@@ -8,12 +8,11 @@
 //! - `.5` is a number and `.2d` a word: after a dot, digits, possibly with an exponent, are a number, unless
 //!   the dot directly follows a word.
 //! - A `%` directly after an operand is an operator, elsewhere it begins an identifier: after a number and
-//!   `WARP_SZ` always, after `)` if a
-//! digit follows.
+//!   `WARP_SZ` always, after `)` if a digit follows.
 //! - A backslash in a string escapes a following quote.
 //! - Preprocessor lines are trivia. Definitions and conditions were executed before (in `preprocess`), line
-//!   markers (`# 12 "x"`, `#line`,
-//! `#file`, `#pragma`, `#ident`) are skipped, and others are ignored with a warning.
+//!   markers (`# 12 "x"`, `#line`, `#file`, `#pragma`, `#ident`) are skipped, and others are ignored with a
+//!   warning.
 
 use super::token::{Token, TokenKind};
 use crate::Span;
