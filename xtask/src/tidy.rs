@@ -1,9 +1,11 @@
 //! `cargo xtask tidy`: rules of the project that no other tool checks.
 //!
 //! Every source file begins with a module doc. No file is longer than 800 lines, except for data of the
-//! instruction table. `unsafe` occurs only where the architecture allows it. Crates depend only downwards.
-//! Code quoted in `ADDING-AN-INSTRUCTION.md` is equal to the source. The documentation obeys the rules of
-//! [`crate::docs::check`].
+//! instruction table. `unsafe` occurs only where the architecture allows it. Crates depend only downwards,
+//! and the imports of modules have no circles ([`imports`]). Code quoted in `ADDING-AN-INSTRUCTION.md` is
+//! equal to the source. The documentation obeys the rules of [`crate::docs::check`].
+
+mod imports;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,6 +72,10 @@ pub(crate) fn tidy() -> Result<(), String> {
     }
     for (krate, allowed) in LAYERS {
         check_layer(&root, krate, allowed, &mut offences)?;
+        imports::check(&root, &format!("crates/{krate}"), &mut offences)?;
+    }
+    for krate in ["python", "xtask"] {
+        imports::check(&root, krate, &mut offences)?;
     }
     check_quotes(&root, "ADDING-AN-INSTRUCTION.md", &mut offences)?;
     offences.extend(crate::docs::check::offences(&root)?);
