@@ -1,6 +1,7 @@
-//! Where tools put what they find.
+//! The list of findings.
 //!
-//! Invariant: findings of one kind at one place are one finding with a count; the list is in the order of first findings.
+//! Invariant: findings of one kind at one place are one finding with a count; the list is in the order of first
+//! findings.
 
 use crate::finding::{Finding, Key};
 use std::collections::BTreeMap;

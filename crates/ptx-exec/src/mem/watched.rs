@@ -1,29 +1,32 @@
-//! What observers see of the host's side of memory, and freed memory that is kept for them.
+//! Host accesses as reported to observers, and the quarantine of freed memory.
 //!
-//! Invariant: freed memory in quarantine is not accessible, as other freed memory; it is only not handed out again.
+//! Invariant: freed memory in quarantine is inaccessible, like all freed memory; it is only not reused.
 
 use super::{Access, Allocation, Memory, MemoryError, Tables};
-use crate::watch::{Allocated, HostAccess, HostAccessKind, Watch};
+use crate::watch::{Allocated, HostAccess, HostAccessKind, MemoryMap, Watch};
+use ptx::isa::Space;
+use std::ops::Range;
 use std::sync::Arc;
 
 impl Memory {
-    /// Attaches observers, for good: every launch that begins later is watched. False where some are attached already.
+    /// Attaches observers permanently: every later launch is watched. False if observers are already
+    /// attached.
     pub fn watch(&self, watch: &Arc<Watch>) -> bool {
         self.store.watch.set(Arc::clone(watch)).is_ok()
     }
 
-    /// The observers that are attached.
+    /// The attached observers.
     pub fn watched(&self) -> Option<&Arc<Watch>> {
         self.store.watch.get()
     }
 
-    /// Tells observers that the host copies device memory to device memory: they carry over what they know of it. The copy itself is a
-    /// [`Memory::read_quietly`] and a [`Memory::write`] before this.
+    /// Reports a copy from device memory to device memory, so that observers transfer their state for it. The
+    /// caller copies with [`Memory::read_quietly`] and [`Memory::write`] before this call.
     pub fn tell_copied(&self, from: u64, to: u64, bytes: u64) {
         self.host_accesses(from, bytes, HostAccessKind::Copy { to });
     }
 
-    /// As [`Memory::read`], of what does not leave for the host.
+    /// As [`Memory::read`], but not reported as a read by the host.
     ///
     /// # Errors
     /// As [`Memory::read`].
@@ -33,21 +36,21 @@ impl Memory {
         Ok(())
     }
 
-    /// Tells observers of an allocation.
+    /// Reports an allocation to observers.
     pub(super) fn tell_allocated(&self, what: &Allocated<'_>) {
         if let Some(watch) = self.watched() {
             watch.each(|observer| observer.allocated(what));
         }
     }
 
-    /// Tells observers that memory was freed.
+    /// Reports freed memory to observers.
     pub(super) fn tell_freed(&self, address: u64, bytes: u64) {
         if let Some(watch) = self.watched() {
             watch.each(|observer| observer.freed(address, bytes));
         }
     }
 
-    /// Tells observers that the host accesses memory.
+    /// Reports a host access to observers.
     #[inline]
     pub(super) fn host_accesses(&self, address: u64, bytes: u64, kind: HostAccessKind) {
         let Some(watch) = self.watched().filter(|_| bytes > 0) else { return };
@@ -57,8 +60,26 @@ impl Memory {
     }
 }
 
+impl MemoryMap for Memory {
+    fn nearest(&self, address: u64) -> String {
+        self.nearest(address)
+    }
+
+    fn name_at(&self, address: u64) -> Option<Arc<str>> {
+        self.name_at(address)
+    }
+
+    fn allocation_at(&self, address: u64) -> Option<Range<u64>> {
+        self.allocation_at(address)
+    }
+
+    fn space_of(&self, address: u64) -> Space {
+        self.space_of(address)
+    }
+}
+
 impl Tables {
-    /// Keeps freed memory from being allocated again, until more than `limit` bytes are kept.
+    /// Puts freed memory into quarantine; the oldest memory beyond `limit` bytes leaves it.
     pub(super) fn set_aside(&mut self, address: u64, gone: &Allocation, limit: u64) {
         self.quarantine.0.push_back((address, gone.clone()));
         self.quarantine.1 += gone.bytes;
@@ -73,7 +94,7 @@ impl Tables {
         self.heap_of(gone.class, gone.rights).give(address, gone.bytes);
     }
 
-    /// Lets all freed memory be allocated again.
+    /// Ends the quarantine of all freed memory.
     pub(super) fn end_quarantine(&mut self) {
         while !self.quarantine.0.is_empty() {
             self.end_oldest();
