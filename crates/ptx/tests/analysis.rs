@@ -1,11 +1,9 @@
-//! Facts of small programs, worked out by hand.
+//! Liveness of a small program, derived by hand.
 
 use ptx::analysis::cfg;
-use ptx::analysis::def_use::{DefUse, Place};
 use ptx::analysis::liveness::Liveness;
-use ptx::analysis::uniformity::{Assumptions, Lanes, Uniformity};
 use ptx::check::{CheckOptions, check};
-use ptx::ir::{Function, Reg, RegClass, lower};
+use ptx::ir::{Function, Reg, lower};
 
 fn kernel(body: &str) -> Function {
     let text = format!(
@@ -18,16 +16,7 @@ fn kernel(body: &str) -> Function {
     lower(module).functions.remove(0)
 }
 
-fn reg(function: &Function, name: &str) -> Reg {
-    for class in [RegClass::Pred, RegClass::R16, RegClass::R32, RegClass::R64] {
-        if let Some(index) = function.reg_names[class as usize].iter().position(|n| n == name) {
-            return Reg { class, index: index as u32 };
-        }
-    }
-    panic!("no register `{name}`")
-}
-
-/// A loop that lanes leave at different turns, with a counter that is the same in all lanes still in it.
+/// A loop that lanes leave in different iterations, with a counter that is the same in all lanes still in it.
 const LOOP: &str = "
     ld.param.u64 a, [out];
     ld.param.u32 n1, [n];
@@ -48,50 +37,7 @@ LOOP:
 ";
 
 #[test]
-fn uniform_affine_and_varying_values() {
-    let function = kernel(LOOP);
-    let facts = Uniformity::new(&function, Assumptions { ntid: Some([64, 2, 1]) });
-    let of = |name| facts.of(reg(&function, name));
-    assert_eq!(of("a"), Lanes::Uniform, "a parameter");
-    assert_eq!(of("n1"), Lanes::Uniform, "a parameter");
-    assert_eq!(of("i"), Lanes::Uniform, "%ctaid");
-    assert_eq!(of("tid"), Lanes::Affine { stride: 1 }, "rows of 64 threads");
-    assert_eq!(of("j"), Lanes::Varying, "has two definitions of different strides: 12 and 24");
-    assert_eq!(of("k"), Lanes::Uniform, "lanes in the loop are at the same turn");
-    assert_eq!(of("q"), Lanes::Uniform);
-    assert_eq!(of("w"), Lanes::Uniform, "under a uniform guard");
-    assert_eq!(of("v"), Lanes::Varying, "read behind the loop, by lanes of all turns");
-    assert_eq!(of("p"), Lanes::Varying);
-    // bb0: before, bb1: the loop, bb2: behind it.
-    assert_eq!([0, 1, 2].map(|b| facts.diverges(b)), [false, true, false]);
-    assert_eq!(
-        [0, 1, 2].map(|b| facts.is_partial(b)),
-        [false, true, false],
-        "all lanes come out of the loop"
-    );
-}
-
-#[test]
-fn the_shape_of_the_cta_decides_about_tid() {
-    let function = kernel(
-        "mov.u32 tid, %tid.x; mov.u32 i, %tid.y; mov.u32 j, %tid.z; add.u32 v, tid, i; add.u32 w, v, j;\nsub.u32 k, i, tid; st.global.u32 [0], w;",
-    );
-    let facts = |ntid| {
-        let facts = Uniformity::new(&function, Assumptions { ntid });
-        ["tid", "i", "j", "k"].map(|name| facts.of(reg(&function, name)))
-    };
-    let affine = |stride| Lanes::Affine { stride };
-    assert_eq!(facts(None), [Lanes::Varying; 4]);
-    assert_eq!(facts(Some([256, 1, 1])), [affine(1), Lanes::Uniform, Lanes::Uniform, affine(-1)]);
-    assert_eq!(facts(Some([32, 8, 2])), [affine(1), Lanes::Uniform, Lanes::Uniform, affine(-1)]);
-    assert_eq!(facts(Some([17, 1, 1])), [affine(1), Lanes::Uniform, Lanes::Uniform, affine(-1)], "one row");
-    // Two rows of 16 in a warp; 16 x 16 threads are a whole number of warps.
-    assert_eq!(facts(Some([16, 16, 4])), [Lanes::Varying, Lanes::Varying, Lanes::Uniform, Lanes::Varying]);
-    assert_eq!(facts(Some([5, 5, 5])), [Lanes::Varying; 4]);
-}
-
-#[test]
-fn liveness_and_uses_of_a_loop() {
+fn liveness_of_a_loop() {
     let function = kernel(LOOP);
     let graph = cfg::graph(&function);
     let live = Liveness::new(&function, &graph);
@@ -108,10 +54,4 @@ fn liveness_and_uses_of_a_loop() {
     assert_eq!(names(&live.live_in[2]), "v a");
     assert_eq!(names(&live.before(&function, 1, 3)), "q tid k n1 v a", "before the guarded addition");
     assert_eq!(names(&live.before(&function, 1, 5)), "p tid k n1 v a", "before the branch");
-    let facts = DefUse::new(&function);
-    let k = reg(&function, "k");
-    assert_eq!(facts.defs_of(k), [Place { block: 0, inst: 6 }, Place { block: 1, inst: 0 }]);
-    assert_eq!(facts.uses_of(k), [0, 2, 3, 4].map(|inst| Place { block: 1, inst }));
-    let p = reg(&function, "p");
-    assert_eq!(facts.uses_of(p), [Place { block: 1, inst: 5 }], "the terminator");
 }

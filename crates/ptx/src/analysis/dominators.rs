@@ -1,13 +1,9 @@
-//! Dominators, post-dominators and dominance frontiers.
+//! Dominators.
 //!
-//! Invariant: `a` dominates `b` if and only if every path from the entry to `b` contains `a`; `a`
-//! post-dominates `b` if and only if every path from `b` to an end contains `a`. Unreachable nodes dominate
-//! nothing and are not dominated. The algorithm is that of Lengauer and Tarjan ("A fast algorithm for finding
-//! dominators in a flowgraph", TOPLAS 1979, the simple version), without recursion, in `O(edges log nodes)`.
-//!
-//! Endless loops have no end. Each set of nodes that reaches no end gets one: an edge from its last node (in
-//! block order, the last latch of the endless loop) to the common end. So every node has a post-dominator.
-//! For a node that can reach no endless loop it is the usual one.
+//! Invariant: `a` dominates `b` if and only if every path from the entry to `b` contains `a`. Unreachable
+//! nodes dominate nothing and are not dominated. The algorithm is that of Lengauer and Tarjan ("A fast
+//! algorithm for finding dominators in a flowgraph", TOPLAS 1979, the simple version), without recursion, in
+//! `O(edges log nodes)`.
 
 use crate::ir::graph::{DepthFirst, Graph, NONE, Tree};
 
@@ -48,90 +44,6 @@ impl Dominators {
     pub fn common(&self, a: usize, b: usize) -> Option<usize> {
         (self.reached[a] && self.reached[b]).then(|| self.tree.common_ancestor(a, b))
     }
-
-    /// The dominance frontiers of all nodes, ascending, without duplicates.
-    ///
-    /// Their size can be quadratic in the number of nodes.
-    pub fn frontiers(&self, graph: &Graph) -> Vec<Vec<usize>> {
-        let mut frontiers = vec![Vec::new(); graph.len()];
-        for v in (0..graph.len()).filter(|&v| self.reached[v]) {
-            for &p in graph.preds(v).iter().filter(|&&p| self.reached[p]) {
-                let mut runner = p;
-                while Some(runner) != self.immediate(v) {
-                    if frontiers[runner].last() == Some(&v) {
-                        break;
-                    }
-                    frontiers[runner].push(v);
-                    match self.immediate(runner) {
-                        Some(up) => runner = up,
-                        None => break,
-                    }
-                }
-            }
-        }
-        frontiers
-    }
-}
-
-/// The post-dominator tree of a graph, over its nodes and one common end.
-#[derive(Clone, Debug)]
-pub struct PostDominators {
-    reversed: Dominators,
-}
-
-impl PostDominators {
-    /// Computes the post-dominators. Nodes without successors are ends; see the module documentation for
-    /// endless loops.
-    pub fn new(graph: &Graph) -> Self {
-        Self { reversed: Dominators::new(&reverse(graph)) }
-    }
-
-    /// The immediate post-dominator; `None` if it is the common end.
-    pub fn immediate(&self, v: usize) -> Option<usize> {
-        self.reversed.immediate(v + 1).and_then(|p| p.checked_sub(1))
-    }
-
-    /// Whether `a` post-dominates `b`. Each node post-dominates itself.
-    pub fn dominates(&self, a: usize, b: usize) -> bool {
-        self.reversed.dominates(a + 1, b + 1)
-    }
-
-    /// The post-dominance frontier of each node: the nodes on whose branches it depends.
-    pub fn frontiers(&self, graph: &Graph) -> Vec<Vec<usize>> {
-        let mut frontiers = self.reversed.frontiers(&reverse(graph));
-        frontiers.remove(0);
-        for frontier in &mut frontiers {
-            frontier.retain(|&v| v != 0);
-            frontier.iter_mut().for_each(|v| *v -= 1);
-        }
-        frontiers
-    }
-}
-
-/// The reversed graph: the common end is node 0, node `v` is `v + 1`.
-fn reverse(graph: &Graph) -> Graph {
-    let mut edges: Vec<(usize, usize)> = graph.edges().map(|(from, to)| (to + 1, from + 1)).collect();
-    let mut ends = vec![false; graph.len()];
-    let mut work = Vec::new();
-    let mark = |v: usize, ends: &mut Vec<bool>, work: &mut Vec<usize>| {
-        work.push(v);
-        while let Some(v) = work.pop() {
-            if !std::mem::replace(&mut ends[v], true) {
-                work.extend(graph.preds(v));
-            }
-        }
-    };
-    for v in (0..graph.len()).filter(|&v| graph.succs(v).is_empty()) {
-        edges.push((0, v + 1));
-        mark(v, &mut ends, &mut work);
-    }
-    for v in (0..graph.len()).rev() {
-        if !ends[v] {
-            edges.push((0, v + 1));
-            mark(v, &mut ends, &mut work);
-        }
-    }
-    Graph::new(graph.len() + 1, &edges)
 }
 
 /// Immediate dominators; [`NONE`] for the entry and unreachable nodes.
@@ -243,59 +155,6 @@ mod tests {
                 assert_eq!(dom.immediate(b), immediate, "seed {seed}: idom of {b}");
             }
         }
-    }
-
-    #[test]
-    fn post_dominators_are_what_removal_cuts_off_from_the_ends() {
-        for seed in 0..600 {
-            let graph = some_graph(seed);
-            let ends: Vec<usize> = (0..graph.len()).filter(|&v| graph.succs(v).is_empty()).collect();
-            if (0..graph.len()).any(|v| !path(&graph, v, &ends, NONE)) {
-                continue; // endless loops: next test
-            }
-            let post = PostDominators::new(&graph);
-            for b in 0..graph.len() {
-                for a in 0..graph.len() {
-                    assert_eq!(post.dominates(a, b), !path(&graph, b, &ends, a), "seed {seed}: {a} pdom {b}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn endless_loops_have_post_dominators() {
-        // 0 -> 1 -> 2 -> 1, endless; 2 is given the end.
-        let post = PostDominators::new(&Graph::new(3, &[(0, 1), (1, 2), (2, 1)]));
-        assert_eq!([post.immediate(0), post.immediate(1), post.immediate(2)], [Some(1), Some(2), None]);
-        // 0 -> 1 | 2; 1 endless, 2 ends.
-        let post = PostDominators::new(&Graph::new(3, &[(0, 1), (0, 2), (1, 1)]));
-        assert_eq!([post.immediate(0), post.immediate(1), post.immediate(2)], [None, None, None]);
-    }
-
-    #[test]
-    fn frontiers_follow_their_definition() {
-        for seed in 0..200 {
-            let graph = some_graph(seed);
-            let dom = Dominators::new(&graph);
-            for (a, frontier) in dom.frontiers(&graph).iter().enumerate() {
-                let expected: Vec<usize> = (0..graph.len())
-                    .filter(|&v| {
-                        graph.preds(v).iter().any(|&p| dom.dominates(a, p))
-                            && (a == v || !dom.dominates(a, v))
-                    })
-                    .collect();
-                assert_eq!(*frontier, expected, "seed {seed}: frontier of {a}");
-            }
-        }
-    }
-
-    #[test]
-    fn control_dependence_of_a_branch_and_a_loop() {
-        // 0: if -> 1 else 2; 1 -> 2; 2: do -> 2 or 3.
-        let graph = Graph::new(4, &[(0, 1), (0, 2), (1, 2), (2, 2), (2, 3)]);
-        let post = PostDominators::new(&graph);
-        assert_eq!(post.frontiers(&graph), [vec![], vec![0], vec![2], vec![]]);
-        assert_eq!(post.immediate(0), Some(2));
     }
 
     #[test]
