@@ -1,4 +1,4 @@
-//! Conversion: `cvt` between all integer and float types (PTX ISA 6.4 §9.7.8.14, §6.5).
+//! Conversion: `cvt` between all integer and float types (PTX ISA 6.4 §9.7.8.14, §6.5), and `cvt.pack` (6.5).
 //!
 //! `cvt_D_S` is `cvt.D.S`. A rounding mode of the instruction is an argument ([`Rnd`] to a float, [`RndInt`]
 //! to an integral value). `cvt_sat_D_S` is the integer conversion with `.sat`. The caller composes `.sat` to
@@ -385,4 +385,92 @@ pub fn cvt_f64_f32(a: f32) -> f64 {
 #[inline]
 fn quiet_f64(bits: u64) -> f64 {
     f64::from_bits(bits | 0x7ff8_0000_0000_0000)
+}
+
+/// `cvt.pack.sat.u16.s32`: both clamped to 16 bits, a in the high half.
+///
+/// # Source
+/// PTX ISA 6.5, `cvt.pack`.
+#[inline]
+#[must_use]
+pub fn cvt_pack_sat_u16_s32(a: i32, b: i32) -> u32 {
+    let clamped = |x: i32| x.clamp(0, 0xffff).cast_unsigned();
+    clamped(a) << 16 | clamped(b)
+}
+
+/// `cvt.pack.sat.s16.s32`: both clamped to 16 bits, a in the high half.
+///
+/// # Source
+/// PTX ISA 6.5, `cvt.pack`.
+#[inline]
+#[must_use]
+pub fn cvt_pack_sat_s16_s32(a: i32, b: i32) -> u32 {
+    let clamped = |x: i32| x.clamp(-0x8000, 0x7fff).cast_unsigned() & 0xffff;
+    clamped(a) << 16 | clamped(b)
+}
+
+/// `cvt.pack.sat.u8.s32.b32`: both clamped to 8 bits, below the low half of c.
+///
+/// # Source
+/// PTX ISA 6.5, `cvt.pack`.
+#[inline]
+#[must_use]
+pub fn cvt_pack_sat_u8_s32(a: i32, b: i32, c: u32) -> u32 {
+    let clamped = |x: i32| x.clamp(0, 0xff).cast_unsigned();
+    c << 16 | clamped(a) << 8 | clamped(b)
+}
+
+/// `cvt.pack.sat.s8.s32.b32`: both clamped to 8 bits, below the low half of c.
+///
+/// # Source
+/// PTX ISA 6.5, `cvt.pack`.
+#[inline]
+#[must_use]
+pub fn cvt_pack_sat_s8_s32(a: i32, b: i32, c: u32) -> u32 {
+    let clamped = |x: i32| x.clamp(-0x80, 0x7f).cast_unsigned() & 0xff;
+    c << 16 | clamped(a) << 8 | clamped(b)
+}
+
+/// `cvt.pack.sat.u4.s32.b32`: both clamped to 4 bits, below the low bits of c.
+///
+/// # Source
+/// PTX ISA 6.5, `cvt.pack`.
+#[inline]
+#[must_use]
+pub fn cvt_pack_sat_u4_s32(a: i32, b: i32, c: u32) -> u32 {
+    let clamped = |x: i32| x.clamp(0, 0xf).cast_unsigned();
+    c << 8 | clamped(a) << 4 | clamped(b)
+}
+
+/// `cvt.pack.sat.s4.s32.b32`: both clamped to 4 bits, below the low bits of c.
+///
+/// # Source
+/// PTX ISA 6.5, `cvt.pack`.
+#[inline]
+#[must_use]
+pub fn cvt_pack_sat_s4_s32(a: i32, b: i32, c: u32) -> u32 {
+    let clamped = |x: i32| x.clamp(-8, 7).cast_unsigned() & 0xf;
+    c << 8 | clamped(a) << 4 | clamped(b)
+}
+
+/// `cvt.pack.sat.u2.s32.b32`: both clamped to 2 bits, below the low bits of c.
+///
+/// # Source
+/// PTX ISA 6.5, `cvt.pack`.
+#[inline]
+#[must_use]
+pub fn cvt_pack_sat_u2_s32(a: i32, b: i32, c: u32) -> u32 {
+    let clamped = |x: i32| x.clamp(0, 3).cast_unsigned();
+    c << 4 | clamped(a) << 2 | clamped(b)
+}
+
+/// `cvt.pack.sat.s2.s32.b32`: both clamped to 2 bits, below the low bits of c.
+///
+/// # Source
+/// PTX ISA 6.5, `cvt.pack`.
+#[inline]
+#[must_use]
+pub fn cvt_pack_sat_s2_s32(a: i32, b: i32, c: u32) -> u32 {
+    let clamped = |x: i32| x.clamp(-2, 1).cast_unsigned() & 0x3;
+    c << 4 | clamped(a) << 2 | clamped(b)
 }

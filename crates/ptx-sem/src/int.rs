@@ -1,7 +1,8 @@
-//! Integer arithmetic: `add` to `max`, `dp4a` and `dp2a` (PTX ISA 6.4 §9.7.1).
+//! Integer arithmetic: `add` to `max`, `dp4a` and `dp2a` (PTX ISA 6.4 §9.7.1), `szext` and `bmsk` (7.6), `add`,
+//! `min` and `max` of pairs, and `.relu` (8.0).
 //!
 //! **Invariant:** all results are exact modulo 2^n, where n is the width of the result type. No host
-//! arithmetic overflows.
+//! arithmetic overflows. Shift counts of 32 and more are handled before the shift.
 //!
 //! The extended-precision forms with a carry are in `extended`, bit counts and bit fields in `bits`, shifts
 //! and bitwise operations in `logic`.
@@ -544,4 +545,113 @@ dot_products! {
     "dp2a.hi.u32.s32" dp2a_hi_u32_s32 dp2a(2) half_u32 byte_s32;
     "dp2a.hi.s32.u32" dp2a_hi_s32_u32 dp2a(2) half_s32 byte_u32;
     "dp2a.hi.s32.s32" dp2a_hi_s32_s32 dp2a(2) half_s32 byte_s32;
+}
+
+/// All ones from bit `count` upwards; zero for a count of 32 or more.
+#[inline]
+fn ones_from(count: u32) -> u32 {
+    u32::MAX.checked_shl(count).unwrap_or(0)
+}
+
+macro_rules! szext {
+    ($($name:ident $ty:ident $too_wide:expr, $what:literal;)+) => {$(
+        #[doc = $what]
+        ///
+        /// The result for zero bits is 0.
+        ///
+        /// # Source
+        /// PTX ISA 7.6, `szext`.
+        #[inline]
+        #[must_use]
+        pub fn $name(a: $ty, b: u32) -> $ty {
+            let (width, too_wide): (u32, fn(u32) -> bool) = (b & 31, $too_wide);
+            if too_wide(b) {
+                a
+            } else if width == 0 {
+                0
+            } else {
+                a << (32 - width) >> (32 - width)
+            }
+        }
+    )+};
+}
+szext! {
+    szext_clamp_u32 u32 |b| b >= 32, "`szext.clamp.u32`: the low b bits of a, zero-extended; a itself from 32 on.";
+    szext_clamp_s32 i32 |b| b >= 32, "`szext.clamp.s32`: the low b bits of a, sign-extended; a itself from 32 on.";
+    szext_wrap_u32 u32 |_| false, "`szext.wrap.u32`: the low b mod 32 bits of a, zero-extended.";
+    szext_wrap_s32 i32 |_| false, "`szext.wrap.s32`: the low b mod 32 bits of a, sign-extended.";
+}
+
+/// `bmsk.clamp.b32`: b ones from bit a upwards, as many as fit; none if a is 32 or more.
+///
+/// # Source
+/// PTX ISA 7.6, `bmsk`.
+#[inline]
+#[must_use]
+pub fn bmsk_clamp_b32(a: u32, b: u32) -> u32 {
+    ones_from(a) & !ones_from(a.saturating_add(b))
+}
+
+/// `bmsk.wrap.b32`: b mod 32 ones from bit a mod 32 upwards, as many as fit.
+///
+/// # Source
+/// PTX ISA 7.6, `bmsk`.
+#[inline]
+#[must_use]
+pub fn bmsk_wrap_b32(a: u32, b: u32) -> u32 {
+    bmsk_clamp_b32(a & 31, b & 31)
+}
+
+/// Applies a function to the lower and to the upper halves.
+#[inline]
+fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
+    u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16 | u32::from(f(a as u16, b as u16))
+}
+
+#[inline]
+fn signed(f: impl Fn(i16, i16) -> i16) -> impl Fn(u16, u16) -> u16 {
+    move |a, b| f(a.cast_signed(), b.cast_signed()).cast_unsigned()
+}
+
+macro_rules! pairs {
+    ($($name:ident $f:expr, $what:literal;)+) => {$(
+        #[doc = $what]
+        ///
+        /// # Source
+        /// PTX ISA 8.0, `add`, `min` and `max`.
+        #[inline]
+        #[must_use]
+        pub fn $name(a: u32, b: u32) -> u32 {
+            halves(a, b, $f)
+        }
+    )+};
+}
+pairs! {
+    add_u16x2 u16::wrapping_add, "`add.u16x2`, `add.s16x2`: the sums of the halves, modulo 2^16.";
+    min_u16x2 Ord::min, "`min.u16x2`: the smaller in each half.";
+    max_u16x2 Ord::max, "`max.u16x2`: the larger in each half.";
+    min_s16x2 signed(Ord::min), "`min.s16x2`: the smaller in each half.";
+    max_s16x2 signed(Ord::max), "`max.s16x2`: the larger in each half.";
+    min_relu_s16x2 signed(|a, b| a.min(b).max(0)), "`min.relu.s16x2`: the smaller in each half, 0 where it is negative.";
+    max_relu_s16x2 signed(|a, b| a.max(b).max(0)), "`max.relu.s16x2`: the larger in each half, 0 where it is negative.";
+}
+
+/// `min.relu.s32`: the smaller, or 0 if it is negative.
+///
+/// # Source
+/// PTX ISA 8.0, `min`.
+#[inline]
+#[must_use]
+pub fn min_relu_s32(a: i32, b: i32) -> i32 {
+    a.min(b).max(0)
+}
+
+/// `max.relu.s32`: the larger, or 0 if it is negative.
+///
+/// # Source
+/// PTX ISA 8.0, `max`.
+#[inline]
+#[must_use]
+pub fn max_relu_s32(a: i32, b: i32) -> i32 {
+    a.max(b).max(0)
 }

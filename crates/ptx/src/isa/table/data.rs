@@ -134,4 +134,6 @@ pub(super) const ROWS: &[Row] = &[
     row(Op::Cvt,       "cvt{.irnd}{.ftz}{.sat}.dtype.atype d, a",   &[s("irnd", IRND), s("dtype", "f64@sm_13|map_f64_to_f32"), s("atype", "f64"), g("ftz", "1.4")],
                                                                                      "d:=>dtype a:>atype",  "1.0",                      Lane,   "9.7.8.14",
         &["ins.cvt.fp_same", "ins.cvt.fp_integral"], "double precision to itself, to an integral value where a rounding is given").rules(CVT),
+    row(Op::CvtPack, "cvt.pack.sat.dtype.atype d, a, b",       &[s("dtype", "u16 s16"), s("atype", "s32")],          "d:=b32 a:atype b:atype", "6.5 sm_72", Lane, "9.7.9.22", &["new.cvt.pack"], "clamps two values and packs them"),
+    row(Op::CvtPack, "cvt.pack.sat.dtype.atype.type d, a, b, c", &[s("dtype", "u8 s8 u4@6.5,sm_75 s4@6.5,sm_75 u2@6.5,sm_75 s2@6.5,sm_75"), s("atype", "s32"), s("type", "b32")], "d:=b32 a:atype b:atype c:type", "6.5 sm_72", Lane, "9.7.9.22", &["new.cvt.pack"], "clamps two values and packs them under the low bits of c"),
 ];

@@ -16,6 +16,7 @@ const FTZ: &str = "1.4";
 const OLD: &str = "1.0 until 1.4";
 const OLD64: &str = "1.0 sm_13|map_f64_to_f32 until 1.4";
 const NEW64: &str = "1.4 sm_13|map_f64_to_f32";
+const PAIRS: &str = "d:=b64 a:reg(b64) b:reg(b64)";
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
@@ -71,4 +72,8 @@ pub(super) const ROWS: &[Row] = &[
     row(Op::Lg2,  "lg2.f32 d, a",                           &[],                                    "", OLD,         Lane, "9.7.3.20", &["ins.lg2.legacy"],    "the binary logarithm").implies("approx ftz").bounded("2^-22.6 absolute for the mantissa"),
     row(Op::Ex2,  "ex2.approx{.ftz}.f32 d, a",              &[],                                    "", "1.4",       Lane, "9.7.3.21", &["ins.ex2.approx.f32"], "two to the power of a").bounded("2^-22.5 absolute for fractions in the primary range"),
     row(Op::Ex2,  "ex2.f32 d, a",                           &[],                                    "", OLD,         Lane, "9.7.3.21", &["ins.ex2.legacy"],    "two to the power of a").implies("approx ftz").bounded("2^-22.5 absolute for fractions in the primary range"),
+    row(Op::Add,   "add{.rnd}{.ftz}.type d, a, b",             &[s("rnd", ALL_RND), s("type", "f32x2")],                 PAIRS, "8.6 sm_100", Lane, "9.7.3.3",  &["new.f32x2"], "d = a + b in each half, rounded"),
+    row(Op::Sub,   "sub{.rnd}{.ftz}.type d, a, b",             &[s("rnd", ALL_RND), s("type", "f32x2")],                 PAIRS, "8.6 sm_100", Lane, "9.7.3.4",  &["new.f32x2"], "d = a - b in each half, rounded"),
+    row(Op::Mul,   "mul{.rnd}{.ftz}.type d, a, b",             &[s("rnd", ALL_RND), s("type", "f32x2")],                 PAIRS, "8.6 sm_100", Lane, "9.7.3.5",  &["new.f32x2"], "d = a * b in each half, rounded"),
+    row(Op::Fma,   "fma.rnd{.ftz}.type d, a, b, c",            &[s("rnd", ALL_RND), s("type", "f32x2")],                 "d:=b64 a:reg(b64) b:reg(b64) c:reg(b64)", "8.6 sm_100", Lane, "9.7.3.6",  &["new.f32x2"], "d = a * b + c in each half, rounded once"),
 ];

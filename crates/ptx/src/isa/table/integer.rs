@@ -41,4 +41,11 @@ pub(super) const ROWS: &[Row] = &[
     row(Op::Bfi,   "bfi.type f, a, b, c, d",             &[s("type", "b32 b64")],                 "f:=type c:u32 d:u32", "2.0 sm_20", Lane, "9.7.1.20", &["ins.bfi"], "b with the low d bits of a at position c"),
     row(Op::Dp4a,  "dp4a.atype.btype d, a, b, c",        &[s("atype", "u32 s32"), s("btype", "u32 s32")], "d:=u32 a:atype b:btype c:u32", "5.0 sm_61", Lane, "9.7.1.21", &["ins.dp4a"], "c plus the sum of four products of bytes, wrapping").rules(&[Rule::Dot]),
     row(Op::Dp2a,  "dp2a.mode.atype.btype d, a, b, c",   &[s("mode", "lo hi"), s("atype", "u32 s32"), s("btype", "u32 s32")], "d:=u32 a:atype b:btype c:u32", "5.0 sm_61", Lane, "9.7.1.22", &["ins.dp2a"], "c plus the sum of two products of halves and bytes, wrapping").rules(&[Rule::Dot]),
+    row(Op::Add,   "add.type d, a, b",                         &[s("type", "u16x2 s16x2")],                          "", "8.0 sm_90", Lane, "9.7.1.1",  &["new.add.16x2"], "d = a + b in each half, wrapping"),
+    row(Op::Min,   "min.type d, a, b",                         &[s("type", "u16x2 s16x2")],                          "", "8.0 sm_90", Lane, "9.7.1.12", &["new.minmax.16x2"], "the smaller of a and b in each half"),
+    row(Op::Max,   "max.type d, a, b",                         &[s("type", "u16x2 s16x2")],                          "", "8.0 sm_90", Lane, "9.7.1.13", &["new.minmax.16x2"], "the larger of a and b in each half"),
+    row(Op::Min,   "min.relu.type d, a, b",                    &[s("type", "s32 s16x2")],                            "", "8.0 sm_90", Lane, "9.7.1.12", &["new.minmax.relu"], "the smaller of a and b, zero where negative"),
+    row(Op::Max,   "max.relu.type d, a, b",                    &[s("type", "s32 s16x2")],                            "", "8.0 sm_90", Lane, "9.7.1.13", &["new.minmax.relu"], "the larger of a and b, zero where negative"),
+    row(Op::Szext, "szext.mode.type d, a, b",                  &[s("mode", "clamp wrap"), s("type", "u32 s32")],     "b:u32", "7.6 sm_70", Lane, "9.7.1.21", &["new.szext"], "extends the low b bits of a"),
+    row(Op::Bmsk,  "bmsk.mode.b32 d, a, b",                    &[s("mode", "clamp wrap")],                           "a:u32 b:u32", "7.6 sm_70", Lane, "9.7.1.22", &["new.bmsk"], "a mask of b ones at position a"),
 ];

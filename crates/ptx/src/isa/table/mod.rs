@@ -1,7 +1,8 @@
 //! The instruction table: one file per section of the manual, one row per syntax line.
 //!
 //! Invariant: columns are those of `row`, in that order: op · syntax · sets · operand kinds · since · class ·
-//! section · feature ids · brief. Each row is proof-read against the section that it names.
+//! section · feature ids · brief. Each row is proof-read against the section that it names: of PTX
+//! ISA 6.4, or of the current manual if the row is later than PTX 6.4.
 
 use super::row::Row;
 
@@ -18,7 +19,6 @@ mod integer;
 mod logic;
 mod matrix;
 mod misc;
-mod newer;
 mod surface;
 mod sync;
 mod texture;
@@ -26,7 +26,7 @@ mod video;
 
 /// Every row, section by section.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    let sections: [&'static [Row]; 17] = [
+    let sections: [&'static [Row]; 16] = [
         integer::ROWS,
         extended::ROWS,
         float::ROWS,
@@ -43,7 +43,6 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         bfloat::ROWS,
         hint::ROWS,
         asynchronous::ROWS,
-        newer::ROWS,
     ];
     sections.into_iter().flatten().chain(video::ROWS.iter().copied().flatten())
 }

@@ -146,4 +146,8 @@ pub(super) const ROWS: &[Row] = &[
         &["ins.match.all"],  "the mask if all its lanes hold the same value, else zero"),
     row(Op::Activemask, "activemask.b32 d",                       &[],                            "",                        "6.2 sm_30", Warp, "9.7.12.9",
         &["ins.activemask"], "the active lanes"),
+    row(Op::ReduxSync, "redux.sync.op.type d, a, membermask",  &[s("op", "add min max"), s("type", "u32 s32")],      "membermask:b32", "7.0 sm_80", Warp, "9.7.13.8", &["new.redux"], "combines a value of all lanes of the mask"),
+    row(Op::ReduxSync, "redux.sync.op.type d, a, membermask",  &[s("op", "and or xor"), s("type", "b32")],           "membermask:b32", "7.0 sm_80", Warp, "9.7.13.8", &["new.redux"], "combines the bits of all lanes of the mask"),
+    row(Op::ElectSync, "elect.sync d|p, membermask",           &[],                                                  "d:=b32 p:=pred membermask:b32", "8.0 sm_90", Warp, "9.7.13.14", &["new.elect"], "chooses one lane of the mask"),
+    row(Op::Griddepcontrol, "griddepcontrol.action",           &[s("action", "launch_dependents wait")],             "", "7.8 sm_90", Sync, "9.7.13.13", &["new.griddepcontrol"], "orders dependent grids"),
 ];
