@@ -1,4 +1,4 @@
-//! What a checked module holds: values and handles, against what the text says.
+//! Contents of a checked module: values and handles, compared with the text.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ptx::check::module::{AddressBase, LocalRole, Operand, Reloc, Statement, Symbol};

@@ -1,4 +1,4 @@
-//! The pages about diagnostic codes: each example does what its page says.
+//! The pages that explain diagnostic codes: each example has the result that its page states.
 
 use ptx::check::{CheckOptions, check, unresolved};
 use ptx::diag::Code;

@@ -1,4 +1,4 @@
-//! Texts that once broke a property (`findings/NAME.ptx`, most found by the fuzz targets): none does any more.
+//! Texts that violated a property earlier (`findings/NAME.ptx`, most found by the fuzz targets): none does now.
 
 #[path = "support/facts.rs"]
 mod facts;

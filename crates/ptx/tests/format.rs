@@ -1,5 +1,5 @@
-//! Formatting changes nothing but white space, and formatting again changes nothing: over all texts of the tests, and over
-//! texts that have been changed at random.
+//! Formatting changes only white space, and is idempotent: for all texts of the tests, and for randomly changed
+//! texts.
 
 #[path = "support/language.rs"]
 mod language;

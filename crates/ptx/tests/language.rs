@@ -1,7 +1,7 @@
-//! Checks every module of `tests/language` and compares what is found on each line with what the line announces. One trial is one
-//! module.
+//! Checks every module of `tests/language`, and compares the findings on each line with the line's expectation.
+//! Each module is one trial.
 //!
-//! Nothing here decides what is right: the announcements do. The file format is described in `tests/language/README.md`.
+//! Only the expectations decide what is right. The file format is described in `tests/language/README.md`.
 
 #[path = "language/data.rs"]
 mod data;

@@ -1,4 +1,4 @@
-//! Linking: which definition counts, and what is said where modules do not fit together. PTX ISA §11.6.
+//! Linking: which definition is used, and the diagnostics for modules that do not match. PTX ISA §11.6.
 
 use ptx::check::module::{Linkage, LocalRole, Module, Operand, Statement};
 use ptx::check::{CheckOptions, Checked, link, unresolved};

@@ -1,6 +1,6 @@
-//! Every form of the table that the checker accepts lowers to a program that keeps the rules of the IR.
+//! Every form of the table that the checker accepts lowers to a program that obeys the rules of the IR.
 //!
-//! Texts are made from the rows (`support/forms.rs`), at the newest level that accepts them.
+//! The texts are generated from the rows (`support/forms.rs`), at the newest level that accepts them.
 
 #[path = "support/forms.rs"]
 mod forms;

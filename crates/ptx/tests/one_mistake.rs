@@ -1,6 +1,6 @@
-//! One mistake gives one error: each line of `tests/mistakes/mistakes.txt` damages `base.ptx` in one place.
+//! One mistake causes one error: each line of `tests/mistakes/mistakes.txt` damages `base.ptx` in one place.
 //!
-//! That there is exactly one error is what is tested, not its words or its place: `tests/language` has those.
+//! Only the number of errors is tested; `tests/language` tests words and places.
 
 use ptx::check::{CheckOptions, check};
 use ptx::diag::Severity;

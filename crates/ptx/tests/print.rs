@@ -1,6 +1,6 @@
-//! A module that is printed and checked again is the same module: over all texts of the tests that check.
+//! A module that is printed and checked again is the same module: for all texts of the tests that check.
 //!
-//! Places and the names of what bodies declare may differ, and labels may be numbered in another order.
+//! Places and the names of declarations in bodies may differ, and labels may be numbered in another order.
 
 #[path = "support/facts.rs"]
 mod facts;

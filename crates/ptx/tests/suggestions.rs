@@ -1,6 +1,8 @@
-//! What a misspelled word was meant to be, and what diagnostics say of files that are not PTX and of constants out of range.
+//! Suggestions for misspelled words, and diagnostics about files that are not PTX and about constants out of
+//! range.
 //!
-//! Expected suggestions are the words that were misspelled, of every row of the table; the other expectations are from the manual.
+//! Expected suggestions are the original words, from every row of the table; the other expectations are from the
+//! manual.
 
 use ptx::check::{CheckOptions, check};
 use ptx::diag::{Code, Diagnostic};

@@ -1,5 +1,5 @@
-//! Whatever the text: tokens joined give it back, parsing ends with a tree of bounded depth, spans nest, and rendering what
-//! was found cannot fail.
+//! Properties of all texts: the joined tokens are equal to the text, parsing ends with a tree of bounded depth,
+//! spans nest, and the findings can be rendered.
 
 use proptest::prelude::*;
 use ptx::Span;

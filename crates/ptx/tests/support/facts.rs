@@ -1,5 +1,5 @@
-//! What two modules must have in common to be the same: everything but places, the names of what bodies declare, and the order in
-//! which labels are numbered.
+//! Equality of two modules: everything is compared except places, the names of declarations in bodies, and the
+//! order in which labels are numbered.
 
 use ptx::check::module::{Body, Module, Statement};
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! Texts made from the rows of the table: random modifiers, operands of the right kind, in a frame that declares them.
+//! Texts generated from the rows of the table: random modifiers, operands of the right kind, in a module that
+//! declares them.
 
 use ptx::isa::form::{Item, Part, companion_lanes, coords, fragment};
 use ptx::isa::{

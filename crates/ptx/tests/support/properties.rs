@@ -1,5 +1,5 @@
-//! What holds of every text, whatever it is: the properties that the fuzz targets seek to break, and that every text that once
-//! broke one is held against.
+//! Properties of every text: the fuzz targets search for violations of them, and texts that violated one earlier
+//! are tested again.
 
 use super::facts::facts;
 use ptx::check::{CheckOptions, Checked, check, print};

@@ -1,4 +1,5 @@
-//! Reads `tests/hostile/*.case`: templates, and the cases that fill them. The format is described in `tests/hostile/README.md`.
+//! Reads `tests/hostile/*.case`: templates, and the cases that instantiate them. The format is described in
+//! `tests/hostile/README.md`.
 //!
 //! Invariant: unknown syntax is an error with its line; nothing in a case file is ignored.
 
