@@ -218,7 +218,7 @@ fn spins(candidates: &Candidates<'_>, budget: &Budget) -> Result<Option<String>,
     Ok(hang)
 }
 
-/// Whether the last turn of a path can be repeated for ever.
+/// Whether the last iteration of a path can be repeated forever.
 fn is_stuck(machine: &Machine<'_>, graph: &Graph<'_>, last: &Final, thread: usize, spin: Spin) -> bool {
     let base = graph.first[thread];
     let path = graph.paths[thread];
@@ -230,7 +230,7 @@ fn is_stuck(machine: &Machine<'_>, graph: &Graph<'_>, last: &Final, thread: usiz
             None => return false,
         }
     }
-    // The values of the turn again: one for each register that a load or a failed compare-and-swap sets.
+    // The values of the iteration again: one for each register that a load or a failed compare-and-swap sets.
     let mut reads = turn.filter(|event| graph.events[*event].is_read());
     let mut next = || {
         let event = reads.next()?;

@@ -36,7 +36,7 @@ pub(crate) struct Machine<'t> {
     pub(crate) memory: &'t Memory,
 }
 
-/// What the reads of a thread return for one more turn of a loop: value and size.
+/// The results of the reads of a thread in one more iteration of a loop: value and size.
 pub(crate) type Reads<'r> = dyn FnMut() -> Option<(u64, u32)> + 'r;
 
 impl Machine<'_> {

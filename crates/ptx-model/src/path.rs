@@ -45,7 +45,7 @@ pub(crate) struct Path {
 pub(crate) struct Spin {
     /// The first instruction of the loop.
     pub(crate) head: usize,
-    /// The first event of the turn; the others follow to the end of the path.
+    /// The first event of the iteration; the others follow to the end of the path.
     pub(crate) first: usize,
 }
 
@@ -608,7 +608,7 @@ impl Walk {
         }
     }
 
-    /// The turn of a loop that ends here, if it does nothing but read.
+    /// The iteration of a loop that ends here, if it only reads.
     fn spin(&self, head: usize) -> Option<Spin> {
         let first = self.seen.get(head).copied().flatten()?;
         let reads = |event: &Event| matches!(event.kind, Kind::Read | Kind::Fence | Kind::ProxyFence(_));

@@ -269,7 +269,7 @@ fn killed_processes_leave_a_folder_that_can_be_read() {
     }
 }
 
-/// The end comes while code is being made in the background, or before, or after: nobody hangs, nobody crashes.
+/// The process ends while code is compiled in the background, or before, or after: it neither hangs nor crashes.
 #[test]
 fn a_process_may_end_while_code_is_made() {
     let scratch = Scratch::new("end");

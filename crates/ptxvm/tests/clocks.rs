@@ -133,7 +133,7 @@ fn a_straight_piece_takes_what_it_has() {
 
 #[test]
 fn a_loop_takes_its_turns() {
-    // What goes on into the loop, three in each turn, and what reads the clock behind it.
+    // The instructions that enter the loop, three in each iteration, and the one that reads the clock after it.
     let body = "mov.u32 %r1, 0; mov.u64 %a, %clock64;
         L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 100000; @%p1 bra L;
         mov.u64 %b, %clock64;";
@@ -160,7 +160,7 @@ fn lanes_that_part_take_the_instructions_of_all() {
             assert_eq!(*word, 2 + if parts { 6 } else { 3 } + 1, "thread {at} of {block}");
         }
     }
-    // Loops of different lengths: the warp takes the turns of the lane that takes most. Another lane reads the clock as it leaves.
+    // Loops of different lengths: the warp executes as many iterations as the lane with the most. Another lane reads the clock as it leaves.
     let body = "mov.u64 %a, %clock64; mov.u32 %r1, 0;
         L: add.u32 %r1, %r1, 1; setp.le.u32 %p1, %r1, %t; @%p1 bra L;
         mov.u64 %b, %clock64;";
@@ -259,7 +259,7 @@ fn waits_by_the_clock_end() {
     let spin = "mov.u64 %a, %clock64;
         L: mov.u64 %b, %clock64; sub.u64 %rd2, %b, %a; setp.lt.u64 %p1, %rd2, 1000000; @%p1 bra L;";
     for words in everywhere(&kernel("", &format!("{spin}{END}")), &[32, 45]) {
-        // Each turn is four instructions.
+        // Each iteration is four instructions.
         assert!(words.iter().all(|word| (1_000_000..1_000_004).contains(word)), "{words:?}");
     }
     let apart = "mov.u64 %a, %clock64; mul.wide.u32 %rd3, %t, 100;

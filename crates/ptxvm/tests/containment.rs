@@ -343,8 +343,8 @@ fn freed_memory() {
     lab.check("freed");
 }
 
-/// Loops whose addresses step on until they leave the memory: native code compares for many turns and many warps at once, keeps sums back,
-/// and fetches ahead. `STEP` is what a turn does with `%rd2`, the address of the thread in turn `%r5`.
+/// Loops whose addresses advance until they are out of bounds: native code checks many iterations and many warps at once, delays additions,
+/// and prefetches. `STEP` is what an iteration does with `%rd2`, the address of the thread in iteration `%r5`.
 const LOOPS: &[&str] = &[
     "ld.global.u32 %r10, [%rd2]; add.u32 %r11, %r11, %r10;",
     "st.global.u32 [%rd2], %r1;",
@@ -397,7 +397,7 @@ fn loops_that_leave_the_memory() {
                         let ended = trapped(&lab.vm, &kernel, &launch);
                         let what =
                             format!("{step} {block} threads, steps of {stride:#x}, {engine:?}: {ended:?}");
-                        // The conditions of some leave out the turns of a step that wraps around.
+                        // Some conditions skip the iterations in which a step wraps around.
                         assert!(ended.is_err() || stride == 1 << 63, "{what}");
                         assert_eq!(expected.get_or_insert(ended.clone()), &ended, "{what}");
                         lab.target.write(&[CANARY; BYTES as usize / 8]).expect("memory");

@@ -17,7 +17,7 @@ struct Case<'a> {
     block: [u32; 3],
     buffers: [Vec<u32>; 3],
     n: u32,
-    /// Warps that run as one, as [`Options::team`].
+    /// Warps of a coarse warp, as [`Options::team`].
     team: Option<u32>,
 }
 
@@ -329,7 +329,7 @@ fn atomic_operations_leave_the_same_memory_and_give_the_same_old_values() {
                     };
                     let mut small = odd_floats();
                     small.iter_mut().step_by(5).for_each(|value| *value %= 4);
-                    // Of two updates a team makes all lanes' first ones first; of one, and behind a barrier, the order is that of the lanes.
+                    // With two updates, a coarse warp executes the first one for all lanes first; with one, and after a barrier, lanes act in order.
                     let ways = [(Some(1), red.as_str(), "bar.warp.sync -1;"), (None, "", "bar.sync 0;")];
                     for (team, red, end) in ways {
                         body.clear();
@@ -708,7 +708,7 @@ fn rows_that_overlap_are_read_as_if_one_by_one() {
 
 #[test]
 fn values_come_through_barriers_changed_or_not() {
-    // `%r6` counts turns, `%r7` to `%r12` live across them, `%p9` varies, `%rd13` is the thread's own place in shared memory.
+    // `%r6` counts iterations, `%r7` to `%r12` live across them, `%p9` varies, `%rd13` is the address of the thread's word in shared memory.
     let head = "ld.global.u32 %r7, [%rd5]; ld.global.u32 %r8, [%rd6]; mov.u32 %r9, %r2; mov.u32 %r10, %r7; mov.u32 %r11, %r1; mov.u32 %r12, 5; \
                 mov.u32 %r6, 0; and.b32 %r13, %r7, 4; setp.ne.u32 %p9, %r13, 0; mov.u64 %rd12, shared; mul.wide.u32 %rd13, %r2, 4; \
                 add.u64 %rd13, %rd12, %rd13;";

@@ -37,7 +37,7 @@ fn run(body: &str, block: u32, cpu: Cpu, team: Option<u32>) -> Option<(Vec<u32>,
     Some((words.read().expect("words"), trap))
 }
 
-/// Runs it on every level, in warps and in teams.
+/// Runs it on every level, in warps and in coarse warps.
 fn everywhere(body: &str, block: u32, check: impl Fn(&[u32], Option<&str>)) {
     for cpu in [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512] {
         for team in [None, Some(1), Some(2), Some(4)] {
@@ -80,7 +80,7 @@ fn shared_memory_is_zero_where_each_begins() {
 
 #[test]
 fn loops_end_turns_anywhere() {
-    // More turns than one call may take, in the middle of a CTA as well as where one ends.
+    // More iterations than one call may execute, in the middle of a CTA and at its end.
     let body = "mov.u32 %r2, 0; mov.u32 %r3, 0; L: mad.lo.u32 %r2, %r2, 3, %g; add.u32 %r3, %r3, 1; \
                 setp.lt.u32 %p1, %r3, 5000; @%p1 bra L; bar.sync 0; st.global.u32 [%at], %r2; ret;";
     check(body, |t, k, block| (0..5000).fold(0u32, |sum, _| sum.wrapping_mul(3).wrapping_add(k * block + t)));

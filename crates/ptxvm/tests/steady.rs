@@ -13,9 +13,9 @@ type Outcome = (Option<Vec<u32>>, Option<String>);
 struct Case<'a> {
     /// What stands before the loop.
     head: &'a str,
-    /// A turn, without its end: `%r6` counts turns, `%r7` is what is stored at the end.
+    /// An iteration without its end: `%r6` counts iterations, `%r7` is stored after the loop.
     turn: &'a str,
-    /// What stands where a turn ends.
+    /// The end of an iteration.
     step: &'a str,
     block: [u32; 3],
     /// Words of the first two buffers.
@@ -93,7 +93,7 @@ const BLOCKS: [([u32; 3], Option<u32>); 5] = [
     ([20, 3, 1], None),
 ];
 
-/// A loop of 40 turns that reads, in each kind of block.
+/// A loop of 40 iterations that reads, in each kind of block.
 fn cases<'a>(head: &'a str, turn: &'a str, step: &'a str, words: [usize; 2]) -> Vec<Case<'a>> {
     let case = |(block, team)| Case { head, turn, step, block, words, n: 40, team };
     BLOCKS.into_iter().map(case).collect()
@@ -118,7 +118,7 @@ fn loops_reach_to_the_end_of_a_buffer_and_no_further() {
                 let case = Case { head: &head, turn: READ, step, block, words, n: 40, team };
                 let fits = down == 39 && a >= first && b >= second;
                 assert_eq!(case.agree(), fits, "{block:?} {words:?} {down}");
-                // A turn less does not reach as far.
+                // One iteration less stays within bounds.
                 let shorter = Case { n: 39, ..case };
                 assert!(shorter.agree(), "{block:?} {words:?} {down}");
             }
@@ -128,7 +128,7 @@ fn loops_reach_to_the_end_of_a_buffer_and_no_further() {
 
 #[test]
 fn indices_of_32_bits_wrap_around_where_they_are_widened() {
-    // `%r10` and `%r11` begin 16 turns before they wrap around; the base is so far off that they point to the start of the first buffer.
+    // `%r10` and `%r11` begin 16 iterations before they wrap around; the base is chosen so that they point to the start of the first buffer.
     let wides = [
         ("0xfffffff0", "mul.wide.u32 %rd20, %r10, 4;", -4_i64 * 0xffff_fff0),
         ("0x7ffffff0", "mul.wide.s32 %rd20, %r10, 4;", -4_i64 * 0x7fff_fff0),
@@ -173,7 +173,7 @@ fn turns_that_are_not_like_others_are_checked_again() {
         "add.u64 %rd10, %rd10, 4; add.u64 %rd11, %rd11, 4; add.u64 %rd12, %rd12, 4; add.u64 %rd13, %rd13, 4;";
     let fifth = "ld.global.u32 %r24, [%rd14]; add.u32 %r7, %r7, %r24;";
     let steps = [
-        // On one of two ways back a step is longer, in a turn of all lanes or of some.
+        // One of two back edges has a longer step, in iterations of all lanes or of some.
         (
             "setp.ne.u32 %p2, %r6, 20; @%p2 bra M; add.u64 %rd14, %rd14, 400; setp.lt.u32 %p1, %r6, %r1; @%p1 bra L; M: add.u64 %rd14, %rd14, 4;",
             5,
@@ -185,7 +185,7 @@ fn turns_that_are_not_like_others_are_checked_again() {
         // The longer the farther.
         ("add.u32 %r15, %r15, 4; cvt.u64.u32 %rd20, %r15; add.u64 %rd14, %rd14, %rd20;", 5),
         ("mul.lo.u32 %r15, %r6, %r6; mul.wide.u32 %rd20, %r15, 4; add.u64 %rd14, %rd5, %rd20;", 5),
-        // All go back, or into the other buffer, in some turns.
+        // In some iterations all lanes step back, or to the other buffer.
         (
             "setp.ne.u32 %p2, %r6, 20; @%p2 bra M; mov.u64 %rd10, %rd6; mov.u64 %rd12, %rd2; mov.u64 %rd13, %rd1; mov.u64 %rd11, %rd5; M: ",
             4,
@@ -194,11 +194,11 @@ fn turns_that_are_not_like_others_are_checked_again() {
             "and.b32 %r16, %r6, 15; setp.ne.u32 %p2, %r16, 0; @%p2 bra M; mov.u64 %rd10, %rd6; mov.u64 %rd11, %rd5; mov.u64 %rd12, %rd2; M: ",
             4,
         ),
-        // Lanes leave one after another, or go another way for a turn.
+        // Lanes leave one after another, or take another path for one iteration.
         ("add.u32 %r16, %r5, 10; setp.gt.u32 %p2, %r6, %r16; @%p2 bra X;", 4),
         ("setp.eq.u32 %p2, %r6, %r2; @%p2 bra M; xor.b32 %r7, %r7, 5; M: ", 4),
         ("setp.eq.u32 %p2, %r6, %r2; @!%p2 bra M; add.u64 %rd10, %rd10, 4; xor.b32 %r7, %r7, 5; M: ", 4),
-        // Turns in the turn.
+        // A nested loop.
         (
             "mov.u32 %r16, 0; M: mad.lo.u32 %r7, %r7, 5, 1; add.u32 %r16, %r16, 1; setp.lt.u32 %p2, %r16, 3; @%p2 bra M;",
             4,
@@ -224,7 +224,7 @@ fn turns_that_are_not_like_others_are_checked_again() {
 
 #[test]
 fn loops_in_loops_begin_anew() {
-    // The inner loop of 8 turns reads on from where the outer one has come to, which goes three words farther than that, or back.
+    // The inner loop of 8 iterations continues at the address of the outer one, which then advances three words further, or goes back.
     let head = "mov.u32 %r15, 0; mov.u64 %rd20, %rd5; mov.u64 %rd21, %rd6;\nO: mov.u64 %rd10, %rd20; mov.u64 %rd11, %rd21; add.u64 %rd12, %rd20, 4; \
                 mov.u64 %rd13, %rd21; mov.u32 %r16, 0;";
     let mut fits = 0;

@@ -118,7 +118,7 @@ const CASES: &[(&str, u8, &str)] = &[
     ("misaligned", 0, "ld.global.u64 %rd8, [%rd1+4];"),
     ("illegal_address", 20, "setp.ge.u32 %p1, %r2, 20; @%p1 ld.global.u32 %r9, [%rd9];"),
     ("illegal_address", 20, "setp.lt.u32 %p1, %r2, 20; @%p1 bra L; ld.global.u32 %r9, [%rd9]; L:"),
-    // The last turns of a loop run beyond the array.
+    // The last iterations of a loop access memory beyond the array.
     (
         "illegal_address",
         31,
@@ -145,7 +145,7 @@ const CASES: &[(&str, u8, &str)] = &[
         31,
         "ld.global.u32 %r9, [%rd3+3972]; ld.global.u32 %r10, [%rd3+3976];\nst.global.u32 [%rd3+3980], %r9;",
     ),
-    // Atomics whose old value nobody wants.
+    // Atomics whose old value is not used.
     ("illegal_address", 0, "atom.global.add.u32 %r9, [%rd9], 1;"),
     ("illegal_address", 0, "atom.shared.cas.b32 %r9, [shared+4096], 0, 1;"),
     ("illegal_address", 0, "atom.global.add.u32 _, [%rd9], 0;"),

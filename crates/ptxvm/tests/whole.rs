@@ -326,7 +326,7 @@ fn warps_that_wait_for_each_other_all_finish() {
     );
     let mut test = test(BOX, &body);
     test.ctas = 2;
-    // How often a warp looks depends on turns, so only words are compared.
+    // The number of polls depends on the schedule, so only words are compared.
     for block in [32, 128, 1024] {
         for engine in [Engine::Interp, Engine::Jit] {
             let done = test.run(block, engine, None, None, &[2]);
@@ -483,7 +483,7 @@ fn warps_that_run_as_one_part_and_meet_again() {
 
 #[test]
 fn any_number_of_first_lanes_runs_a_piece_of_a_loop() {
-    // Those before, and those up to, a number that changes from turn to turn; and all the others. Lanes that are off would reach beyond
+    // Those before, and those up to, a number that changes in each iteration; and all the others. Lanes that are off would reach beyond
     // what there is of shared memory.
     let boxes = ".shared .align 4 .b32 box[1024]; .shared .align 4 .b32 behind[1024];";
     for (skip, runs) in [

@@ -350,7 +350,7 @@ impl Generator<'_> {
             ),
         };
         let address = if shared { format!("%ta+{}", 12288 + region) } else { format!("%da+{region}") };
-        // The first form keeps the old value where nobody looks at it.
+        // The first form keeps the old value where it is not read.
         let text = match self.random.below(3) {
             0 if bits == 32 => format!("{before}{guard}atom.{space}.{op}.{ty} %tb, [{address}], {value};"),
             0 => format!("{before}{guard}atom.{space}.{op}.{ty} %db, [{address}], {value};"),
