@@ -1,23 +1,25 @@
 //! Features of dependencies: equal in a build of `xtask` alone and in a build of the workspace.
 //!
-//! Continuous integration builds `xtask` first, then the workspace for its tests. Cargo compiles a crate again where its features or those of
-//! a crate below it differ between the two builds, and a difference in a crate as low as `rustix` compiles the interpreter and the JIT twice
-//! (two minutes of processor time). Cargo chooses features for all selected packages together, so a feature that only one package of
-//! the workspace asks for is such a difference. The remedy is a line in `xtask/Cargo.toml` that asks for it too.
+//! Continuous integration builds `xtask` first, then the workspace for its tests. Cargo compiles a crate again
+//! if its features, or those of a crate that it depends on, differ between the two builds. A difference in a
+//! crate as low as `rustix` compiles the interpreter and the JIT twice (two minutes of processor time). Cargo
+//! unifies the features of all selected packages, so a feature that only one package of the workspace enables
+//! causes such a difference. To remove it, enable the feature in `xtask/Cargo.toml` too.
 //!
-//! Invariant: every crate that `cargo build --package xtask` builds has the features that `cargo test --workspace` builds it with.
+//! Invariant: each crate that `cargo build --package xtask` builds has the features with which
+//! `cargo test --workspace` builds it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// The crates whose features differ, each as a sentence.
+/// The crates whose features differ, one message for each.
 pub(super) fn offences() -> Result<Vec<String>, String> {
     let alone = tree(&["--package", "xtask", "--edges", "normal,build"])?;
     let together = tree(&["--workspace"])?;
     Ok(differences(&alone, &together))
 }
 
-/// What `cargo tree` prints for a selection of packages: a line with a crate and its features, for each edge.
+/// The output of `cargo tree` for a selection of packages: one line per edge, with a crate and its features.
 fn tree(selection: &[&str]) -> Result<String, String> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["tree", "--locked", "--prefix", "none", "--format", "{p}|{f}"]).args(selection);
@@ -37,8 +39,8 @@ fn differences(alone: &str, together: &str) -> Vec<String> {
         for features in alone.difference(wanted) {
             let wanted: Vec<_> = wanted.iter().copied().collect();
             offences.push(format!(
-                "xtask/Cargo.toml: `{name}` has the features `{features}` in a build of xtask alone, and `{}` in one of the workspace, so \
-                 that it and all that depends on it is compiled twice: ask for the same features",
+                "xtask/Cargo.toml: `{name}` has the features `{features}` in a build of xtask alone, and `{}` in a build of the workspace, so it and \
+                 its dependents are compiled twice: enable the same features",
                 wanted.join("` or `")
             ));
         }
@@ -49,7 +51,7 @@ fn differences(alone: &str, together: &str) -> Vec<String> {
 fn sets(tree: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut sets: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for line in tree.lines() {
-        // A crate that was printed before is marked by `(*)` behind its features.
+        // `(*)` after the features marks a crate that was printed before.
         let line = line.trim_end_matches("(*)").trim_end();
         if let Some((name, features)) = line.split_once('|') {
             sets.entry(name.trim_end()).or_default().insert(features);
