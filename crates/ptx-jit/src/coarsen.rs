@@ -316,8 +316,7 @@ pub(crate) fn constants(func: &Func, function: &Function) -> Vec<bool> {
                             && op.uses[1..].iter().all(|name| constant[name.0 as usize])
                     }),
                     OpKind::Restore(resume, reg) => {
-                        let kept = &func.resumes[*resume as usize].kept;
-                        kept.iter().any(|(have, name)| have == reg && constant[name.0 as usize])
+                        func.kept(*resume, *reg).is_some_and(|name| constant[name.0 as usize])
                     }
                     // As native code or the interpreter left it.
                     OpKind::Load(_) | OpKind::Mask(_) | OpKind::EntryMask | OpKind::EntryLive => true,

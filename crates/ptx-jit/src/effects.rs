@@ -3,6 +3,7 @@
 
 use crate::target::Target;
 use crate::wir::Effects;
+use crate::wir::loops::loops;
 use ptx::ir::{Function, Inst, Src};
 use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg};
 
@@ -107,15 +108,15 @@ fn progresses(inst: &Inst) -> bool {
 /// By block: whether the loop with that header looks at what others write and writes nothing itself.
 pub(crate) fn waits(function: &Function) -> Vec<bool> {
     let mut waits = vec![false; function.blocks.len()];
-    for (header, end) in back_edges(function) {
-        let body = function.blocks[header..=end].iter().flat_map(|b| &b.insts);
+    for all in loops(function) {
+        let body = function.blocks[all.blocks()].iter().flat_map(|b| &b.insts);
         let watches = body.clone().any(|inst| NativeEffects.watches(inst));
         let writes = |inst: &Inst| match inst.op {
             Op::St | Op::MbarrierArrive | Op::MbarrierArriveDrop => true,
             Op::Atom | Op::Red => progresses(inst),
             _ => false,
         };
-        waits[header] = watches && !body.clone().any(writes);
+        waits[all.header] = watches && !body.clone().any(writes);
     }
     waits
 }
@@ -123,9 +124,9 @@ pub(crate) fn waits(function: &Function) -> Vec<bool> {
 /// By block: whether a loop with that header looks at what others write.
 pub(crate) fn watching(function: &Function) -> Vec<bool> {
     let mut watching = vec![false; function.blocks.len()];
-    for (header, end) in back_edges(function) {
-        let mut body = function.blocks[header..=end].iter().flat_map(|b| &b.insts);
-        watching[header] |= body.any(|inst| NativeEffects.watches(inst));
+    for all in loops(function) {
+        let mut body = function.blocks[all.blocks()].iter().flat_map(|b| &b.insts);
+        watching[all.header] |= body.any(|inst| NativeEffects.watches(inst));
     }
     watching
 }
@@ -134,9 +135,9 @@ pub(crate) fn watching(function: &Function) -> Vec<bool> {
 pub(crate) fn waiting_blocks(function: &Function) -> Vec<bool> {
     let waits = waits(function);
     let mut all = vec![false; function.blocks.len()];
-    for (header, end) in back_edges(function) {
-        if waits[header] {
-            all[header..=end].fill(true);
+    for one in loops(function) {
+        if waits[one.header] {
+            all[one.blocks()].fill(true);
         }
     }
     all
@@ -145,20 +146,6 @@ pub(crate) fn waiting_blocks(function: &Function) -> Vec<bool> {
 /// Whether there are loops, but no barrier in any.
 pub(crate) fn loops_between_barriers(function: &Function) -> bool {
     let barrier = |block: &ptx::ir::Block| matches!(block.term, ptx::ir::Terminator::Barrier { .. });
-    let edges = back_edges(function);
-    !edges.is_empty()
-        && !edges.iter().any(|(header, end)| function.blocks[*header..=*end].iter().any(barrier))
-}
-
-/// Loops as ranges of blocks.
-fn back_edges(function: &Function) -> Vec<(usize, usize)> {
-    let mut edges = Vec::new();
-    for (at, block) in function.blocks.iter().enumerate() {
-        for to in block.term.successors() {
-            if to.0 as usize <= at {
-                edges.push((to.0 as usize, at));
-            }
-        }
-    }
-    edges
+    let all = loops(function);
+    !all.is_empty() && !all.iter().any(|one| function.blocks[one.blocks()].iter().any(barrier))
 }

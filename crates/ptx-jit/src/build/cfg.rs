@@ -9,6 +9,7 @@ mod if_convert;
 use super::fuel::fuel;
 use super::pending::Parking;
 use crate::analysis::divergence::Facts;
+use crate::wir::loops::loops;
 use crate::wir::{
     Block, BlockId, Cond, Effects, Entry, Exit, ExitReason, Func, Kind, LaunchShape, Op, OpKind, Pending,
     Resume, Site, Term, Value,
@@ -64,6 +65,8 @@ struct Builder<'a, M: Effects> {
     /// are pending.
     caps: Vec<(Value, u32)>,
     entries: BTreeSet<u32>,
+    /// Blocks where an iteration of a loop begins.
+    headers: BTreeSet<u32>,
     resumes: Vec<Resume>,
     shape: LaunchShape,
     /// The number of operations so far.
@@ -101,7 +104,7 @@ pub(crate) fn build(
     let live = Liveness::new(function, &graph);
     let mut entries = BTreeSet::from([0]);
     let team = shape.team > 1;
-    for (at, block) in function.blocks.iter().enumerate() {
+    for block in &function.blocks {
         match &block.term {
             Terminator::Call(call) => {
                 entries.insert(call.next.0);
@@ -111,8 +114,9 @@ pub(crate) fn build(
             }
             _ => {}
         }
-        entries.extend(block.term.successors().iter().map(|to| to.0).filter(|to| *to as usize <= at));
     }
+    let headers: BTreeSet<u32> = loops(function).into_iter().map(|all| all.header as u32).collect();
+    entries.extend(&headers);
     // Blocks that are entered with no pending lanes but fewer active lanes than all: lanes may be missing
     // there.
     let mut starts: Vec<u32> = entries.iter().copied().collect();
@@ -149,6 +153,7 @@ pub(crate) fn build(
         captured: HashMap::new(),
         caps: Vec::new(),
         entries: entries.clone(),
+        headers,
         resumes: Vec::new(),
         shape,
         ops: 0,
@@ -183,20 +188,8 @@ pub(crate) fn build(
         undef: Vec::new(),
         needed: Vec::new(),
     };
-    link(&mut func);
+    func.link();
     Some(Graph { func, waits, may: builder.may })
-}
-
-/// Fills in predecessors.
-fn link(func: &mut Func) {
-    for node in &mut func.nodes {
-        node.preds.clear();
-    }
-    for from in 0..func.nodes.len() {
-        for to in func.nodes[from].term.successors() {
-            func.nodes[to.0 as usize].preds.push(BlockId(from as u32));
-        }
-    }
 }
 
 impl<M: Effects> Builder<'_, M> {
@@ -288,7 +281,7 @@ impl<M: Effects> Builder<'_, M> {
         let mut relies = Vec::new();
         for number in live {
             let reg = self.live.registers.reg(number);
-            if block == 0 && self.function.kind == FunctionKind::Entry && !self.loops_to(0) {
+            if block == 0 && self.function.kind == FunctionKind::Entry && !self.headers.contains(&0) {
                 // Read before it is written: any value is correct, and the interpreter has zero.
                 continue;
             }
@@ -441,10 +434,6 @@ impl<M: Effects> Builder<'_, M> {
         (0..)
             .zip(&self.facts.divergent)
             .any(|(block, divergent)| *divergent && !self.regions.contains_key(&block))
-    }
-
-    fn loops_to(&self, block: usize) -> bool {
-        self.function.blocks.iter().any(|b| b.term.successors().iter().any(|to| to.0 as usize == block))
     }
 
     /// Where lanes may be pending while that masked copy executes.

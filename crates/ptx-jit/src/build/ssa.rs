@@ -9,6 +9,7 @@
 
 use super::cfg::Graph;
 use crate::opt::{gvn, phi_elim};
+use crate::wir::uses::{Def, DefUse};
 use crate::wir::{BlockId, Effects, Func, Kind, Op, OpKind, Phi, Term, Value};
 use ptx::analysis::bits::BitSet;
 use ptx::ir::Function;
@@ -123,7 +124,7 @@ impl Renamer<'_> {
             let variables = std::mem::take(&mut self.assigned[node]);
             let mut at = 0;
             for op in &mut ops {
-                op.for_each_use(&mut |name| *name = self.read(node, &here, *name));
+                op.for_each_use_mut(&mut |name| *name = self.read(node, &here, *name));
                 for def in &op.defs {
                     here.insert(variables[at], *def);
                     at += 1;
@@ -132,7 +133,7 @@ impl Renamer<'_> {
             ops.retain(|op| !matches!(op.kind, OpKind::Mask(0)));
             self.func.nodes[node].ops = ops;
             let mut term = self.func.nodes[node].term.clone();
-            term.for_each_use(&mut |name| *name = self.read(node, &here, *name));
+            term.for_each_use_mut(&mut |name| *name = self.read(node, &here, *name));
             self.func.nodes[node].term = term;
         }
     }
@@ -197,22 +198,7 @@ impl Renamer<'_> {
 
 /// Dead code elimination.
 fn sweep(func: &mut Func, function: &Function, machine: &impl Effects) {
-    #[derive(Clone, Copy)]
-    enum Def {
-        Op(usize, usize),
-        Phi(usize, usize),
-    }
-    let mut def: Vec<Option<Def>> = vec![None; func.kinds.len()];
-    for (n, node) in func.nodes.iter().enumerate() {
-        for (i, phi) in node.phis.iter().enumerate() {
-            def[phi.def.0 as usize] = Some(Def::Phi(n, i));
-        }
-        for (i, op) in node.ops.iter().enumerate() {
-            for d in &op.defs {
-                def[d.0 as usize] = Some(Def::Op(n, i));
-            }
-        }
-    }
+    let definitions = DefUse::new(func);
     let needed_itself = |op: &Op| match &op.kind {
         OpKind::Inst(site) => !site.inst(function).is_some_and(|inst| machine.is_pure(inst)),
         OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => true,
@@ -220,21 +206,19 @@ fn sweep(func: &mut Func, function: &Function, machine: &impl Effects) {
     };
     let mut needed = vec![false; func.kinds.len()];
     let mut work: Vec<Value> = Vec::new();
-    for node in &mut func.nodes {
-        for op in &mut node.ops {
-            if needed_itself(op) {
-                op.for_each_use(&mut |name| work.push(*name));
-            }
+    for node in &func.nodes {
+        for op in node.ops.iter().filter(|op| needed_itself(op)) {
+            op.for_each_use(&mut |name| work.push(name));
         }
-        node.term.for_each_use(&mut |name| work.push(*name));
+        node.term.for_each_use(&mut |name| work.push(name));
     }
     while let Some(name) = work.pop() {
         if std::mem::replace(&mut needed[name.0 as usize], true) {
             continue;
         }
-        match def[name.0 as usize] {
-            Some(Def::Phi(n, i)) => work.extend(&func.nodes[n].phis[i].from),
-            Some(Def::Op(n, i)) => func.nodes[n].ops[i].for_each_use(&mut |name| work.push(*name)),
+        match definitions.def(name) {
+            Some(Def::Phi(n, i)) => work.extend(&func.nodes[n.0 as usize].phis[i].from),
+            Some(Def::Op(n, i)) => func.nodes[n.0 as usize].ops[i].for_each_use(&mut |name| work.push(name)),
             None => {}
         }
     }

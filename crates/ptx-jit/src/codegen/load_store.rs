@@ -49,7 +49,7 @@ pub(super) struct Reach {
     pub(super) sum: bool,
     /// The first byte, relative to the address.
     pub(super) lo: i64,
-    /// DeferredPrefetches the last byte.
+    /// The one behind the last byte, relative to the address.
     pub(super) hi: i64,
     /// What the address must be a multiple of.
     pub(super) align: u32,

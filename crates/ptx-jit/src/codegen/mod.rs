@@ -56,6 +56,8 @@ use crate::isel::{Env, Lowering};
 use crate::llvm::{Block, Builder, Flush, Function, Likely, Module, Type, Value};
 use crate::target::Target;
 use crate::wir;
+use crate::wir::dom::Dominators;
+use crate::wir::uses::{DefUse, Readers};
 use crate::wir::{BlockId, Exit, Func, Kind, LaunchShape, Op, OpKind, Shape, Site, Term};
 use load_store::Addresses;
 use ptx::ir::RegClass;
@@ -238,10 +240,12 @@ struct Codegen<'a> {
     symbolic_strides: symbolic_stride::SymbolicStrides,
     /// By name: where it comes from, unchanged.
     copies: Vec<wir::Value>,
-    /// By name: the nodes that read it.
-    readers: endpoint_test::Readers,
-    /// By name: the operation that makes it.
-    definitions: HashMap<wir::Value, (BlockId, usize)>,
+    /// The blocks that read each value; not listed for functions of many blocks.
+    readers: Readers,
+    /// Where each value is defined, and how often it is read.
+    def_use: DefUse,
+    /// Which blocks are on every path to a block.
+    dominators: Dominators,
     /// Masks that are made where they are read.
     sunk_masks: sink_masks::SunkMasks,
     /// The lanes that a copy of a node is emitted for.
@@ -328,7 +332,8 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>) -> Emitted {
         symbolic_strides: symbolic_stride::SymbolicStrides::default(),
         copies: const_prop::roots(job.func),
         readers: endpoint_test::readers(job.func),
-        definitions: version_prefix::definitions(job.func),
+        def_use: DefUse::new(job.func),
+        dominators: Dominators::new(job.func),
         sunk_masks: sink_masks::SunkMasks::default(),
         prefix: None,
         versioned_block: None,
@@ -436,7 +441,7 @@ impl Codegen<'_> {
     }
 
     fn nodes(&mut self) {
-        let order = self.order();
+        let order = self.job.func.reverse_postorder();
         for node in &order {
             let block = self.b.append_block(self.function, "");
             self.starts[node.0 as usize] = Some(block);
@@ -465,40 +470,6 @@ impl Codegen<'_> {
         // A loop that is entered behind its header only.
         let reached = self.reached.borrow();
         self.out.unfit |= self.left_out.iter().any(|node| reached.contains(node));
-    }
-
-    /// Nodes that can be reached, in reverse postorder; behind each other those that entries lead to, and what comes back from barriers last,
-    /// when what was kept is known.
-    fn order(&self) -> Vec<BlockId> {
-        let nodes = &self.job.func.nodes;
-        let mut seen = vec![false; nodes.len()];
-        let mut order = Vec::new();
-        let func = self.job.func;
-        let entries = func.entries.iter().map(|entry| entry.node);
-        for first in entries.chain([func.start]).chain(func.resumes.iter().map(|resume| resume.node)) {
-            if std::mem::replace(&mut seen[first.0 as usize], true) {
-                continue;
-            }
-            let mut tree = Vec::new();
-            let mut stack = vec![(first, nodes[first.0 as usize].term.successors(), 0)];
-            while let Some((node, successors, at)) = stack.last_mut() {
-                match successors.get(*at) {
-                    Some(next) => {
-                        *at += 1;
-                        let next = *next;
-                        if !std::mem::replace(&mut seen[next.0 as usize], true) {
-                            stack.push((next, nodes[next.0 as usize].term.successors(), 0));
-                        }
-                    }
-                    None => {
-                        tree.push(*node);
-                        stack.pop();
-                    }
-                }
-            }
-            order.extend(tree.into_iter().rev());
-        }
-        order
     }
 
     fn at(&self, node: BlockId) -> Block {

@@ -64,14 +64,11 @@ pub(super) enum LoopKind {
 /// By block: what loops it belongs to.
 pub(super) fn loops(function: &Function) -> Vec<LoopKind> {
     let mut inside = vec![LoopKind::Nothing; function.blocks.len()];
-    for (at, block) in function.blocks.iter().enumerate() {
-        for to in block.term.successors() {
-            let to = to.0 as usize;
-            let Some(body) = function.blocks.get(to..=at) else { continue };
-            let meets = body.iter().any(|block| matches!(block.term, Terminator::Barrier { .. }));
-            let new = if meets { LoopKind::Barrier } else { LoopKind::Loop };
-            inside[to..=at].iter_mut().for_each(|have| *have = new.max(*have));
-        }
+    for one in wir::loops::loops(function) {
+        let mut body = function.blocks[one.blocks()].iter();
+        let meets = body.any(|block| matches!(block.term, Terminator::Barrier { .. }));
+        let new = if meets { LoopKind::Barrier } else { LoopKind::Loop };
+        inside[one.blocks()].iter_mut().for_each(|have| *have = new.max(*have));
     }
     inside
 }

@@ -93,7 +93,7 @@ impl Codegen<'_> {
             }
         }
         let mask = mask.filter(|_| loads > 0)?;
-        self.definitions.get(&mask).is_some_and(|(at, _)| *at != id).then_some(mask)
+        self.def_use.op(mask).is_some_and(|(at, _)| at != id).then_some(mask)
     }
 
     /// Whether it is a load of lanes beside each other, or of one place, of memory that all lanes share.

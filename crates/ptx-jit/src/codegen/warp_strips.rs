@@ -714,7 +714,7 @@ impl Codegen<'_> {
             && content.preds == [from]
             && content.ops.len() <= WARP_STRIP_MAX_SPECULATED_OPS
             && content.ops.iter().all(|op| self.is_stripped(op) && !matches!(op.kind, OpKind::Add(_)));
-        let way = |pred: BlockId| behind.preds.iter().position(|have| *have == pred);
+        let way = |pred: BlockId| behind.pred_index(pred);
         let (true, Some(around), Some(through)) = (short, way(from), way(body)) else { return false };
         behind.phis.iter().all(|phi| {
             let (old, new) = (phi.from[around], phi.from[through]);
@@ -726,7 +726,7 @@ impl Codegen<'_> {
             };
             old == new
                 || !func.needed[phi.def.0 as usize]
-                || content.ops.iter().any(|op| op.defs.contains(&new) && keeps(op))
+                || content.op_of(new).is_some_and(|at| keeps(&content.ops[at]))
         })
     }
 
@@ -746,7 +746,7 @@ impl Codegen<'_> {
     /// Goes on with a node in the piece of the one before it.
     pub(super) fn fuse(&mut self, from: BlockId, to: BlockId) {
         let target = &self.job.func.nodes[to.0 as usize];
-        if let Some(place) = target.preds.iter().position(|pred| *pred == from) {
+        if let Some(place) = target.pred_index(from) {
             for phi in &target.phis {
                 let rep = self.coerce(phi.from[place], phi.def);
                 self.reps[phi.def.0 as usize] = Some(rep);

@@ -12,8 +12,13 @@
 //!
 //! What it does not do: no LLVM, no instruction selection, no addresses.
 
+mod cfg;
+pub mod dom;
+pub(crate) mod loops;
+mod slots;
 #[cfg(test)]
 mod tests;
+pub mod uses;
 
 pub use crate::analysis::shape::lattice::{Affine, Shape};
 
@@ -253,47 +258,7 @@ pub struct Pending {
     pub regs: Vec<(Reg, Value)>,
 }
 
-impl Exit {
-    /// Calls `f` with each value that is read.
-    pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Value)) {
-        f(&mut self.mask);
-        f(&mut self.live);
-        self.carry.iter_mut().for_each(&mut *f);
-        self.regs.iter_mut().for_each(|(_, name)| f(name));
-        for parked in &mut self.parked {
-            f(&mut parked.mask);
-            parked.regs.iter_mut().for_each(|(_, name)| f(name));
-        }
-        f(&mut self.full_steps);
-        f(&mut self.masked_steps);
-        f(&mut self.lane_steps);
-        f(&mut self.turns);
-    }
-}
-
 impl Term {
-    /// Calls `f` with each value that is read.
-    pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Value)) {
-        match self {
-            Term::Goto(_) => {}
-            Term::If { cond, .. } => match cond {
-                Cond::Pred { value, .. } => f(value),
-                Cond::Empty(a) | Cond::Full(a) | Cond::Negative(a) => f(a),
-                Cond::Equal(a, b) => {
-                    f(a);
-                    f(b);
-                }
-                Cond::Together { members, mask, live, site: _ } => {
-                    members.iter_mut().for_each(&mut *f);
-                    f(mask);
-                    f(live);
-                }
-            },
-            Term::Switch { value, .. } => f(value),
-            Term::Exit(exit) => exit.for_each_use(f),
-        }
-    }
-
     /// The successors; one that is a target twice is returned twice.
     pub fn successors(&self) -> Vec<BlockId> {
         match self {
@@ -301,16 +266,6 @@ impl Term {
             Term::If { then, els, .. } => vec![*then, *els],
             Term::Switch { targets, beyond, .. } => targets.iter().copied().chain([*beyond]).collect(),
             Term::Exit(_) => Vec::new(),
-        }
-    }
-}
-
-impl Op {
-    /// Calls `f` with each value that is read.
-    pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Value)) {
-        self.uses.iter_mut().for_each(&mut *f);
-        if let OpKind::Guard(_, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) = &mut self.kind {
-            exit.for_each_use(f);
         }
     }
 }
