@@ -99,6 +99,8 @@ pub use jit::{Target, guard_this_thread};
 /// What of a kernel's native code is to be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
+    /// The compiler's own language, in which a register of all lanes is one value.
+    Wir,
     /// LLVM's intermediate language.
     Llvm,
     /// Assembly of the machine.

@@ -207,6 +207,7 @@ fn compare(revision: &str, arguments: &Arguments) -> Result<(), String> {
     let there = folder.join(&commit);
     let kernels = kernels(&entries)?;
     let what = match arguments.listing {
+        Listing::Wir => "wir",
         Listing::Llvm => "llvm",
         Listing::Asm => "asm",
     };

@@ -88,12 +88,13 @@ pub(crate) struct Graph {
     pub(crate) may: Vec<BitSet>,
 }
 
-/// `None` if the function would be too large.
+/// `None` if the function would be too large. `if_convert`: whether small divergent regions execute under masks.
 pub(crate) fn build(
     function: &Function,
     shape: LaunchShape,
     machine: &impl Effects,
     facts: &Facts,
+    if_convert: bool,
 ) -> Option<Graph> {
     // The analysis of pending lanes takes time quadratic in the number of blocks, which must stay a small
     // part of the whole.
@@ -160,7 +161,9 @@ pub(crate) fn build(
         may: Vec::new(),
         regions: HashMap::new(),
     };
-    builder.find_regions();
+    if if_convert {
+        builder.find_regions();
+    }
     let mut found = Vec::new();
     for &block in entries.iter().filter(|_| !team) {
         found.push(builder.entry(block));

@@ -93,6 +93,7 @@ pub(crate) fn unite(func: &mut Func, function: &Function, machine: &impl Effects
         node.ops.iter_mut().for_each(|op| op.for_each_use_mut(&mut |name| rename(name)));
         node.term.for_each_use_mut(&mut |name| rename(name));
     }
+    func.record_slots();
     !stands.is_empty()
 }
 

@@ -74,6 +74,7 @@ pub(crate) fn simplify(func: &mut Func) {
         }
         node.term.for_each_use_mut(&mut |name| *name = choices.find(*name));
     }
+    func.record_slots();
 }
 
 impl Choices {

@@ -6,7 +6,7 @@
 //!
 //! Invariant: a register has at most one slot for each resume point. A register without a slot is restored as an unknown value.
 
-use super::{Exit, Func, Term, Value};
+use super::{Exit, Func, Op, OpKind, Term, Value};
 use ptx::ir::Reg;
 
 impl Func {
@@ -28,5 +28,28 @@ impl Func {
             Term::Exit(exit) => Some((exit.resume?, &**exit)),
             Term::Goto(_) | Term::If { .. } | Term::Switch { .. } => None,
         })
+    }
+
+    /// Writes down again what follows from the blocks: the values that entries load ([`Entry::relies`](super::Entry::relies)) and that
+    /// stops store ([`Resume::kept`](super::Resume::kept)). Every pass that replaces or removes values ends with this.
+    pub(crate) fn record_slots(&mut self) {
+        for block in &self.nodes {
+            let Term::Exit(exit) = &block.term else { continue };
+            let Some(resume) = exit.resume else { continue };
+            self.resumes[resume as usize].kept.retain_mut(|(reg, value)| {
+                let found = exit.regs.iter().find(|(have, _)| have == reg);
+                found.is_some_and(|(_, stored)| {
+                    *value = *stored;
+                    true
+                })
+            });
+        }
+        for entry in &mut self.entries {
+            let load = |op: &Op| match op.kind {
+                OpKind::Load(reg) => Some((reg, op.defs[0])),
+                _ => None,
+            };
+            entry.relies = self.nodes[entry.node.0 as usize].ops.iter().filter_map(load).collect();
+        }
     }
 }

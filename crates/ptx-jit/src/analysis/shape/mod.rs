@@ -4,7 +4,7 @@
 //! affine values are exact modulo the width of the value. Where an affine value is widened, the function has
 //! a guard that exits unless no lane wraps around.
 
-use super::range::{Bound, bounds};
+use super::range::Bound;
 pub(crate) mod compare;
 pub mod lattice;
 
@@ -32,8 +32,14 @@ struct Classifier<'a, M: Effects> {
     resumed: HashMap<(u32, Reg), Vec<Option<Value>>>,
 }
 
-/// Infers the shape of every value.
-pub(crate) fn classify(func: &mut Func, function: &Function, shape: LaunchShape, machine: &impl Effects) {
+/// Infers the shape of every value. `bounds`: the range of each.
+pub(crate) fn classify(
+    func: &mut Func,
+    function: &Function,
+    shape: LaunchShape,
+    machine: &impl Effects,
+    bounds: Vec<Option<Bound>>,
+) {
     let chunk = shape.chunk as usize;
     let mut all = Classifier {
         function,
@@ -43,7 +49,7 @@ pub(crate) fn classify(func: &mut Func, function: &Function, shape: LaunchShape,
         lanes: shape.lanes() as usize,
         shapes: vec![Shape::Bottom; func.kinds.len()],
         aligns: vec![ALIGNED; func.kinds.len()],
-        bounds: bounds(func, function, shape.ntid, &|_| None),
+        bounds,
         resumed: resumed(func, function),
     };
     for zero in func.zeros.iter().filter(|zero| !func.undef.contains(zero)) {
