@@ -8,11 +8,10 @@
 //! little is known; code of a coarse warp cannot be.
 
 use super::expr::{Arith, Expr, Operand, is_int, operands};
-use super::shape::compare::decided;
 use crate::tuning::RANGE_WIDENING_ROUNDS;
 use crate::wir::{Func, Kind, Op, OpKind, Value};
 use ptx::ir::{Addr, Base, Function, Inst, RegClass, Src};
-use ptx::isa::{Op as O, Sreg};
+use ptx::isa::{Cmp, Op as O, Sreg};
 
 /// Trailing zeros of zero.
 const ZEROS: u32 = 63;
@@ -298,5 +297,33 @@ impl Search<'_> {
             }
             Arith::Min | Arith::Max | Arith::Rem | Arith::ToGeneric(_) | Arith::FromGeneric(_) => None,
         }
+    }
+}
+
+/// The outcome of a comparison of numbers of so many bits, where the ranges decide it.
+pub(crate) fn decided(cmp: Cmp, a: Bound, b: Bound, (signed, bits): (bool, u32)) -> Option<bool> {
+    // Numbers that are the same signed and unsigned.
+    let plain = |bound: Bound| !signed || bound.high < 1 << (bits - 1);
+    if !plain(a) || !plain(b) {
+        return None;
+    }
+    let less = |a: Bound, b: Bound| match () {
+        () if a.high < b.low => Some(true),
+        () if a.low >= b.high => Some(false),
+        () => None,
+    };
+    let equal = match () {
+        () if a.high < b.low || b.high < a.low => Some(false),
+        () if a.low == a.high && a == b => Some(true),
+        () => None,
+    };
+    match cmp {
+        Cmp::Lt | Cmp::Lo => less(a, b),
+        Cmp::Ge | Cmp::Hs => less(a, b).map(|less| !less),
+        Cmp::Gt | Cmp::Hi => less(b, a),
+        Cmp::Le | Cmp::Ls => less(b, a).map(|less| !less),
+        Cmp::Eq => equal,
+        Cmp::Ne => equal.map(|equal| !equal),
+        _ => None,
     }
 }
