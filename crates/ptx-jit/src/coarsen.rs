@@ -47,11 +47,13 @@ pub(crate) struct Sizes {
     pub(crate) within: u32,
     /// Whether as many as `within` pay only if there are pieces that go through the chunks in a loop.
     pub(crate) apart: bool,
+    /// Why the first, for a remark.
+    pub(crate) why: &'static str,
 }
 
 impl Sizes {
-    fn of(size: u32) -> Self {
-        Self { first: size, within: size, apart: false }
+    fn of(size: u32, why: &'static str) -> Self {
+        Self { first: size, within: size, apart: false, why }
     }
 
     /// What is tried after a number of warps: the next smaller one that divides it.
@@ -74,17 +76,20 @@ pub(crate) fn sizes(
 ) -> Sizes {
     let threads = shape.threads();
     let warps = threads / 32;
-    if !threads.is_multiple_of(32) || warps < 2 || !is_fit(function, program) {
-        return Sizes::of(1);
+    if !threads.is_multiple_of(32) || warps < 2 {
+        return Sizes::of(1, "a CTA is one warp, or has a partial one");
+    }
+    if !is_fit(function, program) {
+        return Sizes::of(1, "an instruction has no code for several warps");
     }
     let largest =
         |most: u32| (1..=most.min(warps)).rev().find(|size| warps.is_multiple_of(*size)).unwrap_or(1);
     match teams {
-        Teams::Never => Sizes::of(1),
-        Teams::Of(size) => Sizes::of(largest(size.max(1))),
+        Teams::Never => Sizes::of(1, "it is switched off, or the kernel reads a clock"),
+        Teams::Of(size) => Sizes::of(largest(size.max(1)), "as asked for"),
         Teams::Auto => {
             if !function.blocks.iter().any(|block| matches!(block.term, Terminator::Barrier { .. })) {
-                return Sizes::of(1);
+                return Sizes::of(1, "the kernel has no barrier");
             }
             let chunks = 32 / shape.chunk;
             let registers = coarse_warp_registers(level);
@@ -104,8 +109,13 @@ pub(crate) fn sizes(
             } else {
                 0
             };
-            let first = if warps <= whole { warps } else { within };
-            Sizes { first, within, apart }
+            let (first, why) = match warps <= whole {
+                true if pressure == 0 => (warps, "the whole CTA: no vector lives across a barrier"),
+                true => (warps, "the whole CTA: no loop has a barrier"),
+                false if within == 1 => (1, "values that live across barriers take all registers"),
+                false => (within, "as many as keep their values in registers"),
+            };
+            Sizes { first, within, apart, why }
         }
     }
 }

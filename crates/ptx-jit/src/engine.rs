@@ -13,6 +13,7 @@ use crate::frame::{Entry, Frame, Reason, Window};
 use crate::llvm::{Code, Error, Object, Session, Working, is_ending};
 use crate::pipeline;
 use crate::reduction_buffer;
+use crate::remarks::Remarks;
 use crate::tuning::{COARSE_WARP_TRIAL_CTAS, MAX_STACK_BYTES, OPS_PER_FUEL};
 use crate::wir::{self, Func, LaunchShape};
 use ptx::analysis::calls::reads_clocks;
@@ -75,6 +76,8 @@ impl std::fmt::Debug for Compiled {
 pub enum Listing {
     /// The warp IR ([`wir`](crate::wir)) that the code is generated from.
     Wir,
+    /// What became of each decision of the compiler, by PTX line.
+    Remarks,
     /// LLVM's intermediate language.
     Llvm,
     /// Assembly of the machine.
@@ -199,8 +202,9 @@ pub fn listing(
     what: Listing,
 ) -> Result<String, Error> {
     kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
-    let Translated { module, funcs, .. } = translate(session, kernel, ntid, teams)?;
+    let Translated { module, funcs, remarks, .. } = translate(session, kernel, ntid, teams)?;
     match what {
+        Listing::Remarks => Ok(remarks.text(kernel.module().program(), kernel.function())),
         Listing::Wir => Ok(funcs.iter().map(|(shape, func)| wir_listing(kernel, *shape, func)).collect()),
         Listing::Llvm => {
             module.verify().map_err(|error| Error::new(format!("ptxvm bug: {error}")))?;
@@ -226,6 +230,8 @@ struct Translated {
     team: CoarseCode,
     /// What the code was generated from: the function of a coarse warp, if there is one, then that of a warp, if there is one.
     funcs: Vec<(LaunchShape, Func)>,
+    /// What became of each decision: of coarsening, and of the function that CTAs run.
+    remarks: Remarks,
 }
 
 fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Translated, Error> {
@@ -254,16 +260,29 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     let sizes = coarsen::sizes(teams, function, program, &func, shape, session.target().level());
     let (mut size, mut together, mut stays) = (sizes.first, None, false);
     let mut funcs = Vec::new();
+    let mut remarks = Remarks::default();
+    if size == 1 {
+        remarks.missed("coarsen", None, sizes.why);
+    }
     while size > 1 && together.is_none() {
         let shape = LaunchShape { team: size, ..shape };
         let func = pipeline::wir(function, shape, &effects::NativeEffects);
-        let Some(func) = func.filter(|func| coarsen::meets(func, function)) else { break };
+        let Some(func) = func.filter(|func| coarsen::meets(func, function)) else {
+            remarks.missed("coarsen", None, format!("{size} warps: not all of them wait at every barrier"));
+            break;
+        };
         if !coarsen::is_small(teams, &func, function, shape) {
+            remarks.missed("coarsen", None, format!("{size} warps: the code would be too large"));
             size = sizes.smaller(size);
             continue;
         }
         let emitted = codegen::emit(&module, "team", Input { func: &func, shape, ..job });
         if emitted.unfit {
+            remarks.missed(
+                "coarsen",
+                None,
+                format!("{size} warps: an operation has no code for several warps"),
+            );
             module = session.module(&function.name);
             if size == sizes.within {
                 break;
@@ -272,10 +291,13 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
             continue;
         }
         if sizes.apart && size <= sizes.within && emitted.runs == 0 {
+            remarks.missed("coarsen", None, format!("{size} warps: no section is executed chunk by chunk"));
             module = session.module(&function.name);
             break;
         }
         stays = coarsen::stays(&func, function);
+        let why = if size == sizes.first { sizes.why } else { "the largest number that can" };
+        remarks.applied("coarsen", None, format!("{size} warps as one: {why}"));
         together = Some(emitted);
         funcs.push((shape, func));
     }
@@ -295,6 +317,9 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
         funcs.push((shape, func));
     }
     let mut team = CoarseCode::default();
+    // Warps by themselves run what coarse warps leave.
+    let main = together.as_mut().unwrap_or(&mut emitted);
+    remarks.append(std::mem::take(&mut main.remarks));
     if let Some(Emitted { windows, cta, leaves, postpones, .. }) = together {
         team = CoarseCode { warps: size, cta, leaves };
         // What the host is named for stands with the module.
@@ -304,7 +329,7 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     if is_ending() {
         return Err(Error::new("the process is ending"));
     }
-    Ok(Translated { module, emitted, team, funcs })
+    Ok(Translated { module, emitted, team, funcs, remarks })
 }
 
 /// Thread numbers of each team of a CTA: of all lanes x, y, z.

@@ -21,6 +21,7 @@ mod llvm;
 mod opt;
 mod pipeline;
 mod reduction_buffer;
+mod remarks;
 pub mod stages;
 mod target;
 mod tuning;

@@ -107,6 +107,8 @@ impl From<Engine> for ptxvm::Engine {
 pub(crate) enum Emit {
     /// The warp IR: a register of all lanes is one value.
     Wir,
+    /// Which optimisations were applied or missed, and why, by PTX line.
+    Remarks,
     /// LLVM's intermediate language.
     Llvm,
     /// Assembly.
@@ -117,6 +119,7 @@ impl From<Emit> for ptxvm::Listing {
     fn from(emit: Emit) -> Self {
         match emit {
             Emit::Wir => ptxvm::Listing::Wir,
+            Emit::Remarks => ptxvm::Listing::Remarks,
             Emit::Llvm => ptxvm::Listing::Llvm,
             Emit::Asm => ptxvm::Listing::Asm,
         }

@@ -91,6 +91,12 @@ impl Codegen<'_> {
             matches!(addresses, Addresses::ScaledIndex(_) | Addresses::Each(_)) && !self.access_checked;
         let back = self.combined_reductions(inst, access, wanted).filter(|_| lanes_apart);
         access.sum = back.is_some();
+        if back.is_some() {
+            self.applied(
+                "combine-reductions",
+                "sums are combined in a table before they are added to memory",
+            );
+        }
         let update = Update { op: kind, ty, own, ftz: !own, back, table: None };
         let mut operands = Vec::new();
         for src in inst.srcs.iter().skip(1).filter(|src| **src != Src::Absent) {
@@ -201,10 +207,15 @@ impl Codegen<'_> {
         let sums = !wanted && sum(update).is_some();
         let old = match places {
             Addresses::Same(place) if sums => {
+                self.applied("access", "one atomic operation with the sum of all lanes");
                 self.summed(update, *place, &operands[0], mask, whole);
                 None
             }
             Addresses::ScaledIndex(_) | Addresses::Each(_) if sums => {
+                self.applied(
+                    "access",
+                    "one atomic operation where a test at run time finds one address, else one for each lane",
+                );
                 let done = self.b.append_block(self.function, "done");
                 let (one, several) = (
                     self.b.append_block(self.function, "one"),
@@ -237,7 +248,10 @@ impl Codegen<'_> {
             | Addresses::Affine(..)
             | Addresses::Rows(..)
             | Addresses::ScaledIndex(_)
-            | Addresses::Each(_) => self.each_lane(update, places, operands, mask, whole, wanted),
+            | Addresses::Each(_) => {
+                self.missed("access", "an atomic operation for each lane");
+                self.each_lane(update, places, operands, mask, whole, wanted)
+            }
         };
         match sem {
             Sem::Acquire | Sem::AcqRel => self.b.fence(Ordering::Acquire),

@@ -229,8 +229,22 @@ impl Codegen<'_> {
             Kind::Reg(RegClass::R64) => 2,
             _ => 1,
         };
-        through * CHUNK_LOOP_MIN_OPS_PER_SPILL <= run.own.len()
-            && gains(&ops, &outs, size, self.chunks(), self.env.target.level())
+        self.remark_op(&node.ops[run.own[0]]);
+        let count = run.own.len();
+        if through * CHUNK_LOOP_MIN_OPS_PER_SPILL > count {
+            self.missed(
+                "chunk-loop",
+                format!("{through} values of {count} operations would go through memory"),
+            );
+            return false;
+        }
+        let gains = gains(&ops, &outs, size, self.chunks(), self.env.target.level());
+        match gains {
+            true => self.applied("chunk-loop", format!("{count} operations, chunk by chunk")),
+            false => self
+                .missed("chunk-loop", "all chunks fit into registers, or one has too little to do at once"),
+        }
+        gains
     }
 
     /// What the operations of a run read that others define, and what they define that others read.

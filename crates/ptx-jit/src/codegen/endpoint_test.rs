@@ -143,6 +143,21 @@ impl Codegen<'_> {
         (none.is_some() || own(id, els, &[(id, then)])).then_some(Test { ops, pred, negated, none })
     }
 
+    /// Notes what becomes of the test of all lanes that a block ends with, if it ends with one.
+    pub(super) fn remark_endpoint_test(&self, id: BlockId, found: bool) {
+        let node = &self.job.func.nodes[id.0 as usize];
+        let asks = matches!(node.term, Term::If { cond: Cond::Equal(..), then, els, .. } if then != els);
+        if !node.full || !asks || self.versioned_block.is_some() {
+            return;
+        }
+        self.remark_block(id, true);
+        match found {
+            true => self.applied("endpoint-test", "the first or the last lane decides for all, where it can"),
+            false => self
+                .missed("endpoint-test", "no comparison of evenly spaced lanes that only this branch reads"),
+        }
+    }
+
     /// Finds the comparisons that a predicate is made of in a node, each used once, and what joins them. `None`: it is made of something else.
     fn gather(&self, node: &wir::Block, pred: wir::Value, ops: &mut Vec<usize>) -> Option<()> {
         if self.shape(pred).is_uniform() {

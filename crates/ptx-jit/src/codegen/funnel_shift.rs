@@ -177,6 +177,7 @@ impl Codegen<'_> {
             self.b.select(self.b.icmp(IntPred::Ult, *by, word), both, down)
         };
         let chunks = amounts.iter().enumerate().map(chunk).collect();
+        self.applied("funnel-shift", "two words are shifted as one of 64 bits");
         self.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
         true
     }

@@ -25,6 +25,7 @@ pub(super) enum Lanes {
 impl Codegen<'_> {
     pub(super) fn inst(&mut self, site: Site, op: &Op) {
         let Some(inst) = site.inst(self.job.function) else { return };
+        self.remark_op(op);
         use ptx::isa::Op as O;
         let done = match inst.op {
             O::Ld | O::LdNc | O::Ldu => self.ld(site, inst, op),

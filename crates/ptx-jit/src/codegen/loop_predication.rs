@@ -116,7 +116,12 @@ impl Codegen<'_> {
                 steps.insert(name, Step { by, widened });
             }
         }
-        (steps.len() >= LOOP_PREDICATION_MIN_ADDRESSES).then_some(Turns { left, again, price, steps })
+        if steps.len() < LOOP_PREDICATION_MIN_ADDRESSES {
+            self.remark_block(id, false);
+            self.missed("loop-predication", "too few addresses of the loop's first block step by a constant");
+            return None;
+        }
+        Some(Turns { left, again, price, steps })
     }
 
     /// By how much fewer turns are left than where the loop's node began, if this is known.

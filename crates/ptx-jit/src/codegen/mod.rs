@@ -54,6 +54,7 @@ mod wide_gather;
 use crate::frame::Frame;
 use crate::isel::{Env, Lowering};
 use crate::llvm::{Block, Builder, Flush, Function, Likely, Module, Type, Value};
+use crate::remarks::Remarks;
 use crate::target::Target;
 use crate::wir;
 use crate::wir::dom::Dominators;
@@ -62,6 +63,7 @@ use crate::wir::{BlockId, Exit, Func, Kind, LaunchShape, Op, OpKind, Shape, Site
 use load_store::Addresses;
 use ptx::ir::RegClass;
 use ptx_exec::layout::Layout;
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
@@ -115,6 +117,8 @@ pub(crate) struct Emitted {
     pub(crate) runs: u32,
     /// Whether reductions are combined in a table before they reach memory.
     pub(crate) postpones: bool,
+    /// What became of each decision.
+    pub(crate) remarks: Remarks,
 }
 
 /// What code is generated from.
@@ -261,6 +265,9 @@ struct Codegen<'a> {
     /// The LLVM block of an entry that does not exist.
     unreachable_block: Option<Block>,
     chunk_loops: chunk_loop::ChunkLoops,
+    /// The instruction that remarks are about.
+    remark_site: Cell<Option<Site>>,
+    remarks: RefCell<Remarks>,
     out: Emitted,
 }
 
@@ -345,6 +352,8 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>) -> Emitted {
         versions: 0,
         unreachable_block: None,
         chunk_loops: chunk_loop::ChunkLoops::new(rooms),
+        remark_site: Cell::new(None),
+        remarks: RefCell::default(),
         out: Emitted::default(),
         b,
     };
@@ -365,10 +374,35 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>) -> Emitted {
     emit.b.br(head);
     emit.b.split_long_chains();
     emit.out.externals = emit.b.externals();
+    emit.out.remarks = emit.remarks.take();
     emit.out
 }
 
 impl Codegen<'_> {
+    /// Notes an optimisation of the instruction that is emitted.
+    fn applied(&self, pass: &'static str, reason: impl Into<Cow<'static, str>>) {
+        self.remarks.borrow_mut().applied(pass, self.remark_site.get(), reason);
+    }
+
+    /// Notes why the instruction that is emitted is not optimised.
+    fn missed(&self, pass: &'static str, reason: impl Into<Cow<'static, str>>) {
+        self.remarks.borrow_mut().missed(pass, self.remark_site.get(), reason);
+    }
+
+    /// The operation that remarks are about from here on, if it is an instruction.
+    fn remark_op(&self, op: &Op) {
+        if let OpKind::Inst(site) = op.kind {
+            self.remark_site.set(Some(site));
+        }
+    }
+
+    /// The first instruction of a block, or its terminator, that remarks are about from here on.
+    fn remark_block(&self, id: BlockId, end: bool) {
+        let block = self.job.func.nodes[id.0 as usize].block;
+        let insts = self.job.function.blocks.get(block as usize).map_or(0, |block| block.insts.len());
+        self.remark_site.set(Some(Site { block, index: if end { insts as u32 } else { 0 } }));
+    }
+
     fn int(&self, bits: u32) -> Type {
         self.b.int(bits)
     }
@@ -552,6 +586,7 @@ impl Codegen<'_> {
             .test_of(id)
             .filter(|test| !(0..node.ops.len()).any(|at| test.has(at) && foreseen.is_done(at)))
             .filter(|_| !self.in_section());
+        self.remark_endpoint_test(id, test.is_some());
         let mut piece = 0;
         self.scalarized_cost.set(0);
         // Up to where operations were looked at together, and up to where they are emitted.

@@ -62,6 +62,8 @@ impl Codegen<'_> {
             return;
         }
         let Some((body, waiting)) = self.waiting(id, at) else { return };
+        self.remark_op(&self.job.func.nodes[id.0 as usize].ops[at]);
+        self.applied("sink-masks", "the comparison of all lanes is made in the block that needs it");
         let run = &waiting.run;
         let first = self.b.const_int(run.end.ty(), run.lanes[0]);
         let some = self.b.icmp(run.runs(), first, run.end);

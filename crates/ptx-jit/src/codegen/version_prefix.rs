@@ -73,8 +73,12 @@ impl Codegen<'_> {
         let several = func.nodes[next.0 as usize].preds.iter().any(|from| *from != id);
         let free =
             !node.full && self.job.shape.team > 1 && several && !self.barrier_slots.is_entered(id, next);
-        if !free || self.versions == PREFIX_VERSIONS_MAX || self.in_section() {
+        if !free || self.in_section() {
             return;
+        }
+        self.remark_block(id, false);
+        if self.versions == PREFIX_VERSIONS_MAX {
+            return self.missed("version-prefix", "the function has the most versions that it may have");
         }
         let mask = node.ops.iter().find_map(|op| match op.kind {
             OpKind::AddLanes(_) => Some(op.uses[1]),
@@ -89,7 +93,10 @@ impl Codegen<'_> {
                 if self.reps[mask.0 as usize].is_none() || self.scalar(mask).is_constant() {
                     return;
                 }
-                let Some(run) = self.run_of(mask) else { return };
+                let Some(run) = self.run_of(mask) else {
+                    return self
+                        .missed("version-prefix", "the active lanes are not the first ones up to a scalar");
+                };
                 (run, None)
             }
         };
@@ -102,6 +109,7 @@ impl Codegen<'_> {
             copies.push((chunks, true));
             chunks *= 2;
         }
+        self.applied("version-prefix", format!("{} versions for the first lanes alone", copies.len()));
         for (chunks, exact) in copies {
             let (last, first) = ((chunks * self.width) as usize - 1, (chunks * self.width) as usize);
             let end = |at: usize| self.b.const_int(run.end.ty(), run.lanes[at]);

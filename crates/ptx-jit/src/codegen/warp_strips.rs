@@ -174,9 +174,16 @@ impl Codegen<'_> {
             return;
         }
         let accesses = node.ops.iter().any(|op| self.row_access(op).is_some());
-        if !accesses || !node.ops.iter().all(|op| self.is_stripped(op)) {
+        if let Some(op) = node.ops.iter().find(|op| self.row_access(op).is_some()) {
+            self.remark_op(op);
+        }
+        if !accesses {
             return;
         }
+        if !node.ops.iter().all(|op| self.is_stripped(op)) {
+            return self.missed("warp-strips", "the block has operations that are not done warp by warp");
+        }
+        self.applied("warp-strips", "warp by warp, shared memory in registers");
         let first = self.b.current_block();
         let block = |emit: &Self, name: &str| emit.b.append_block(emit.function, name);
         let strips: Vec<Block> = (0..self.job.shape.team).map(|_| block(self, "strip")).collect();
