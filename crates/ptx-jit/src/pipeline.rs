@@ -1,8 +1,9 @@
 //! The passes that make a function of WIR, in their order.
 //!
-//! Invariant: this is the only place that runs a pass of `build`, `opt` or `analysis` on a whole function. Code generation begins with
-//! what it returns. Every pass but the construction of the graph can be left out, for tests of what it does
-//! ([`Passes::without`]); what is compiled has all of them. A build with debug assertions verifies the function after each pass.
+//! Invariant: this is the only place that runs a pass of `build`, `opt` or `analysis` on a whole function.
+//! Code generation begins with what it returns. Every pass but the construction of the graph can be left out,
+//! for tests of what it does ([`Passes::without`]); what is compiled has all of them. A build with debug
+//! assertions verifies the function after each pass.
 
 use crate::analysis::{divergence, range, shape};
 use crate::build::{cfg, ssa};
@@ -17,7 +18,8 @@ use ptx::ir::Function;
 pub enum Pass {
     /// Which branches are divergent. Without it, all are.
     Divergence,
-    /// Small divergent regions under masks. Without it, every divergent branch makes masked copies of what follows.
+    /// Small divergent regions under masks. Without it, every divergent branch makes masked copies of what
+    /// follows.
     IfConvert,
     /// Full and masked copies of blocks, over variables.
     Build,
@@ -98,9 +100,9 @@ pub(crate) fn wir(function: &Function, launch: LaunchShape, effects: &impl Effec
 
 /// The same, by these passes.
 ///
-/// Which branches are divergent follows from the shapes of values, and the control flow follows from that. So the analysis starts
-/// without any divergent branch, and everything is built again until no branch is found divergent that was not; after
-/// [`DIVERGENCE_MAX_ROUNDS`] all are.
+/// Which branches are divergent follows from the shapes of values, and the control flow follows from that. So
+/// the analysis starts without any divergent branch, and everything is built again until no branch is found
+/// divergent that was not; after [`DIVERGENCE_MAX_ROUNDS`] all are.
 pub(crate) fn run(
     function: &Function,
     launch: LaunchShape,

@@ -1,11 +1,12 @@
-//! Remarks: what became of each decision that code generation takes, for whoever wants to know why code is as it is.
+//! Remarks: what became of each decision that code generation takes, for whoever wants to know why code is as
+//! it is.
 //!
-//! A remark names the pass, the PTX line, whether the optimisation was applied or missed, and why. `ptxvm run --emit remarks` prints
-//! them, and the remarks of the benchmark's and the fixtures' kernels are compared with those in the repository
-//! (`cargo test -p xtask remarks`): a lost optimisation is a failing test.
+//! A remark names the pass, the PTX line, whether the optimisation was applied or missed, and why. `ptxvm run
+//! --emit remarks` prints them, and the remarks of the benchmark's and the fixtures' kernels are compared
+//! with those in the repository (`cargo test -p xtask remarks`): a lost optimisation is a failing test.
 //!
-//! Invariant: a remark decides nothing. Code with and without remarks is the same, and two compilations of one kernel for one target have
-//! the same remarks in the same order.
+//! Invariant: a remark decides nothing. Code with and without remarks is the same, and two compilations of
+//! one kernel for one target have the same remarks in the same order.
 
 use crate::wir::Site;
 use ptx::ir::{Function, Program};
@@ -63,8 +64,8 @@ impl Remarks {
         self.all.append(&mut others.all);
     }
 
-    /// One line for each decision, by PTX line and then in the order they were taken. Decisions that read alike, of copies of a block
-    /// and of chunks of lanes, are one line with their number.
+    /// One line for each decision, by PTX line and then in the order they were taken. Decisions that read
+    /// alike, of copies of a block and of chunks of lanes, are one line with their number.
     pub(crate) fn text(&self, program: &Program, function: &Function) -> String {
         let line = |remark: &Remark| {
             let inst = remark.site.and_then(|site| site.inst(function));

@@ -1,7 +1,8 @@
-//! File tests of passes: `filetests/PASS/NAME.ptx` and `NAME.wir`, each a small input with the text that the pass makes of it.
+//! File tests of passes: `filetests/PASS/NAME.ptx` and `NAME.wir`, each a small input with the text that the
+//! pass makes of it.
 //!
-//! A `.ptx` file is compiled up to the pass. A `.wir` file is WIR that the pass alone runs on; `; ptx:` has the PTX that its
-//! instructions name. Directives are comments, so each file is of its language:
+//! A `.ptx` file is compiled up to the pass. A `.wir` file is WIR that the pass alone runs on; `; ptx:` has
+//! the PTX that its instructions name. Directives are comments, so each file is of its language:
 //!
 //! ```text
 //! // test: gvn
@@ -11,8 +12,9 @@
 //! //   start b1
 //! ```
 //!
-//! Each file is two tests: the text is the expected one, and it is another one where the pass is switched off.
-//! `PTXVM_BLESS=1 cargo test -p ptx-jit --test filetests` writes what the passes make; the difference is then to be reviewed.
+//! Each file is two tests: the text is the expected one, and it is another one where the pass is switched
+//! off. `PTXVM_BLESS=1 cargo test -p ptx-jit --test filetests` writes what the passes make; the difference is
+//! then to be reviewed.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use ptx::ir::Program;

@@ -1,5 +1,5 @@
-//! The text form of WIR: printed, read and printed again for every kernel of the fixtures and of the benchmark, and read from texts
-//! that were damaged.
+//! The text form of WIR: printed, read and printed again for every kernel of the fixtures and of the
+//! benchmark, and read from texts that were damaged.
 
 use ptx::check::{CheckOptions, check};
 use ptx::ir::{Function, Program};
@@ -42,9 +42,7 @@ fn printing_reading_and_printing_gives_the_same_text() {
     let mut count = 0;
     for (path, program) in programs() {
         for function in program.functions.iter().filter(|function| !function.blocks.is_empty()) {
-            for (launch, last) in
-                [(ONE, Pass::Shapes), (PARTIAL, Pass::Ssa), (COARSE, Pass::Shapes), (ONE, Pass::Build)]
-            {
+            for (launch, last) in [(ONE, Pass::Shapes), (COARSE, Pass::Shapes), (PARTIAL, Pass::Build)] {
                 if launch.team > 1 && !may_be_coarse(function) {
                     continue;
                 }
@@ -123,7 +121,8 @@ fn damaged(text: &str, rng: &mut Rng) -> String {
     lines.iter().map(|words| words.join(" ") + "\n").collect()
 }
 
-/// Reading, verifying and running a pass on a damaged text never panics; what passes the verifier passes it after each pass.
+/// Reading, verifying and running a pass on a damaged text never panics; what passes the verifier passes it
+/// after each pass.
 #[test]
 fn damaged_texts_are_refused_or_are_functions() {
     let mut rng = Rng(4711);

@@ -1,7 +1,9 @@
-//! `cargo xtask remarks`: what the compiler makes of every decision in the kernels of the benchmark, of the fixtures and of `tests/agree`,
-//! compared with the files under `tests/remarks`. A lost optimisation is a difference; `--bless` writes what there is now.
+//! `cargo xtask remarks`: what the compiler makes of every decision in the kernels of the benchmark, of the
+//! fixtures and of `tests/agree`, compared with the files under `tests/remarks`. A lost optimisation is a
+//! difference; `--bless` writes what there is now.
 //!
-//! Invariant: the targets are named, so the remarks are those of every machine. Each kernel is compiled for one shape of CTA.
+//! Invariant: the targets are named, so the remarks are those of every machine. Each kernel is compiled for
+//! one shape of CTA.
 //!
 //! It does not run anything: `agree` and the tests say whether code is right.
 
@@ -62,8 +64,8 @@ fn text(target: &str, bench: bool) -> Result<String, String> {
     Ok(all)
 }
 
-/// The lines of `--emit remarks`, those that read alike as one with the numbers of their PTX lines: `23-25 40x2` are 23, 24, 25, and 40
-/// twice. What is no remark stays as it is.
+/// The lines of `--emit remarks`, those that read alike as one with the numbers of their PTX lines: `23-25
+/// 40x2` are 23, 24, 25, and 40 twice. What is no remark stays as it is.
 fn by_remark(text: &str) -> String {
     let mut all: Vec<(&str, Vec<(u32, &str)>)> = Vec::new();
     for line in text.lines() {

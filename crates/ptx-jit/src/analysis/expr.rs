@@ -1,13 +1,17 @@
-//! Integer arithmetic of PTX, decoded: which sum, product, shift or comparison of its sources an instruction computes.
+//! Integer arithmetic of PTX, decoded: which sum, product, shift or comparison of its sources an instruction
+//! computes.
 //!
-//! This is the only place that knows how PTX spells integer arithmetic (`mad.lo` and `mad.wide`, `.sat`, the width of a shift amount,
-//! `cvta`). Every analysis of values (shapes, ranges, scalar evolution, strides, loop predication, endpoint tests, ...) matches
-//! [`Arith`], and says for each form what follows from it in its own terms.
+//! This is the only place that knows how PTX spells integer arithmetic (`mad.lo` and `mad.wide`, `.sat`, the
+//! width of a shift amount, `cvta`). Every analysis of values (shapes, ranges, scalar evolution, strides,
+//! loop predication, endpoint tests, ...) matches [`Arith`], and says for each form what follows from it in
+//! its own terms.
 //!
-//! Invariant: an [`Expr`] is exact. A form is decoded only if its result is the named function of the operands modulo the width of
-//! the result, whatever the operands are. So saturating forms and `mul.hi` are not decoded, and neither is floating point.
+//! Invariant: an [`Expr`] is exact. A form is decoded only if its result is the named function of the
+//! operands modulo the width of the result, whatever the operands are. So saturating forms and `mul.hi` are
+//! not decoded, and neither is floating point.
 //!
-//! What it does not do: a guard is not part of the expression. An analysis that a guard matters to looks at it.
+//! What it does not do: a guard is not part of the expression. An analysis that a guard matters to looks at
+//! it.
 
 use crate::wir::{Func, Op, Shape, Value};
 use ptx::ir::{Addr, Base, Inst, Src};
@@ -65,8 +69,8 @@ pub(crate) enum Arith {
 pub(crate) struct Expr {
     /// What is computed.
     pub(crate) arith: Arith,
-    /// The type of the first source. An integer, except that [`Arith::Copy`] and [`Arith::Select`] have any, and bitwise forms
-    /// predicates too.
+    /// The type of the first source. An integer, except that [`Arith::Copy`] and [`Arith::Select`] have any,
+    /// and bitwise forms predicates too.
     pub(crate) ty: Ty,
 }
 
@@ -115,7 +119,8 @@ impl Operand<'_> {
     }
 }
 
-/// The sources of an instruction in their order. `op`: the operation, which reads the mask of its lanes first.
+/// The sources of an instruction in their order. `op`: the operation, which reads the mask of its lanes
+/// first.
 pub(crate) fn operands<'a>(inst: &'a Inst, op: &Op) -> Vec<Operand<'a>> {
     let mut values = op.uses.get(1..).unwrap_or_default().iter().copied();
     let one = |src: &'a Src| {
@@ -142,7 +147,8 @@ pub(crate) fn operands<'a>(inst: &'a Inst, op: &Op) -> Vec<Operand<'a>> {
 }
 
 impl Expr {
-    /// The arithmetic that an instruction is; `None`: it is something else, or it is exact for some operands only.
+    /// The arithmetic that an instruction is; `None`: it is something else, or it is exact for some operands
+    /// only.
     pub(crate) fn of(inst: &Inst) -> Option<Self> {
         let ty = match inst.op {
             O::Cvt => {
@@ -218,7 +224,8 @@ impl Expr {
         }
     }
 
-    /// The type that the first two sources are widened from, if they are, and the bits that they are widened to.
+    /// The type that the first two sources are widened from, if they are, and the bits that they are widened
+    /// to.
     pub(crate) fn widens(self) -> Option<(Ty, u32)> {
         (self.reads_modulo() && self.result_bits() > self.ty.bits()).then(|| (self.ty, self.result_bits()))
     }
@@ -233,8 +240,8 @@ impl Expr {
         matches!(self.ty, Ty::S32 | Ty::U32 | Ty::B32 | Ty::S64 | Ty::U64 | Ty::B64)
     }
 
-    /// A constant source as the number that it counts as: `bits` extended to 64 bits by their sign. In a product that is twice as wide
-    /// they are extended as the type says.
+    /// A constant source as the number that it counts as: `bits` extended to 64 bits by their sign. In a
+    /// product that is twice as wide they are extended as the type says.
     pub(crate) fn number(self, bits: u64) -> i64 {
         let wide = matches!(self.arith, Arith::Mul { wide: true } | Arith::Mad { wide: true });
         let shift = 64 - self.ty.bits().min(64);

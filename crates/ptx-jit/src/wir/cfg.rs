@@ -1,6 +1,7 @@
 //! The control-flow graph of WIR: where execution begins, predecessors, order and reachability.
 //!
-//! Invariant: a function is entered at its roots only: its entries, its start, and the blocks that warps continue at behind barriers.
+//! Invariant: a function is entered at its roots only: its entries, its start, and the blocks that warps
+//! continue at behind barriers.
 
 use super::{BlockId, Func};
 
@@ -21,7 +22,8 @@ impl Func {
         }
     }
 
-    /// The blocks that can be reached, root by root: those of each root in reverse postorder, without those of an earlier root.
+    /// The blocks that can be reached, root by root: those of each root in reverse postorder, without those
+    /// of an earlier root.
     pub fn reverse_postorder(&self) -> Vec<BlockId> {
         let mut seen = vec![false; self.nodes.len()];
         let mut order = Vec::new();

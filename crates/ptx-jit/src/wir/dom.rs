@@ -1,7 +1,7 @@
 //! Dominators of WIR: which blocks are on every path from a root to a block.
 //!
-//! The graph has an entry of its own, with an edge to each root of the function, and is handed to the analysis that the PTX front end
-//! has ([`ptx::analysis::dominators`]).
+//! The graph has an entry of its own, with an edge to each root of the function, and is handed to the
+//! analysis that the PTX front end has ([`ptx::analysis::dominators`]).
 //!
 //! Invariant: a block that no root reaches is dominated by every block, since no path leads to it.
 

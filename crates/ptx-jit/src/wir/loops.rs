@@ -3,7 +3,8 @@
 //! The blocks of a function are in an order in which every loop is contiguous and its header comes first
 //! ([`ptx::ir`], block order). So a loop is a range of blocks from the target of a back edge to its source.
 //!
-//! Invariant: there is one loop for each back edge, in the order of their sources; two with the same header are listed apart.
+//! Invariant: there is one loop for each back edge, in the order of their sources; two with the same header
+//! are listed apart.
 
 use ptx::ir::Function;
 use std::ops::RangeInclusive;

@@ -1,18 +1,20 @@
 //! WIR, the warp IR: a function as native code executes it, before any native code exists.
 //!
-//! A function is a graph of blocks in static single assignment form. It executes one warp: all lanes of the active group move along one
-//! edge together. Lanes that diverge at a branch are **pending** at the block they go to, as a mask, until that block is the lowest with
-//! lanes (the interpreter's convergence policy, decided statically where it can be). Each PTX block may have two copies: a **full** one, in
-//! which all lanes are active and none is pending, and a **masked** one.
+//! A function is a graph of blocks in static single assignment form. It executes one warp: all lanes of the
+//! active group move along one edge together. Lanes that diverge at a branch are **pending** at the block
+//! they go to, as a mask, until that block is the lowest with lanes (the interpreter's convergence policy,
+//! decided statically where it can be). Each PTX block may have two copies: a **full** one, in which all
+//! lanes are active and none is pending, and a **masked** one.
 //!
-//! A register that active lanes may write while others are pending is **captured** when those become pending, and blended back when they
-//! continue. So nothing else needs a mask: an ordinary instruction computes in all lanes, and the results of inactive lanes are never
-//! observed.
+//! A register that active lanes may write while others are pending is **captured** when those become pending,
+//! and blended back when they continue. So nothing else needs a mask: an ordinary instruction computes in all
+//! lanes, and the results of inactive lanes are never observed.
 //!
-//! Where a function stops, it says which value each live register has, so that the warp frame is complete and the interpreter can continue.
+//! Where a function stops, it says which value each live register has, so that the warp frame is complete and
+//! the interpreter can continue.
 //!
-//! [`print`] and [`parse`] are the text form, [`verify`] checks the rules. [`uses`], [`dom`], the loops of PTX blocks and the slots of
-//! barriers are here, once for all passes.
+//! [`print`] and [`parse`] are the text form, [`verify`] checks the rules. [`uses`], [`dom`], the loops of
+//! PTX blocks and the slots of barriers are here, once for all passes.
 //!
 //! What it does not do: no LLVM, no instruction selection, no addresses.
 

@@ -1,7 +1,8 @@
 //! Reads the text form of WIR ([`print`](super::print)).
 //!
-//! Invariant: no text makes the parser panic, and nothing is sized by a number of the text that was not compared with a limit before.
-//! What it returns has a kind for every value, but may break any other rule: [`verify`](super::verify) checks them.
+//! Invariant: no text makes the parser panic, and nothing is sized by a number of the text that was not
+//! compared with a limit before. What it returns has a kind for every value, but may break any other rule:
+//! [`verify`](super::verify) checks them.
 //!
 //! Comments begin with `;` and end with the line. Empty lines mean nothing.
 
@@ -13,7 +14,8 @@ use super::{
 use ptx::ir::{Reg, RegClass};
 use std::fmt;
 
-/// The highest number of a value. Chosen: a function of the most operations that are compiled has fewer values.
+/// The highest number of a value. Chosen: a function of the most operations that are compiled has fewer
+/// values.
 const MAX_VALUE: u32 = 1 << 20;
 /// The most lanes of a coarse warp.
 const MAX_LANES: usize = 1024;

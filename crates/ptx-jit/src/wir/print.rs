@@ -13,11 +13,13 @@
 //!   inst 0.1 v3 v5 v4                                          ; line 8: st.global.u32
 //!   if pred v6 then b1 else b2
 //! ```
-//! An instruction is named by its PTX block and its index there; the comment is for people. Its first operand is the mask of its lanes.
-//! The constants of the lanes of an affine value are runs: first constant, step, and count.
+//! An instruction is named by its PTX block and its index there; the comment is for people. Its first operand
+//! is the mask of its lanes. The constants of the lanes of an affine value are runs: first constant, step,
+//! and count.
 //!
-//! Invariant: the text has all of a function that its passes read. What follows from the rest is left out: [`Func::needed`], and kinds of
-//! values that nothing defines. Printing, parsing and printing gives the same text.
+//! Invariant: the text has all of a function that its passes read. What follows from the rest is left out:
+//! [`Func::needed`], and kinds of values that nothing defines. Printing, parsing and printing gives the same
+//! text.
 
 use super::{Block, Cond, Exit, ExitReason, Func, Kind, Op, OpKind, Pending, Shape, Site, Term, Value};
 use ptx::ir::{Function, Program, Reg, RegClass};

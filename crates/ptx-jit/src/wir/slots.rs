@@ -1,10 +1,12 @@
-//! Barrier slots: what a warp keeps where it waits for its CTA, or where a coarse warp stops between two iterations of a loop.
+//! Barrier slots: what a warp keeps where it waits for its CTA, or where a coarse warp stops between two
+//! iterations of a loop.
 //!
-//! Each resume point ([`Resume`](super::Resume)) has a slot for each register that lives across it. A stop stores the slots
-//! ([`Exit::resume`](super::Exit::resume)), and [`OpKind::Restore`](super::OpKind::Restore) reads one. Where slots lie in memory, and
-//! which stores are left out, is not decided here.
+//! Each resume point ([`Resume`](super::Resume)) has a slot for each register that lives across it. A stop
+//! stores the slots ([`Exit::resume`](super::Exit::resume)), and [`OpKind::Restore`](super::OpKind::Restore)
+//! reads one. Where slots lie in memory, and which stores are left out, is not decided here.
 //!
-//! Invariant: a register has at most one slot for each resume point. A register without a slot is restored as an unknown value.
+//! Invariant: a register has at most one slot for each resume point. A register without a slot is restored as
+//! an unknown value.
 
 use super::{Exit, Func, Op, OpKind, Term, Value};
 use ptx::ir::Reg;
@@ -30,8 +32,9 @@ impl Func {
         })
     }
 
-    /// Writes down again what follows from the blocks: the values that entries load ([`Entry::relies`](super::Entry::relies)) and that
-    /// stops store ([`Resume::kept`](super::Resume::kept)). Every pass that replaces or removes values ends with this.
+    /// Writes down again what follows from the blocks: the values that entries load
+    /// ([`Entry::relies`](super::Entry::relies)) and that stops store
+    /// ([`Resume::kept`](super::Resume::kept)). Every pass that replaces or removes values ends with this.
     pub(crate) fn record_slots(&mut self) {
         for block in &self.nodes {
             let Term::Exit(exit) = &block.term else { continue };

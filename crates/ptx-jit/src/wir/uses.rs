@@ -1,8 +1,9 @@
 //! Definitions and uses: where each value is defined, how often it is read, and in which blocks.
 //!
-//! Invariant: every place that reads a value is listed by [`Op::for_each_use`], [`Term::for_each_use`] and the operands of phis, so
-//! the verifier, dead code elimination and code generation agree about it. A phi reads an operand at the end of the predecessor that
-//! the operand comes from. What a barrier keeps ([`Resume::kept`](super::Resume::kept)) is read too, though no operation names it.
+//! Invariant: every place that reads a value is listed by [`Op::for_each_use`], [`Term::for_each_use`] and
+//! the operands of phis, so the verifier, dead code elimination and code generation agree about it. A phi
+//! reads an operand at the end of the predecessor that the operand comes from. What a barrier keeps
+//! ([`Resume::kept`](super::Resume::kept)) is read too, though no operation names it.
 
 use super::{Block, BlockId, Exit, Func, Op, OpKind, Term, Value};
 
@@ -53,7 +54,8 @@ impl DefUse {
         all
     }
 
-    /// Where a value is defined; `None` for a zero ([`Func::zeros`]) and for a value that nothing defines any more.
+    /// Where a value is defined; `None` for a zero ([`Func::zeros`]) and for a value that nothing defines any
+    /// more.
     pub fn def(&self, value: Value) -> Option<Def> {
         self.defs[value.0 as usize]
     }
@@ -217,7 +219,8 @@ impl Block {
         self.ops.iter().position(|op| op.defs.contains(&value))
     }
 
-    /// The index of a predecessor, which is that of its operand in each phi; the first if it has two edges to the block.
+    /// The index of a predecessor, which is that of its operand in each phi; the first if it has two edges to
+    /// the block.
     pub fn pred_index(&self, from: BlockId) -> Option<usize> {
         self.preds.iter().position(|pred| *pred == from)
     }

@@ -1,14 +1,19 @@
 //! The rules of WIR, checked.
 //!
-//! Every pass may rely on these rules and must keep them. They are checked after each pass of a build with debug assertions, and for
-//! every text that is read.
+//! Every pass may rely on these rules and must keep them. They are checked after each pass of a build with
+//! debug assertions, and for every text that is read.
 //!
-//! * Targets, roots and resume points exist, roots have no predecessors, and predecessors are those that the terminators say.
-//! * Every operand has the kind that its operation wants; an instruction exists, and reads and writes what the PTX instruction does.
-//! * In SSA form, a value is defined once, and its definition is on every path to each use. A zero is defined everywhere.
-//! * If there are shapes, there is one for each value; constants of lanes are small, and masks and counts are uniform.
+//! * Targets, roots and resume points exist, roots have no predecessors, and predecessors are those that the
+//!   terminators say.
+//! * Every operand has the kind that its operation wants; an instruction exists, and reads and writes what
+//!   the PTX instruction does.
+//! * In SSA form, a value is defined once, and its definition is on every path to each use. A zero is defined
+//!   everywhere.
+//! * If there are shapes, there is one for each value; constants of lanes are small, and masks and counts are
+//!   uniform.
 //!
-//! Invariant: checking never panics, whatever the function holds. A function without violations is safe for every pass.
+//! Invariant: checking never panics, whatever the function holds. A function without violations is safe for
+//! every pass.
 
 use super::dom::Dominators;
 use super::uses::{Def, DefUse};
