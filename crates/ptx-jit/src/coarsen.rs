@@ -9,7 +9,8 @@
 //! function that is chosen here, or is a side exit.
 
 use crate::analysis::range::bounds;
-use crate::codegen::{atomic, chunk_loop};
+use crate::analysis::thread_constant::constants;
+use crate::codegen::chunk_loop;
 use crate::effects;
 use crate::target::Level;
 use crate::tuning::{
@@ -295,68 +296,12 @@ fn is_apart(func: &Func, function: &Function, chunks: u32, level: Level) -> bool
     })
 }
 
-/// By name: whether it depends on nothing but which thread of its CTA the lane is.
-pub(crate) fn constants(func: &Func, function: &Function) -> Vec<bool> {
-    let mut constant = vec![true; func.kinds.len()];
-    let own = |src: &Src| match src {
-        Src::Absent | Src::Imm(_) | Src::Reg(_) | Src::Not(_) => true,
-        Src::Sreg(sreg, _) => matches!(sreg, Sreg::Tid | Sreg::Ntid | Sreg::Laneid),
-        Src::Addr(addr) => matches!(addr.base, Base::Var(_)),
-        Src::Video(_) => false,
-    };
-    loop {
-        let mut changed = false;
-        let mut vary = |constant: &mut Vec<bool>, name: wir::Value| {
-            changed |= std::mem::replace(&mut constant[name.0 as usize], false);
-        };
-        for node in &func.nodes {
-            for phi in &node.phis {
-                if !phi.from.iter().all(|name| constant[name.0 as usize])
-                    || phi.from.len() > 1 && func.entries.is_empty()
-                {
-                    vary(&mut constant, phi.def);
-                }
-            }
-            for op in &node.ops {
-                let from = |op: &crate::wir::Op| op.uses.iter().all(|name| constant[name.0 as usize]);
-                let known = match &op.kind {
-                    OpKind::Inst(site) => site.inst(function).is_some_and(|inst| {
-                        effects::is_pure(inst)
-                            && inst.srcs.iter().all(own)
-                            && op.uses[1..].iter().all(|name| constant[name.0 as usize])
-                    }),
-                    OpKind::Restore(resume, reg) => {
-                        func.kept(*resume, *reg).is_some_and(|name| constant[name.0 as usize])
-                    }
-                    // As native code or the interpreter left it.
-                    OpKind::Load(_) | OpKind::Mask(_) | OpKind::EntryMask | OpKind::EntryLive => true,
-                    OpKind::EntryCarry | OpKind::EntryTurns | OpKind::Count(_) => false,
-                    OpKind::Add(_) | OpKind::AddLanes(_) | OpKind::AddWarps(_) => false,
-                    OpKind::SelectMask
-                    | OpKind::SelectPred { .. }
-                    | OpKind::Truths { .. }
-                    | OpKind::And
-                    | OpKind::AndNot
-                    | OpKind::Or => from(op),
-                    OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => continue,
-                };
-                if !known {
-                    op.defs.iter().for_each(|def| vary(&mut constant, *def));
-                }
-            }
-        }
-        if !changed {
-            return constant;
-        }
-    }
-}
-
 /// Whether several warps can run the function as one.
 fn is_fit(function: &Function, program: &Program) -> bool {
     let plain = |inst: &Inst| {
         let exchanges = match inst.op {
             Op::MatchAny | Op::MatchAll => true,
-            Op::Atom | Op::Red => !atomic::is_native(&inst.mods),
+            Op::Atom | Op::Red => !effects::is_native_atomic(&inst.mods),
             _ => false,
         };
         let own = |src: &Src| match src {

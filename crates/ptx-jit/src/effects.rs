@@ -5,18 +5,33 @@ use crate::target::Target;
 use crate::wir::Effects;
 use crate::wir::loops::loops;
 use ptx::ir::{Function, Inst, Src};
-use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg};
+use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg, Ty, Word};
 
 /// Whether an instruction of this row with these modifiers has native code on that processor; makes no code.
 pub fn native(row: RowId, mods: &Mods, target: Target) -> bool {
     match row.row().op {
         Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Membar | Op::Fence => true,
-        Op::Atom | Op::Red => crate::codegen::atomic::is_native(mods),
+        Op::Atom | Op::Red => is_native_atomic(mods),
         Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::Activemask | Op::MatchAny | Op::MatchAll => true,
         Op::Bra | Op::BrxIdx | Op::Ret | Op::Exit => true,
         Op::Cvta | Op::CvtaTo => mods.space() != Space::Generic,
         _ => crate::isel::native(row, mods, target),
     }
+}
+
+/// Whether the operation is an atomic one that has native code.
+pub(crate) fn is_native_atomic(mods: &Mods) -> bool {
+    let Some(op) = mods.atom_op() else { return false };
+    let ty = mods.ty();
+    let number = ty == Ty::F32 || ty == Ty::F64;
+    let sized = matches!(ty.bits(), 32 | 64) && !matches!(ty, Ty::F16x2 | Ty::Bf16x2);
+    // Which memory a generic address leads to decides whether a sum is flushed.
+    let known = ty != Ty::F32 || mods.space() != Space::Generic;
+    sized
+        && !mods.has(Word::Noftz)
+        && !mods.has(Word::L2CacheHint)
+        && mods.vec() == 1
+        && (!number || op == AtomOp::Exch || op == AtomOp::Add && known)
 }
 
 /// This machine.
@@ -45,7 +60,6 @@ pub(crate) fn clock(inst: &Inst) -> Option<Sreg> {
 
 /// Whether the instruction reads and writes the carry flags. PTX ISA §9.7.2.
 pub(crate) fn carry(inst: &Inst) -> (bool, bool) {
-    use ptx::isa::Word;
     match inst.op {
         Op::AddCc | Op::SubCc | Op::MadCc => (false, true),
         Op::Addc | Op::Subc | Op::Madc => (true, inst.mods.has(Word::Cc)),

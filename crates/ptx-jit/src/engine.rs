@@ -4,13 +4,13 @@
 //! be launched with ([`Kernel::check_block`]); the pointers in its [`Frame`] are made from one exclusive borrow of the warp and do not outlive
 //! the call.
 
-use crate::cache::Made;
 use crate::coarsen::{self, Teams};
 use crate::codegen::load_store::space_of;
 use crate::codegen::{self, Emitted, Input};
 use crate::effects;
 use crate::frame::{Entry, Frame, Reason, Window};
 use crate::llvm::{Code, Error, Object, Session, Working, is_ending};
+use crate::object::Made;
 use crate::pipeline;
 use crate::reduction_buffer;
 use crate::remarks::Remarks;

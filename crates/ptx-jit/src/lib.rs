@@ -14,10 +14,12 @@ mod coarsen;
 mod codegen;
 mod effects;
 mod engine;
+mod features;
 mod frame;
 mod isel;
 #[allow(dead_code, unused_imports, reason = "the layer is whole; the emitter uses of it what it needs")]
 mod llvm;
+mod object;
 mod opt;
 mod pipeline;
 mod reduction_buffer;

@@ -6,3 +6,4 @@ pub(crate) mod divergence;
 pub(crate) mod expr;
 pub mod range;
 pub mod shape;
+pub(crate) mod thread_constant;

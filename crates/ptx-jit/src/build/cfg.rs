@@ -8,6 +8,7 @@ mod if_convert;
 
 use super::fuel::fuel;
 use super::pending::Parking;
+use super::region::{self, Region};
 use crate::analysis::divergence::Facts;
 use crate::wir::loops::loops;
 use crate::wir::{
@@ -74,7 +75,7 @@ struct Builder<'a, M: Effects> {
     /// For each block, where lanes may be pending when it starts.
     may: Vec<BitSet>,
     /// For each PTX block, the region that its branch is if-converted with.
-    regions: HashMap<u32, if_convert::Region>,
+    regions: HashMap<u32, Region>,
 }
 
 /// A function over variables, and where variables of pending lanes have a meaning.
@@ -425,7 +426,7 @@ impl<M: Effects> Builder<'_, M> {
     fn find_regions(&mut self) {
         for (block, divergent) in (0..).zip(&self.facts.divergent) {
             if let Some(region) =
-                divergent.then(|| if_convert::find(self.function, block, self.machine)).flatten()
+                divergent.then(|| region::find(self.function, block, self.machine)).flatten()
             {
                 self.regions.insert(block, region);
             }

@@ -21,7 +21,7 @@ use crate::tuning::SAME_ADDRESS_TEST_CHUNKS;
 use crate::wir;
 use crate::wir::{Op, Site};
 use ptx::ir::{Inst, Src};
-use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty, Word};
+use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty};
 
 /// What of each lane is put into the scratch area: eight bytes for all lanes, one behind another.
 #[derive(Clone, Copy)]
@@ -54,24 +54,9 @@ enum ByLane {
     Stored(Put),
 }
 
-/// Whether the operation is an atomic one that has native code.
-pub(crate) fn is_native(mods: &ptx::isa::Mods) -> bool {
-    let Some(op) = mods.atom_op() else { return false };
-    let ty = mods.ty();
-    let number = ty == Ty::F32 || ty == Ty::F64;
-    let sized = matches!(ty.bits(), 32 | 64) && !matches!(ty, Ty::F16x2 | Ty::Bf16x2);
-    // Which memory a generic address leads to decides whether a sum is flushed.
-    let known = ty != Ty::F32 || mods.space() != Space::Generic;
-    sized
-        && !mods.has(Word::Noftz)
-        && !mods.has(Word::L2CacheHint)
-        && mods.vec() == 1
-        && (!number || op == AtomOp::Exch || op == AtomOp::Add && known)
-}
-
 impl Codegen<'_> {
     pub(super) fn atomic(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
-        if !is_native(&inst.mods) || self.waits[site.block as usize] {
+        if !crate::effects::is_native_atomic(&inst.mods) || self.waits[site.block as usize] {
             return false;
         }
         let Some(mut access) = self.access_of(inst, true) else { return false };

@@ -205,7 +205,9 @@ impl Codegen<'_> {
         let write = match inst.op {
             O::Ld | O::LdNc | O::Ldu => false,
             O::St => true,
-            O::Atom | O::Red => return !self.is_guarded(inst) && super::atomic::is_native(&inst.mods),
+            O::Atom | O::Red => {
+                return !self.is_guarded(inst) && crate::effects::is_native_atomic(&inst.mods);
+            }
             _ => return false,
         };
         let Some(access) = self.access(inst, write) else { return false };

@@ -128,7 +128,7 @@ impl Codegen<'_> {
         self.warp_strips.ways = RefCell::new(vec![0; func.nodes.len()]);
         self.warp_strips.emitted = vec![false; func.nodes.len()];
         if self.job.shape.is_alone() && func.entries.is_empty() {
-            self.warp_strips.constant = crate::coarsen::constants(func, self.job.function);
+            self.warp_strips.constant = crate::analysis::thread_constant::constants(func, self.job.function);
             let bits = self.b.vec(self.int(8), WARP_STRIP_MAX_MASKS * self.lanes / 8);
             self.warp_strips.room = Some(self.b.alloca(bits, 64));
         }

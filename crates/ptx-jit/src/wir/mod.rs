@@ -20,6 +20,7 @@
 
 mod cfg;
 pub mod dom;
+pub mod lattice;
 pub(crate) mod loops;
 pub mod parse;
 pub mod print;
@@ -29,7 +30,7 @@ mod tests;
 pub mod uses;
 pub mod verify;
 
-pub use crate::analysis::shape::lattice::{Affine, Shape};
+pub use lattice::{Affine, Shape};
 
 use ptx::ir::{Function, Inst, Reg, RegClass, Terminator};
 

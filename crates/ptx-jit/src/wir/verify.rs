@@ -16,11 +16,11 @@
 //! every pass.
 
 use super::dom::Dominators;
+use super::lattice::LIMIT;
 use super::uses::{Def, DefUse};
 use super::{
     Block, BlockId, Cond, Effects, Exit, ExitReason, Func, Kind, Op, OpKind, Shape, Site, Term, Value,
 };
-use crate::analysis::shape::lattice::LIMIT;
 use ptx::ir::{Function, Inst, Reg, RegClass};
 use std::fmt;
 

@@ -6,7 +6,7 @@
 //! Invariant: an outcome is called uniform only where it is the same in every lane, active or not. The values
 //! of the first lane then give the outcome.
 
-use super::lattice::Affine;
+use crate::wir::lattice::Affine;
 use ptx::isa::Cmp;
 
 /// What an affine value is compared with.

@@ -6,13 +6,12 @@
 
 use super::range::Bound;
 pub(crate) mod compare;
-pub mod lattice;
 
 use super::expr::{Arith, Expr, Operand, operands};
 use crate::tuning::SEGMENT_MIN_LANES;
+use crate::wir::lattice::{ALIGNED, Affine, LIMIT, Shape, none};
 use crate::wir::{Effects, ExitReason, Func, Kind, LaunchShape, OpKind, Value};
 use compare::{Other, is_same, turned};
-use lattice::{ALIGNED, Affine, LIMIT, Shape, none};
 use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
 use ptx::isa::{Op, Space, Sreg};
 use std::collections::HashMap;
