@@ -1,4 +1,4 @@
-//! Development tasks of the workspace: `cargo xtask ci | tidy | docs | coverage | testsuite | prove | bench | clients | agree | codegen | soak | dist | python`.
+//! Development tasks of the workspace: `cargo xtask ci | tidy | docs | coverage | testsuite | prove | bench | clients | agree | codegen | remarks | soak | dist | python`.
 //!
 //! Invariant: `ci` consists of the steps of the continuous integration, with the commands that a contributor
 //! uses.
@@ -33,11 +33,12 @@ fn main() -> ExitCode {
         "soak" => soak::soak(&rest),
         "agree" => agree::agree(&rest),
         "codegen" => codegen::codegen(&rest),
+        "remarks" => codegen::remarks(&rest),
         "bench" => bench::bench(&rest),
         "clients" => clients::clients(&rest),
         "dist" => dist::dist(&rest),
         "python" => dist::python(&rest),
-        _ => Err("usage: cargo xtask ci | tidy | docs | coverage | testsuite | prove | bench | clients | agree | codegen | soak | dist | python\n\
+        _ => Err("usage: cargo xtask ci | tidy | docs | coverage | testsuite | prove | bench | clients | agree | codegen | remarks | soak | dist | python\n\
              \n\
              ci       format, clippy, docs, tidy and the tests, as the continuous integration runs them; --full: all there is\n\
              tidy     rules of the house that no other tool checks\n\
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
              clients  programs that know nothing of ptxvm, from their registries, under ptxvm exec (needs the network, python3 and clang)\n\
              agree    random programs in all engines, compared bit for bit; what differs is made smaller\n\
              codegen  the LLVM IR of all kernels for all targets, compared with that of another revision (use --release)\n\
+             remarks  which optimisations apply to each kernel, compared with tests/remarks; --bless writes these files\n\
              soak     for hours: all kernels in LLVM, hostile programs, load, random programs, fuzz targets (use --release)\n\
              dist     packages for machines without Rust: tarball, .deb, wheel, container; --prove uses them there, --crates packages the crates\n\
              python   the wheel in a fresh virtual environment, with its tests, doctests and type checker (needs the network and python3)"

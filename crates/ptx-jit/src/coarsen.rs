@@ -9,7 +9,8 @@
 //! function that is chosen here, or is a side exit.
 
 use crate::analysis::range::bounds;
-use crate::codegen::{atomic, chunk_loop};
+use crate::analysis::thread_constant::constants;
+use crate::codegen::chunk_loop;
 use crate::effects;
 use crate::target::Level;
 use crate::tuning::{
@@ -47,11 +48,13 @@ pub(crate) struct Sizes {
     pub(crate) within: u32,
     /// Whether as many as `within` pay only if there are pieces that go through the chunks in a loop.
     pub(crate) apart: bool,
+    /// Why the first, for a remark.
+    pub(crate) why: &'static str,
 }
 
 impl Sizes {
-    fn of(size: u32) -> Self {
-        Self { first: size, within: size, apart: false }
+    fn of(size: u32, why: &'static str) -> Self {
+        Self { first: size, within: size, apart: false, why }
     }
 
     /// What is tried after a number of warps: the next smaller one that divides it.
@@ -74,17 +77,20 @@ pub(crate) fn sizes(
 ) -> Sizes {
     let threads = shape.threads();
     let warps = threads / 32;
-    if !threads.is_multiple_of(32) || warps < 2 || !is_fit(function, program) {
-        return Sizes::of(1);
+    if !threads.is_multiple_of(32) || warps < 2 {
+        return Sizes::of(1, "a CTA is one warp, or has a partial one");
+    }
+    if !is_fit(function, program) {
+        return Sizes::of(1, "an instruction has no code for several warps");
     }
     let largest =
         |most: u32| (1..=most.min(warps)).rev().find(|size| warps.is_multiple_of(*size)).unwrap_or(1);
     match teams {
-        Teams::Never => Sizes::of(1),
-        Teams::Of(size) => Sizes::of(largest(size.max(1))),
+        Teams::Never => Sizes::of(1, "it is switched off, or the kernel reads a clock"),
+        Teams::Of(size) => Sizes::of(largest(size.max(1)), "as asked for"),
         Teams::Auto => {
             if !function.blocks.iter().any(|block| matches!(block.term, Terminator::Barrier { .. })) {
-                return Sizes::of(1);
+                return Sizes::of(1, "the kernel has no barrier");
             }
             let chunks = 32 / shape.chunk;
             let registers = coarse_warp_registers(level);
@@ -104,8 +110,13 @@ pub(crate) fn sizes(
             } else {
                 0
             };
-            let first = if warps <= whole { warps } else { within };
-            Sizes { first, within, apart }
+            let (first, why) = match warps <= whole {
+                true if pressure == 0 => (warps, "the whole CTA: no vector lives across a barrier"),
+                true => (warps, "the whole CTA: no loop has a barrier"),
+                false if within == 1 => (1, "values that live across barriers take all registers"),
+                false => (within, "as many as keep their values in registers"),
+            };
+            Sizes { first, within, apart, why }
         }
     }
 }
@@ -285,69 +296,12 @@ fn is_apart(func: &Func, function: &Function, chunks: u32, level: Level) -> bool
     })
 }
 
-/// By name: whether it depends on nothing but which thread of its CTA the lane is.
-pub(crate) fn constants(func: &Func, function: &Function) -> Vec<bool> {
-    let mut constant = vec![true; func.kinds.len()];
-    let own = |src: &Src| match src {
-        Src::Absent | Src::Imm(_) | Src::Reg(_) | Src::Not(_) => true,
-        Src::Sreg(sreg, _) => matches!(sreg, Sreg::Tid | Sreg::Ntid | Sreg::Laneid),
-        Src::Addr(addr) => matches!(addr.base, Base::Var(_)),
-        Src::Video(_) => false,
-    };
-    loop {
-        let mut changed = false;
-        let mut vary = |constant: &mut Vec<bool>, name: wir::Value| {
-            changed |= std::mem::replace(&mut constant[name.0 as usize], false);
-        };
-        for node in &func.nodes {
-            for phi in &node.phis {
-                if !phi.from.iter().all(|name| constant[name.0 as usize])
-                    || phi.from.len() > 1 && func.entries.is_empty()
-                {
-                    vary(&mut constant, phi.def);
-                }
-            }
-            for op in &node.ops {
-                let from = |op: &crate::wir::Op| op.uses.iter().all(|name| constant[name.0 as usize]);
-                let known = match &op.kind {
-                    OpKind::Inst(site) => site.inst(function).is_some_and(|inst| {
-                        effects::is_pure(inst)
-                            && inst.srcs.iter().all(own)
-                            && op.uses[1..].iter().all(|name| constant[name.0 as usize])
-                    }),
-                    OpKind::Restore(resume, reg) => {
-                        let kept = &func.resumes[*resume as usize].kept;
-                        kept.iter().any(|(have, name)| have == reg && constant[name.0 as usize])
-                    }
-                    // As native code or the interpreter left it.
-                    OpKind::Load(_) | OpKind::Mask(_) | OpKind::EntryMask | OpKind::EntryLive => true,
-                    OpKind::EntryCarry | OpKind::EntryTurns | OpKind::Count(_) => false,
-                    OpKind::Add(_) | OpKind::AddLanes(_) | OpKind::AddWarps(_) => false,
-                    OpKind::SelectMask
-                    | OpKind::SelectPred { .. }
-                    | OpKind::Truths { .. }
-                    | OpKind::And
-                    | OpKind::AndNot
-                    | OpKind::Or => from(op),
-                    OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => continue,
-                };
-                if !known {
-                    op.defs.iter().for_each(|def| vary(&mut constant, *def));
-                }
-            }
-        }
-        if !changed {
-            return constant;
-        }
-    }
-}
-
 /// Whether several warps can run the function as one.
 fn is_fit(function: &Function, program: &Program) -> bool {
     let plain = |inst: &Inst| {
         let exchanges = match inst.op {
             Op::MatchAny | Op::MatchAll => true,
-            Op::Atom | Op::Red => !atomic::is_native(&inst.mods),
+            Op::Atom | Op::Red => !effects::is_native_atomic(&inst.mods),
             _ => false,
         };
         let own = |src: &Src| match src {

@@ -3,19 +3,35 @@
 
 use crate::target::Target;
 use crate::wir::Effects;
+use crate::wir::loops::loops;
 use ptx::ir::{Function, Inst, Src};
-use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg};
+use ptx::isa::{AtomOp, Class, Mods, Op, RowId, Sem, Space, Sreg, Ty, Word};
 
 /// Whether an instruction of this row with these modifiers has native code on that processor; makes no code.
 pub fn native(row: RowId, mods: &Mods, target: Target) -> bool {
     match row.row().op {
         Op::Ld | Op::LdNc | Op::Ldu | Op::St | Op::Membar | Op::Fence => true,
-        Op::Atom | Op::Red => crate::codegen::atomic::is_native(mods),
+        Op::Atom | Op::Red => is_native_atomic(mods),
         Op::ShflSync | Op::VoteSync | Op::BarWarpSync | Op::Activemask | Op::MatchAny | Op::MatchAll => true,
         Op::Bra | Op::BrxIdx | Op::Ret | Op::Exit => true,
         Op::Cvta | Op::CvtaTo => mods.space() != Space::Generic,
         _ => crate::isel::native(row, mods, target),
     }
+}
+
+/// Whether the operation is an atomic one that has native code.
+pub(crate) fn is_native_atomic(mods: &Mods) -> bool {
+    let Some(op) = mods.atom_op() else { return false };
+    let ty = mods.ty();
+    let number = ty == Ty::F32 || ty == Ty::F64;
+    let sized = matches!(ty.bits(), 32 | 64) && !matches!(ty, Ty::F16x2 | Ty::Bf16x2);
+    // Which memory a generic address leads to decides whether a sum is flushed.
+    let known = ty != Ty::F32 || mods.space() != Space::Generic;
+    sized
+        && !mods.has(Word::Noftz)
+        && !mods.has(Word::L2CacheHint)
+        && mods.vec() == 1
+        && (!number || op == AtomOp::Exch || op == AtomOp::Add && known)
 }
 
 /// This machine.
@@ -44,7 +60,6 @@ pub(crate) fn clock(inst: &Inst) -> Option<Sreg> {
 
 /// Whether the instruction reads and writes the carry flags. PTX ISA §9.7.2.
 pub(crate) fn carry(inst: &Inst) -> (bool, bool) {
-    use ptx::isa::Word;
     match inst.op {
         Op::AddCc | Op::SubCc | Op::MadCc => (false, true),
         Op::Addc | Op::Subc | Op::Madc => (true, inst.mods.has(Word::Cc)),
@@ -107,15 +122,15 @@ fn progresses(inst: &Inst) -> bool {
 /// By block: whether the loop with that header looks at what others write and writes nothing itself.
 pub(crate) fn waits(function: &Function) -> Vec<bool> {
     let mut waits = vec![false; function.blocks.len()];
-    for (header, end) in back_edges(function) {
-        let body = function.blocks[header..=end].iter().flat_map(|b| &b.insts);
+    for all in loops(function) {
+        let body = function.blocks[all.blocks()].iter().flat_map(|b| &b.insts);
         let watches = body.clone().any(|inst| NativeEffects.watches(inst));
         let writes = |inst: &Inst| match inst.op {
             Op::St | Op::MbarrierArrive | Op::MbarrierArriveDrop => true,
             Op::Atom | Op::Red => progresses(inst),
             _ => false,
         };
-        waits[header] = watches && !body.clone().any(writes);
+        waits[all.header] = watches && !body.clone().any(writes);
     }
     waits
 }
@@ -123,9 +138,9 @@ pub(crate) fn waits(function: &Function) -> Vec<bool> {
 /// By block: whether a loop with that header looks at what others write.
 pub(crate) fn watching(function: &Function) -> Vec<bool> {
     let mut watching = vec![false; function.blocks.len()];
-    for (header, end) in back_edges(function) {
-        let mut body = function.blocks[header..=end].iter().flat_map(|b| &b.insts);
-        watching[header] |= body.any(|inst| NativeEffects.watches(inst));
+    for all in loops(function) {
+        let mut body = function.blocks[all.blocks()].iter().flat_map(|b| &b.insts);
+        watching[all.header] |= body.any(|inst| NativeEffects.watches(inst));
     }
     watching
 }
@@ -134,9 +149,9 @@ pub(crate) fn watching(function: &Function) -> Vec<bool> {
 pub(crate) fn waiting_blocks(function: &Function) -> Vec<bool> {
     let waits = waits(function);
     let mut all = vec![false; function.blocks.len()];
-    for (header, end) in back_edges(function) {
-        if waits[header] {
-            all[header..=end].fill(true);
+    for one in loops(function) {
+        if waits[one.header] {
+            all[one.blocks()].fill(true);
         }
     }
     all
@@ -145,20 +160,6 @@ pub(crate) fn waiting_blocks(function: &Function) -> Vec<bool> {
 /// Whether there are loops, but no barrier in any.
 pub(crate) fn loops_between_barriers(function: &Function) -> bool {
     let barrier = |block: &ptx::ir::Block| matches!(block.term, ptx::ir::Terminator::Barrier { .. });
-    let edges = back_edges(function);
-    !edges.is_empty()
-        && !edges.iter().any(|(header, end)| function.blocks[*header..=*end].iter().any(barrier))
-}
-
-/// Loops as ranges of blocks.
-fn back_edges(function: &Function) -> Vec<(usize, usize)> {
-    let mut edges = Vec::new();
-    for (at, block) in function.blocks.iter().enumerate() {
-        for to in block.term.successors() {
-            if to.0 as usize <= at {
-                edges.push((to.0 as usize, at));
-            }
-        }
-    }
-    edges
+    let all = loops(function);
+    !all.is_empty() && !all.iter().any(|one| function.blocks[one.blocks()].iter().any(barrier))
 }

@@ -4,17 +4,18 @@
 //! be launched with ([`Kernel::check_block`]); the pointers in its [`Frame`] are made from one exclusive borrow of the warp and do not outlive
 //! the call.
 
-use crate::cache::Made;
 use crate::coarsen::{self, Teams};
 use crate::codegen::load_store::space_of;
 use crate::codegen::{self, Emitted, Input};
 use crate::effects;
 use crate::frame::{Entry, Frame, Reason, Window};
 use crate::llvm::{Code, Error, Object, Session, Working, is_ending};
+use crate::object::Made;
 use crate::pipeline;
 use crate::reduction_buffer;
+use crate::remarks::Remarks;
 use crate::tuning::{COARSE_WARP_TRIAL_CTAS, MAX_STACK_BYTES, OPS_PER_FUEL};
-use crate::wir::LaunchShape;
+use crate::wir::{self, Func, LaunchShape};
 use ptx::analysis::calls::reads_clocks;
 use ptx_exec::lanes::{LANES, Lane, LaneMask, Registers};
 use ptx_exec::launch::Kernel;
@@ -73,6 +74,10 @@ impl std::fmt::Debug for Compiled {
 /// What of a compilation a user may want to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
+    /// The warp IR ([`wir`](crate::wir)) that the code is generated from.
+    Wir,
+    /// What became of each decision of the compiler, by PTX line.
+    Remarks,
     /// LLVM's intermediate language.
     Llvm,
     /// Assembly of the machine.
@@ -101,7 +106,7 @@ impl User<'_, '_> {
 /// Says why it cannot be compiled; the interpreter can still run it.
 pub(crate) fn make(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Made, Error> {
     let _working = Working::begin()?;
-    let Translated { module, emitted, team } = translate(session, kernel, ntid, teams)?;
+    let Translated { module, emitted, team, .. } = translate(session, kernel, ntid, teams)?;
     let Emitted { windows, fallbacks, externals, cta, handed, postpones, .. } = emitted;
     let Object { bytes: object, stack } = session.object(&module)?;
     if stack > MAX_STACK_BYTES {
@@ -197,8 +202,10 @@ pub fn listing(
     what: Listing,
 ) -> Result<String, Error> {
     kernel.check_block(ntid).map_err(|error| Error::new(error.to_string()))?;
-    let Translated { module, .. } = translate(session, kernel, ntid, teams)?;
+    let Translated { module, funcs, remarks, .. } = translate(session, kernel, ntid, teams)?;
     match what {
+        Listing::Remarks => Ok(remarks.text(kernel.module().program(), kernel.function())),
+        Listing::Wir => Ok(funcs.iter().map(|(shape, func)| wir_listing(kernel, *shape, func)).collect()),
         Listing::Llvm => {
             module.verify().map_err(|error| Error::new(format!("ptxvm bug: {error}")))?;
             Ok(module.emit_ir())
@@ -207,11 +214,24 @@ pub fn listing(
     }
 }
 
+/// A function of WIR under a line that says what it is for.
+fn wir_listing(kernel: &Kernel, shape: LaunchShape, func: &Func) -> String {
+    let LaunchShape { ntid: [x, y, z], chunk, team } = shape;
+    let program: &ptx::ir::Program = kernel.module().program();
+    let ptx = (program, kernel.function());
+    let name = &kernel.function().name;
+    format!("; {name}: ntid={x}x{y}x{z} chunk={chunk} warps={team}\n{}", wir::print::print(func, Some(ptx)))
+}
+
 /// What a kernel becomes before there is an object.
 struct Translated {
     module: crate::llvm::Module,
     emitted: Emitted,
     team: CoarseCode,
+    /// What the code was generated from: the function of a coarse warp, if there is one, then that of a warp, if there is one.
+    funcs: Vec<(LaunchShape, Func)>,
+    /// What became of each decision: of coarsening, and of the function that CTAs run.
+    remarks: Remarks,
 }
 
 fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -> Result<Translated, Error> {
@@ -239,16 +259,30 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     let mut module = session.module(&function.name);
     let sizes = coarsen::sizes(teams, function, program, &func, shape, session.target().level());
     let (mut size, mut together, mut stays) = (sizes.first, None, false);
+    let mut funcs = Vec::new();
+    let mut remarks = Remarks::default();
+    if size == 1 {
+        remarks.missed("coarsen", None, sizes.why);
+    }
     while size > 1 && together.is_none() {
         let shape = LaunchShape { team: size, ..shape };
         let func = pipeline::wir(function, shape, &effects::NativeEffects);
-        let Some(func) = func.filter(|func| coarsen::meets(func, function)) else { break };
+        let Some(func) = func.filter(|func| coarsen::meets(func, function)) else {
+            remarks.missed("coarsen", None, format!("{size} warps: not all of them wait at every barrier"));
+            break;
+        };
         if !coarsen::is_small(teams, &func, function, shape) {
+            remarks.missed("coarsen", None, format!("{size} warps: the code would be too large"));
             size = sizes.smaller(size);
             continue;
         }
         let emitted = codegen::emit(&module, "team", Input { func: &func, shape, ..job });
         if emitted.unfit {
+            remarks.missed(
+                "coarsen",
+                None,
+                format!("{size} warps: an operation has no code for several warps"),
+            );
             module = session.module(&function.name);
             if size == sizes.within {
                 break;
@@ -257,21 +291,35 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
             continue;
         }
         if sizes.apart && size <= sizes.within && emitted.runs == 0 {
+            remarks.missed("coarsen", None, format!("{size} warps: no section is executed chunk by chunk"));
             module = session.module(&function.name);
             break;
         }
         stays = coarsen::stays(&func, function);
+        let why = if size == sizes.first { sizes.why } else { "the largest number that can" };
+        remarks.applied("coarsen", None, format!("{size} warps as one: {why}"));
         together = Some(emitted);
+        funcs.push((shape, func));
     }
     let windows = together.as_ref().map_or(0, |team| team.windows);
+    let mut alone = false;
     let mut emitted = match &together {
         // Warps by themselves are there for what hardly ever happens, and would take long.
         Some(team) if stays && teams == Teams::Auto && !coarsen::is_quick(&func, function, shape) => {
             Emitted { windows, externals: team.externals.clone(), ..Emitted::default() }
         }
-        _ => codegen::emit(&module, "kernel", Input { windows, ..job }),
+        _ => {
+            alone = true;
+            codegen::emit(&module, "kernel", Input { windows, ..job })
+        }
     };
+    if alone {
+        funcs.push((shape, func));
+    }
     let mut team = CoarseCode::default();
+    // Warps by themselves run what coarse warps leave.
+    let main = together.as_mut().unwrap_or(&mut emitted);
+    remarks.append(std::mem::take(&mut main.remarks));
     if let Some(Emitted { windows, cta, leaves, postpones, .. }) = together {
         team = CoarseCode { warps: size, cta, leaves };
         // What the host is named for stands with the module.
@@ -281,7 +329,7 @@ fn translate(session: &Session, kernel: &Kernel, ntid: [u32; 3], teams: Teams) -
     if is_ending() {
         return Err(Error::new("the process is ending"));
     }
-    Ok(Translated { module, emitted, team })
+    Ok(Translated { module, emitted, team, funcs, remarks })
 }
 
 /// Thread numbers of each team of a CTA: of all lanes x, y, z.

@@ -1,32 +1,177 @@
 //! The passes that make a function of WIR, in their order.
 //!
-//! Invariant: this is the only place that runs a pass of `build`, `opt` or `analysis` on a whole function. Code generation begins with
-//! what it returns.
+//! Invariant: this is the only place that runs a pass of `build`, `opt` or `analysis` on a whole function.
+//! Code generation begins with what it returns. Every pass but the construction of the graph can be left out,
+//! for tests of what it does ([`Passes::without`]); what is compiled has all of them. A build with debug
+//! assertions verifies the function after each pass.
 
-use crate::analysis::{divergence, shape};
+use crate::analysis::{divergence, range, shape};
 use crate::build::{cfg, ssa};
+use crate::opt::{dce, gvn, phi_elim};
 use crate::tuning::DIVERGENCE_MAX_ROUNDS;
+use crate::wir::verify::{Form, verify};
 use crate::wir::{Effects, Func, LaunchShape};
 use ptx::ir::Function;
 
+/// A pass on WIR, in the order of execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pass {
+    /// Which branches are divergent. Without it, all are.
+    Divergence,
+    /// Small divergent regions under masks. Without it, every divergent branch makes masked copies of what
+    /// follows.
+    IfConvert,
+    /// Full and masked copies of blocks, over variables.
+    Build,
+    /// Values for variables. Without it, no later pass is run.
+    Ssa,
+    /// Phi elimination, before and after value numbering.
+    PhiElim,
+    /// Value numbering.
+    Gvn,
+    /// Dead code elimination.
+    Dce,
+    /// Ranges of values. Without them, shapes know less.
+    Ranges,
+    /// Shapes of values.
+    Shapes,
+}
+
+impl Pass {
+    /// All passes, in their order.
+    pub const ALL: [Pass; 9] = [
+        Pass::Divergence,
+        Pass::IfConvert,
+        Pass::Build,
+        Pass::Ssa,
+        Pass::PhiElim,
+        Pass::Gvn,
+        Pass::Dce,
+        Pass::Ranges,
+        Pass::Shapes,
+    ];
+
+    /// The name that file tests use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pass::Divergence => "divergence",
+            Pass::IfConvert => "if-convert",
+            Pass::Build => "build",
+            Pass::Ssa => "ssa",
+            Pass::PhiElim => "phi-elim",
+            Pass::Gvn => "gvn",
+            Pass::Dce => "dce",
+            Pass::Ranges => "ranges",
+            Pass::Shapes => "shapes",
+        }
+    }
+
+    /// The pass of a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|pass| pass.name() == name)
+    }
+}
+
+/// Which passes are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Passes {
+    off: Option<Pass>,
+    last: Pass,
+}
+
+impl Passes {
+    /// All of them.
+    pub(crate) const ALL: Passes = Passes { off: None, last: Pass::Shapes };
+
+    /// All but one, up to another.
+    pub(crate) fn without(off: Option<Pass>, last: Pass) -> Self {
+        Self { off, last }
+    }
+
+    pub(crate) fn has(self, pass: Pass) -> bool {
+        pass <= self.last && self.off != Some(pass)
+    }
+}
+
 /// The function as WIR; `None` if it would be too large.
-///
-/// Which branches are divergent follows from the shapes of values, and the control flow follows from that. So the analysis starts
-/// without any divergent branch, and everything is built again until no branch is found divergent that was not; after
-/// [`DIVERGENCE_MAX_ROUNDS`] all are.
 pub(crate) fn wir(function: &Function, launch: LaunchShape, effects: &impl Effects) -> Option<Func> {
+    run(function, launch, effects, Passes::ALL)
+}
+
+/// The same, by these passes.
+///
+/// Which branches are divergent follows from the shapes of values, and the control flow follows from that. So
+/// the analysis starts without any divergent branch, and everything is built again until no branch is found
+/// divergent that was not; after [`DIVERGENCE_MAX_ROUNDS`] all are.
+pub(crate) fn run(
+    function: &Function,
+    launch: LaunchShape,
+    effects: &impl Effects,
+    passes: Passes,
+) -> Option<Func> {
+    // What a test leaves out at the end is still needed to find which branches are divergent.
+    let whole = Passes { last: Pass::Shapes, ..passes };
     let mut divergence = divergence::Facts::new(function);
+    let known = whole.has(Pass::Divergence) && whole.has(Pass::Ssa) && whole.has(Pass::Shapes);
+    if !known {
+        divergence.give_up();
+    }
     for round in 0.. {
         if round == DIVERGENCE_MAX_ROUNDS {
             divergence.give_up();
         }
-        let graph = cfg::build(function, launch, effects, &divergence)?;
-        // SSA construction runs phi elimination, value numbering and dead code elimination.
-        let mut func = ssa::rename(graph, function, effects);
-        shape::classify(&mut func, function, launch, effects);
-        if !divergence.refine(&func, function) {
-            return Some(func);
+        let func = once(function, launch, effects, &divergence, whole)?;
+        if !known || !divergence.refine(&func, function) {
+            return match whole == passes {
+                true => Some(func),
+                false => once(function, launch, effects, &divergence, passes),
+            };
         }
     }
     None
+}
+
+/// All passes once, with what is known of branches.
+fn once(
+    function: &Function,
+    launch: LaunchShape,
+    effects: &impl Effects,
+    divergence: &divergence::Facts,
+    passes: Passes,
+) -> Option<Func> {
+    let check = |func: &Func, form: Form| {
+        debug_assert_eq!(verify(func, function, effects, form), [], "of `{}`", function.name);
+    };
+    let graph = cfg::build(function, launch, effects, divergence, passes.has(Pass::IfConvert))?;
+    check(&graph.func, Form::Variables);
+    if !passes.has(Pass::Ssa) {
+        return Some(graph.func);
+    }
+    let mut func = ssa::rename(graph);
+    check(&func, Form::Ssa);
+    if passes.has(Pass::PhiElim) {
+        phi_elim::simplify(&mut func);
+        check(&func, Form::Ssa);
+    }
+    if passes.has(Pass::Gvn) {
+        let replaced = gvn::unite(&mut func, function, effects);
+        check(&func, Form::Ssa);
+        if replaced && passes.has(Pass::PhiElim) {
+            phi_elim::simplify(&mut func);
+            check(&func, Form::Ssa);
+        }
+    }
+    if passes.has(Pass::Dce) {
+        dce::sweep(&mut func, function, effects);
+        check(&func, Form::Ssa);
+    }
+    if passes.has(Pass::Shapes) {
+        let ranges = match passes.has(Pass::Ranges) {
+            true => range::bounds(&func, function, launch.ntid, &|_| None),
+            false => vec![None; func.kinds.len()],
+        };
+        shape::classify(&mut func, function, launch, effects, ranges);
+        check(&func, Form::Ssa);
+    }
+    Some(func)
 }

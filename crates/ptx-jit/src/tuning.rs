@@ -7,7 +7,7 @@
 //! Invariant: no value here changes results, only time and the size of code. Bounds that correctness needs (against overflow, say) stand
 //! with the code whose invariant they keep.
 
-use crate::target::{Feature, Features, Level};
+use crate::features::{Feature, Features, Level};
 
 /// A design of a processor, as far as code is tuned for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -105,6 +105,10 @@ impl From<Engine> for ptxvm::Engine {
 /// What native code is shown as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Emit {
+    /// The warp IR: a register of all lanes is one value.
+    Wir,
+    /// Which optimisations were applied or missed, and why, by PTX line.
+    Remarks,
     /// LLVM's intermediate language.
     Llvm,
     /// Assembly.
@@ -114,6 +118,8 @@ pub(crate) enum Emit {
 impl From<Emit> for ptxvm::Listing {
     fn from(emit: Emit) -> Self {
         match emit {
+            Emit::Wir => ptxvm::Listing::Wir,
+            Emit::Remarks => ptxvm::Listing::Remarks,
             Emit::Llvm => ptxvm::Listing::Llvm,
             Emit::Asm => ptxvm::Listing::Asm,
         }

@@ -111,8 +111,14 @@ pub(crate) fn attempt(
     let interrupt = Interrupt::new()?;
     launch.cancel = Some(interrupt.flag());
     let quiet = sanitizers.is_some() && options.format == Format::Json;
-    let mut session =
-        Session { options, kernel: kernel.name().to_owned(), reports: Vec::new(), trap: None, quiet };
+    let mut session = Session {
+        options,
+        kernel: kernel.name().to_owned(),
+        reports: Vec::new(),
+        trap: None,
+        quiet,
+        remarks: None,
+    };
     let mut room = options.max_output;
     for _ in 0..options.repeat {
         launch.output_limit = room;
@@ -142,6 +148,9 @@ pub(crate) fn attempt(
     if signal.is_none() && vm.findings_are_full() {
         // The sanitizers stopped the launch.
         let _stopped = session.trap.take_if(|trap| matches!(trap.kind, FaultKind::Cancelled));
+    }
+    if options.stats && session.engine() == "jit" {
+        session.remarks = kernel.listing(block, ptxvm::Listing::Remarks).ok();
     }
     let printed = session.print();
     let mut exit = Exit::Done;
@@ -208,6 +217,8 @@ struct Session<'a> {
     trap: Option<Trap>,
     /// Whether standard output is reserved: the kernel's output then goes to standard error.
     quiet: bool,
+    /// With `--stats`: what became of the compiler's decisions, line by line.
+    remarks: Option<String>,
 }
 
 impl Session<'_> {
@@ -283,6 +294,8 @@ impl Session<'_> {
             object["stats"] = self.reports.last().map_or(Value::Null, |r| {
                 json!({ "warp_instructions": r.warp_instructions, "thread_instructions": r.thread_instructions, "threads": r.threads, "ctas": r.ctas, "prof_trigger": r.events, "cache_refused": r.ran.refused_folder })
             });
+            let remarks = self.remarks.iter().flat_map(|remarks| remarks.lines());
+            object["stats"]["remarks"] = remarks.map(Value::from).collect();
         }
         object
     }
@@ -311,6 +324,9 @@ impl Session<'_> {
             }
         }
         text.push('\n');
+        for line in self.remarks.iter().flat_map(|remarks| remarks.lines()) {
+            let _infallible = writeln!(text, "  {line}");
+        }
         for (index, report) in self.reports.iter().enumerate() {
             let seconds = report.elapsed.as_secs_f64();
             let rate = report.thread_instructions as f64 / seconds / 1e6;

@@ -185,6 +185,33 @@ fn arrays_go_in_and_out() {
     assert_eq!(found[found.len() - 333 * 8..], expected[expected.len() - 333 * 8..]);
 }
 
+/// `--emit wir` and `--emit remarks` say what the compiler made of the kernel, and `--stats` repeats the remarks behind a run.
+#[test]
+#[cfg(feature = "jit")]
+fn listings_and_stats_say_what_the_compiler_did() {
+    let saxpy = fixture("kernels/saxpy.ptx");
+    let run = |more: &[&str]| {
+        let output = ptxvm(&[&["run", saxpy.as_str(), "daxpy", "--block", "64"][..], more].concat());
+        assert_eq!(status(&output), 0, "{}", err(&output));
+        output
+    };
+    let wir = out(&run(&["--cpu", "avx512,tuning=zen4", "--emit", "wir"]));
+    assert!(wir.starts_with("; daxpy: ntid=64x1x1 chunk=16 warps=1\nstart b"), "{wir}");
+    assert!(wir.contains("lanes [0+8x32]") && wir.contains(": st.global.b64\n"), "{wir}");
+    let remarks = out(&run(&["--cpu", "avx2", "--emit", "remarks"]));
+    assert!(remarks.starts_with("kernel: coarsen: missed: the kernel has no barrier\n"), "{remarks}");
+    assert!(remarks.contains(": access: applied: one vector store for a chunk"), "{remarks}");
+    let args = ["--engine=jit", "--stats", "--format=json", "--no-cache"];
+    let values = ["s32:64", "f64:2", "zeros:512", "zeros:512"].map(|value| format!("--arg={value}"));
+    let all: Vec<&str> = args.into_iter().chain(values.iter().map(String::as_str)).collect();
+    let object: Value = serde_json::from_str(&out(&run(&all))).expect("one object");
+    let remarks = object["stats"]["remarks"].as_array().expect("a list");
+    assert!(
+        remarks.iter().any(|line| line == "kernel: coarsen: missed: the kernel has no barrier"),
+        "{object}"
+    );
+}
+
 #[test]
 fn an_output_array_has_the_shape_that_was_asked_for() {
     let scratch = Scratch::new("out");

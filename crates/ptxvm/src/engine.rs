@@ -99,6 +99,10 @@ pub use jit::{Target, guard_this_thread};
 /// What of a kernel's native code is to be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
+    /// The compiler's own language, in which a register of all lanes is one value.
+    Wir,
+    /// Which optimisations were applied or missed, and why, by PTX line.
+    Remarks,
     /// LLVM's intermediate language.
     Llvm,
     /// Assembly of the machine.

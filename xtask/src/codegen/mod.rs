@@ -12,9 +12,11 @@
 //! It does not judge whether a difference is correct: `agree` and the tests do.
 
 mod inputs;
+mod remarks;
 
 use inputs::Entry;
 use ptxvm::{Cpu, Listing, Module, Options, Target, Vm};
+pub(crate) use remarks::remarks;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -207,6 +209,8 @@ fn compare(revision: &str, arguments: &Arguments) -> Result<(), String> {
     let there = folder.join(&commit);
     let kernels = kernels(&entries)?;
     let what = match arguments.listing {
+        Listing::Wir => "wir",
+        Listing::Remarks => "remarks",
         Listing::Llvm => "llvm",
         Listing::Asm => "asm",
     };

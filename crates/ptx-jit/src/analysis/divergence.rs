@@ -5,6 +5,7 @@
 //!
 //! Invariant: facts only grow. When a round adds none, every assumption holds in the function that is used.
 
+use super::expr::Expr;
 use crate::wir::{Cond, Func, OpKind, Shape, Site, Term, Value};
 use ptx::ir::{Function, Terminator};
 use std::collections::BTreeSet;
@@ -59,7 +60,8 @@ fn unchecked(func: &Func, function: &Function) -> Vec<Site> {
             let OpKind::Inst(site) = op.kind else { continue };
             let Some(inst) = site.inst(function) else { continue };
             // Affine values of less than 32 bits exist only where no lane wraps around.
-            if super::shape::widens(inst).is_none_or(|(from, _)| from.bits() < 32) {
+            let widens = Expr::of(inst).and_then(Expr::widens);
+            if widens.is_none_or(|(from, _)| from.bits() < 32) {
                 continue;
             }
             let result = op.defs.first().map(|d| &func.shapes[d.0 as usize]);

@@ -7,11 +7,11 @@
 //! frame has no range, since others may have written the frame. So where code can be entered with a frame
 //! little is known; code of a coarse warp cannot be.
 
-use super::shape::compare::decided;
+use super::expr::{Arith, Expr, Operand, is_int, operands};
 use crate::tuning::RANGE_WIDENING_ROUNDS;
 use crate::wir::{Func, Kind, Op, OpKind, Value};
 use ptx::ir::{Addr, Base, Function, Inst, RegClass, Src};
-use ptx::isa::{Half, Op as O, Sreg, TyKind, Word};
+use ptx::isa::{Cmp, Op as O, Sreg};
 
 /// Trailing zeros of zero.
 const ZEROS: u32 = 63;
@@ -147,10 +147,9 @@ impl Search<'_> {
                         set(self, op.defs[0], new);
                     }
                     OpKind::Restore(resume, reg) => {
-                        let kept = func.resumes[*resume as usize].kept.iter();
                         let any = Bound::any(self.bits(op.defs[0]));
-                        let new = match kept.clone().find(|(have, _)| have == reg) {
-                            Some((_, name)) => self.all[name.0 as usize],
+                        let new = match func.kept(*resume, *reg) {
+                            Some(name) => self.all[name.0 as usize],
                             None => Some(any),
                         };
                         set(self, op.defs[0], new);
@@ -180,72 +179,38 @@ impl Search<'_> {
         }
     }
 
-    /// The ranges of the sources as numbers of `bits` bits, for a result of `to` bits; `None`: one is not
-    /// known yet.
-    fn sources(&self, inst: &Inst, op: &Op, bits: u32, to: u32) -> Option<Vec<Bound>> {
-        let mut names = op.uses[1..].iter();
-        let mut found = Vec::new();
-        for (at, src) in inst.srcs.iter().enumerate() {
-            // The addend of a product is as wide as the result, and a shift amount has 32 bits.
-            let bits = match (inst.op, at) {
-                (O::Mad, 2) => to,
-                (O::Shl | O::Shr, 1) => 32,
-                _ => bits,
-            };
-            let bound = match src {
-                Src::Reg(_) | Src::Not(_) => self.all[names.next()?.0 as usize]?,
-                Src::Imm(value) => Bound::exactly(*value & mask(bits)),
-                Src::Sreg(sreg, axis) => self.sreg(*sreg, *axis),
-                Src::Addr(Addr { base: Base::Var(var), index: None, offset }) => match (self.shared)(var.0) {
+    /// The ranges of the sources as the expression reads them; `None`: one is not known yet.
+    fn sources(&self, expr: Expr, inst: &Inst, op: &Op) -> Option<Vec<Bound>> {
+        let one = |(at, operand): (usize, &Operand<'_>)| {
+            Some(match operand {
+                Operand::Value(name) | Operand::Not(name) => self.all[name.0 as usize]?,
+                Operand::Imm(value) => Bound::exactly(*value & mask(expr.source_bits(at))),
+                Operand::Sreg(sreg, axis) => self.sreg(*sreg, *axis),
+                Operand::Symbol(Addr { base: Base::Var(var), offset, .. }) => match (self.shared)(var.0) {
                     Some(start) => Bound::exactly(start.wrapping_add(*offset as u64)),
                     None => Bound::any(64),
                 },
-                Src::Absent => Bound::any(64),
-                Src::Addr(_) | Src::Video(_) => {
-                    src.for_each_reg(&mut |_| {
-                        names.next();
-                    });
-                    Bound::any(64)
-                }
-            };
-            found.push(bound);
-        }
-        Some(found)
+                Operand::Absent
+                | Operand::Based(..)
+                | Operand::Indexed(_)
+                | Operand::Symbol(_)
+                | Operand::Video(_) => Bound::any(64),
+            })
+        };
+        operands(inst, op).iter().enumerate().map(one).collect()
     }
 
     /// The range of an instruction's result; `None`: unbounded, or not known yet.
     fn inst(&self, inst: &Inst, op: &Op) -> Option<Bound> {
         let to = self.bits(*op.defs.first()?);
-        let ty = match inst.op {
-            O::Cvt => inst.mods.atype(),
-            O::Mov
-            | O::Add
-            | O::Sub
-            | O::Mul
-            | O::Mad
-            | O::Shl
-            | O::Shr
-            | O::And
-            | O::Or
-            | O::Xor
-            | O::Min
-            | O::Max
-            | O::Selp
-            | O::Setp
-            | O::Rem
-            | O::Ld
-            | O::LdNc => inst.mods.ty(),
-            _ => return None,
-        };
         if matches!(inst.op, O::Ld | O::LdNc) {
+            let ty = inst.mods.ty();
             let plain = inst.mods.vec() == 1 && !ty.is_signed() && ty.bits() < to && ty.bits() >= 8;
             return plain.then(|| Bound::any(ty.bits()));
         }
-        let whole = matches!(ty.kind(), TyKind::Signed | TyKind::Unsigned | TyKind::Bits) && ty.bits() >= 16;
-        if !whole || inst.mods.has(Word::Sat) {
-            return None;
-        }
-        let found = self.sources(inst, op, ty.bits(), to)?;
+        let expr = Expr::of(inst).filter(|expr| is_int(expr.ty) && expr.ty.bits() >= 16)?;
+        let ty = expr.ty;
+        let found = self.sources(expr, inst, op)?;
         let of = |at: usize| found.get(at).copied().filter(|bound| bound.high <= mask(ty.bits()));
         // Numbers that are the same signed and unsigned.
         let plain = |bound: &Bound| !ty.is_signed() || bound.high < 1 << (ty.bits() - 1);
@@ -266,40 +231,37 @@ impl Search<'_> {
         let sum = |a: (i128, i128, u32), b: (i128, i128, u32)| fit(a.0 + b.0, a.1 + b.1, a.2.min(b.2));
         let product = || {
             let (a, b) = (of(0).filter(plain)?, of(1).filter(plain)?);
-            let most = if inst.mods.half() == Some(Half::Wide) { 2 * ty.bits() } else { ty.bits() };
+            let most = if expr.widens().is_some() { 2 * ty.bits() } else { ty.bits() };
             let high = u128::from(a.high) * u128::from(b.high);
             let zeros = (a.zeros + b.zeros).min(ZEROS);
             (high <= u128::from(mask(most))).then(|| Bound { low: a.low * b.low, high: high as u64, zeros })
         };
         let wide = |bound: Bound| (i128::from(bound.low), i128::from(bound.high), bound.zeros);
-        let narrow = matches!(inst.mods.half(), Some(Half::Lo | Half::Wide));
         let constant = |at: usize| of(at).filter(|bound| bound.low == bound.high).map(|bound| bound.low);
-        match inst.op {
-            O::Mov if inst.srcs.len() == 1 && inst.dsts.len() == 1 => of(0),
-            O::Cvt => {
-                let whole =
-                    matches!(inst.mods.dtype().kind(), TyKind::Signed | TyKind::Unsigned | TyKind::Bits);
-                let bound = of(0).filter(plain).filter(|_| whole)?;
-                let (bits, sign) = (inst.mods.dtype().bits(), inst.mods.dtype().is_signed());
+        match expr.arith {
+            Arith::Copy => of(0),
+            Arith::Convert(dtype) => {
+                let bound = of(0).filter(plain)?;
+                let (bits, sign) = (dtype.bits(), dtype.is_signed());
                 (bound.high <= mask(if sign { bits - 1 } else { bits })).then_some(bound)
             }
-            O::Add => sum(signed(0)?, signed(1)?),
-            O::Sub => {
+            Arith::Add => sum(signed(0)?, signed(1)?),
+            Arith::Sub => {
                 let (a, b) = (signed(0)?, signed(1)?);
                 fit(a.0 - b.1, a.1 - b.0, a.2.min(b.2))
             }
-            O::Mul if narrow => product(),
-            O::Mad if narrow => {
+            Arith::Mul { .. } => product(),
+            Arith::Mad { .. } => {
                 let more = found.get(2)?;
                 // The third operand is as wide as the result.
                 sum(wide(product()?), wide(*more)).filter(|_| more.high <= mask(to))
             }
-            O::Shl => {
+            Arith::Shl => {
                 let (a, k) = (of(0)?, found.get(1)?);
                 let k = (k.low == k.high && k.low < 32).then_some(k.low as u32)?;
                 fit(i128::from(a.low) << k, i128::from(a.high) << k, a.zeros + k)
             }
-            O::Shr => {
+            Arith::Shr => {
                 let (a, k) = (of(0).filter(plain)?, found.get(1)?);
                 if k.high >= u64::from(ty.bits()) {
                     return Some(Bound { low: 0, high: a.high, zeros: 0 });
@@ -307,33 +269,61 @@ impl Search<'_> {
                 let zeros = a.zeros.saturating_sub(k.high as u32);
                 Some(Bound { low: a.low >> k.high, high: a.high >> k.low, zeros })
             }
-            O::And => {
+            Arith::And => {
                 let (a, b) = (of(0)?, of(1)?);
                 Some(Bound { low: 0, high: a.high.min(b.high), zeros: a.zeros.max(b.zeros) })
             }
-            O::Or | O::Xor => {
+            Arith::Or | Arith::Xor => {
                 let (a, b) = (of(0)?, of(1)?);
                 let top = 64 - (a.high | b.high).leading_zeros();
                 Some(Bound { low: 0, high: mask(top), zeros: a.zeros.min(b.zeros) })
             }
-            O::Min if of(0).is_some_and(|a| plain(&a)) && of(1).is_some_and(|b| plain(&b)) => {
+            Arith::Min if of(0).is_some_and(|a| plain(&a)) && of(1).is_some_and(|b| plain(&b)) => {
                 let (a, b) = (of(0)?, of(1)?);
                 Some(Bound { low: a.low.min(b.low), high: a.high.min(b.high), zeros: a.zeros.min(b.zeros) })
             }
-            O::Max if of(0).is_some_and(|a| plain(&a)) && of(1).is_some_and(|b| plain(&b)) => {
+            Arith::Max if of(0).is_some_and(|a| plain(&a)) && of(1).is_some_and(|b| plain(&b)) => {
                 let (a, b) = (of(0)?, of(1)?);
                 Some(Bound { low: a.low.max(b.low), high: a.high.max(b.high), zeros: a.zeros.min(b.zeros) })
             }
-            O::Selp => Some(of(0)?.join(of(1)?)),
-            O::Setp if found.len() == 2 => {
+            Arith::Select => Some(of(0)?.join(of(1)?)),
+            Arith::Compare(cmp) => {
                 let (a, b) = (of(0)?, of(1)?);
-                let outcome = decided(inst.mods.cmp()?, a, b, (ty.is_signed(), ty.bits()))?;
+                let outcome = decided(cmp, a, b, (ty.is_signed(), ty.bits()))?;
                 Some(Bound::exactly(outcome.into()))
             }
-            O::Rem if ty.kind() == TyKind::Unsigned => {
+            Arith::Rem if !ty.is_signed() => {
                 constant(1).filter(|k| *k > 0).map(|k| Bound { low: 0, high: k - 1, zeros: 0 })
             }
-            _ => None,
+            Arith::Min | Arith::Max | Arith::Rem | Arith::ToGeneric(_) | Arith::FromGeneric(_) => None,
         }
+    }
+}
+
+/// The outcome of a comparison of numbers of so many bits, where the ranges decide it.
+pub(crate) fn decided(cmp: Cmp, a: Bound, b: Bound, (signed, bits): (bool, u32)) -> Option<bool> {
+    // Numbers that are the same signed and unsigned.
+    let plain = |bound: Bound| !signed || bound.high < 1 << (bits - 1);
+    if !plain(a) || !plain(b) {
+        return None;
+    }
+    let less = |a: Bound, b: Bound| match () {
+        () if a.high < b.low => Some(true),
+        () if a.low >= b.high => Some(false),
+        () => None,
+    };
+    let equal = match () {
+        () if a.high < b.low || b.high < a.low => Some(false),
+        () if a.low == a.high && a == b => Some(true),
+        () => None,
+    };
+    match cmp {
+        Cmp::Lt | Cmp::Lo => less(a, b),
+        Cmp::Ge | Cmp::Hs => less(a, b).map(|less| !less),
+        Cmp::Gt | Cmp::Hi => less(b, a),
+        Cmp::Le | Cmp::Ls => less(b, a).map(|less| !less),
+        Cmp::Eq => equal,
+        Cmp::Ne => equal.map(|equal| !equal),
+        _ => None,
     }
 }

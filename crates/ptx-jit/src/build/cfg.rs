@@ -8,7 +8,9 @@ mod if_convert;
 
 use super::fuel::fuel;
 use super::pending::Parking;
+use super::region::{self, Region};
 use crate::analysis::divergence::Facts;
+use crate::wir::loops::loops;
 use crate::wir::{
     Block, BlockId, Cond, Effects, Entry, Exit, ExitReason, Func, Kind, LaunchShape, Op, OpKind, Pending,
     Resume, Site, Term, Value,
@@ -64,6 +66,8 @@ struct Builder<'a, M: Effects> {
     /// are pending.
     caps: Vec<(Value, u32)>,
     entries: BTreeSet<u32>,
+    /// Blocks where an iteration of a loop begins.
+    headers: BTreeSet<u32>,
     resumes: Vec<Resume>,
     shape: LaunchShape,
     /// The number of operations so far.
@@ -71,7 +75,7 @@ struct Builder<'a, M: Effects> {
     /// For each block, where lanes may be pending when it starts.
     may: Vec<BitSet>,
     /// For each PTX block, the region that its branch is if-converted with.
-    regions: HashMap<u32, if_convert::Region>,
+    regions: HashMap<u32, Region>,
 }
 
 /// A function over variables, and where variables of pending lanes have a meaning.
@@ -85,12 +89,13 @@ pub(crate) struct Graph {
     pub(crate) may: Vec<BitSet>,
 }
 
-/// `None` if the function would be too large.
+/// `None` if the function would be too large. `if_convert`: whether small divergent regions execute under masks.
 pub(crate) fn build(
     function: &Function,
     shape: LaunchShape,
     machine: &impl Effects,
     facts: &Facts,
+    if_convert: bool,
 ) -> Option<Graph> {
     // The analysis of pending lanes takes time quadratic in the number of blocks, which must stay a small
     // part of the whole.
@@ -101,7 +106,7 @@ pub(crate) fn build(
     let live = Liveness::new(function, &graph);
     let mut entries = BTreeSet::from([0]);
     let team = shape.team > 1;
-    for (at, block) in function.blocks.iter().enumerate() {
+    for block in &function.blocks {
         match &block.term {
             Terminator::Call(call) => {
                 entries.insert(call.next.0);
@@ -111,8 +116,9 @@ pub(crate) fn build(
             }
             _ => {}
         }
-        entries.extend(block.term.successors().iter().map(|to| to.0).filter(|to| *to as usize <= at));
     }
+    let headers: BTreeSet<u32> = loops(function).into_iter().map(|all| all.header as u32).collect();
+    entries.extend(&headers);
     // Blocks that are entered with no pending lanes but fewer active lanes than all: lanes may be missing
     // there.
     let mut starts: Vec<u32> = entries.iter().copied().collect();
@@ -149,13 +155,16 @@ pub(crate) fn build(
         captured: HashMap::new(),
         caps: Vec::new(),
         entries: entries.clone(),
+        headers,
         resumes: Vec::new(),
         shape,
         ops: 0,
         may: Vec::new(),
         regions: HashMap::new(),
     };
-    builder.find_regions();
+    if if_convert {
+        builder.find_regions();
+    }
     let mut found = Vec::new();
     for &block in entries.iter().filter(|_| !team) {
         found.push(builder.entry(block));
@@ -183,20 +192,8 @@ pub(crate) fn build(
         undef: Vec::new(),
         needed: Vec::new(),
     };
-    link(&mut func);
+    func.link();
     Some(Graph { func, waits, may: builder.may })
-}
-
-/// Fills in predecessors.
-fn link(func: &mut Func) {
-    for node in &mut func.nodes {
-        node.preds.clear();
-    }
-    for from in 0..func.nodes.len() {
-        for to in func.nodes[from].term.successors() {
-            func.nodes[to.0 as usize].preds.push(BlockId(from as u32));
-        }
-    }
 }
 
 impl<M: Effects> Builder<'_, M> {
@@ -288,7 +285,7 @@ impl<M: Effects> Builder<'_, M> {
         let mut relies = Vec::new();
         for number in live {
             let reg = self.live.registers.reg(number);
-            if block == 0 && self.function.kind == FunctionKind::Entry && !self.loops_to(0) {
+            if block == 0 && self.function.kind == FunctionKind::Entry && !self.headers.contains(&0) {
                 // Read before it is written: any value is correct, and the interpreter has zero.
                 continue;
             }
@@ -429,7 +426,7 @@ impl<M: Effects> Builder<'_, M> {
     fn find_regions(&mut self) {
         for (block, divergent) in (0..).zip(&self.facts.divergent) {
             if let Some(region) =
-                divergent.then(|| if_convert::find(self.function, block, self.machine)).flatten()
+                divergent.then(|| region::find(self.function, block, self.machine)).flatten()
             {
                 self.regions.insert(block, region);
             }
@@ -441,10 +438,6 @@ impl<M: Effects> Builder<'_, M> {
         (0..)
             .zip(&self.facts.divergent)
             .any(|(block, divergent)| *divergent && !self.regions.contains_key(&block))
-    }
-
-    fn loops_to(&self, block: usize) -> bool {
-        self.function.blocks.iter().any(|b| b.term.successors().iter().any(|to| to.0 as usize == block))
     }
 
     /// Where lanes may be pending while that masked copy executes.

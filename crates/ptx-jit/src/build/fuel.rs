@@ -5,6 +5,7 @@
 
 use crate::tuning::{MAX_ITERATION_FUEL, WAITING_LOOP_FUEL, WORK_PER_FUEL};
 use crate::wir::Effects;
+use crate::wir::loops::{Loop, loops};
 use ptx::ir::Function;
 
 /// For each block, the fuel that an iteration of the loop with that header costs. Nested loops have costs of
@@ -18,15 +19,10 @@ pub(super) fn fuel(function: &Function, machine: &impl Effects) -> Vec<i64> {
         work[at + 1] = work[at] + block.insts.iter().map(|inst| machine.work(inst)).sum::<u64>();
     }
     let mut price = vec![1; function.blocks.len()];
-    for (at, block) in function.blocks.iter().enumerate() {
-        for to in block.term.successors() {
-            let to = to.0 as usize;
-            if to <= at {
-                let least = if watching[at + 1] > watching[to] { WAITING_LOOP_FUEL } else { 1 };
-                let turn = i64::try_from((work[at + 1] - work[to]) / WORK_PER_FUEL).unwrap_or(i64::MAX);
-                price[to] = price[to].max(least).max(turn.min(MAX_ITERATION_FUEL));
-            }
-        }
+    for Loop { header, latch } in loops(function) {
+        let least = if watching[latch + 1] > watching[header] { WAITING_LOOP_FUEL } else { 1 };
+        let turn = i64::try_from((work[latch + 1] - work[header]) / WORK_PER_FUEL).unwrap_or(i64::MAX);
+        price[header] = price[header].max(least).max(turn.min(MAX_ITERATION_FUEL));
     }
     price
 }

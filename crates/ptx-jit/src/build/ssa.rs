@@ -1,17 +1,14 @@
 //! SSA construction: renames variables to values, each assigned once, with phis at control-flow joins.
 //!
-//! Invariant: afterwards each definition dominates its uses. Copies, selects between equal values and dead
-//! code are gone, across paths as well ([`phi_elim`](crate::opt::phi_elim), [`gvn`](crate::opt::gvn)). A
-//! variable that is read where nothing was written is a zero ([`Func::zeros`](crate::wir::Func::zeros)). So
+//! Invariant: afterwards each definition dominates its uses. Copies are selects of one value, which
+//! [`phi_elim`](crate::opt::phi_elim) removes. A variable that is read where nothing was written is a zero ([`Func::zeros`](crate::wir::Func::zeros)). So
 //! is the mask of pending lanes where there can be none, and registers saved for them are undefined
 //! ([`Func::undef`](crate::wir::Func::undef)): otherwise the variables of each reconvergence point would need
 //! phis in every loop around it.
 
 use super::cfg::Graph;
-use crate::opt::{gvn, phi_elim};
-use crate::wir::{BlockId, Effects, Func, Kind, Op, OpKind, Phi, Term, Value};
+use crate::wir::{BlockId, Func, Kind, OpKind, Phi, Value};
 use ptx::analysis::bits::BitSet;
-use ptx::ir::Function;
 use std::collections::HashMap;
 
 struct Renamer<'a> {
@@ -32,7 +29,8 @@ struct Renamer<'a> {
     undef: HashMap<Kind, Value>,
 }
 
-pub(crate) fn rename(graph: Graph, function: &Function, machine: &impl Effects) -> Func {
+/// The function of a graph over variables, in SSA form.
+pub(crate) fn rename(graph: Graph) -> Func {
     let Graph { mut func, waits, may } = graph;
     let count = func.nodes.len();
     let mut renamer = Renamer {
@@ -60,11 +58,7 @@ pub(crate) fn rename(graph: Graph, function: &Function, machine: &impl Effects) 
     func.undef = sorted(undef);
     func.zeros = sorted(zeros);
     func.zeros.extend(&func.undef);
-    phi_elim::simplify(&mut func);
-    if gvn::unite(&mut func, function, machine) {
-        phi_elim::simplify(&mut func);
-    }
-    sweep(&mut func, function, machine);
+    func.record_slots();
     func
 }
 
@@ -123,7 +117,7 @@ impl Renamer<'_> {
             let variables = std::mem::take(&mut self.assigned[node]);
             let mut at = 0;
             for op in &mut ops {
-                op.for_each_use(&mut |name| *name = self.read(node, &here, *name));
+                op.for_each_use_mut(&mut |name| *name = self.read(node, &here, *name));
                 for def in &op.defs {
                     here.insert(variables[at], *def);
                     at += 1;
@@ -132,7 +126,7 @@ impl Renamer<'_> {
             ops.retain(|op| !matches!(op.kind, OpKind::Mask(0)));
             self.func.nodes[node].ops = ops;
             let mut term = self.func.nodes[node].term.clone();
-            term.for_each_use(&mut |name| *name = self.read(node, &here, *name));
+            term.for_each_use_mut(&mut |name| *name = self.read(node, &here, *name));
             self.func.nodes[node].term = term;
         }
     }
@@ -191,83 +185,6 @@ impl Renamer<'_> {
             let preds = self.func.nodes[node.0 as usize].preds.clone();
             let from = preds.iter().map(|p| self.at_end(p.0 as usize, variable)).collect();
             self.func.nodes[node.0 as usize].phis.push(Phi { def, from });
-        }
-    }
-}
-
-/// Dead code elimination.
-fn sweep(func: &mut Func, function: &Function, machine: &impl Effects) {
-    #[derive(Clone, Copy)]
-    enum Def {
-        Op(usize, usize),
-        Phi(usize, usize),
-    }
-    let mut def: Vec<Option<Def>> = vec![None; func.kinds.len()];
-    for (n, node) in func.nodes.iter().enumerate() {
-        for (i, phi) in node.phis.iter().enumerate() {
-            def[phi.def.0 as usize] = Some(Def::Phi(n, i));
-        }
-        for (i, op) in node.ops.iter().enumerate() {
-            for d in &op.defs {
-                def[d.0 as usize] = Some(Def::Op(n, i));
-            }
-        }
-    }
-    let needed_itself = |op: &Op| match &op.kind {
-        OpKind::Inst(site) => !site.inst(function).is_some_and(|inst| machine.is_pure(inst)),
-        OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => true,
-        _ => false,
-    };
-    let mut needed = vec![false; func.kinds.len()];
-    let mut work: Vec<Value> = Vec::new();
-    for node in &mut func.nodes {
-        for op in &mut node.ops {
-            if needed_itself(op) {
-                op.for_each_use(&mut |name| work.push(*name));
-            }
-        }
-        node.term.for_each_use(&mut |name| work.push(*name));
-    }
-    while let Some(name) = work.pop() {
-        if std::mem::replace(&mut needed[name.0 as usize], true) {
-            continue;
-        }
-        match def[name.0 as usize] {
-            Some(Def::Phi(n, i)) => work.extend(&func.nodes[n].phis[i].from),
-            Some(Def::Op(n, i)) => func.nodes[n].ops[i].for_each_use(&mut |name| work.push(*name)),
-            None => {}
-        }
-    }
-    for node in &mut func.nodes {
-        node.phis.retain(|phi| needed[phi.def.0 as usize]);
-        node.ops.retain(|op| needed_itself(op) || op.defs.iter().any(|d| needed[d.0 as usize]));
-    }
-    func.needed = needed;
-    keep(func);
-    for entry in &mut func.entries {
-        let node = &func.nodes[entry.node.0 as usize];
-        let load = |op: &Op| match op.kind {
-            OpKind::Load(reg) => Some((reg, op.defs[0])),
-            _ => None,
-        };
-        entry.relies = node.ops.iter().filter_map(load).collect();
-    }
-}
-
-/// Records for each barrier what its stop saves.
-fn keep(func: &mut Func) {
-    for node in &func.nodes {
-        if let Term::Exit(exit) = &node.term
-            && let Some(resume) = exit.resume
-        {
-            let resume = &mut func.resumes[resume as usize];
-            resume.kept.retain_mut(|(reg, name)| {
-                let found = exit.regs.iter().find(|(have, _)| have == reg);
-                found.is_some_and(|(_, value)| {
-                    *name = *value;
-                    true
-                })
-            });
         }
     }
 }

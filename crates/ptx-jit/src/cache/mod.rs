@@ -7,14 +7,13 @@
 //! beside that, and what is on disk, is bounded. Nothing here fails because of the disk.
 
 mod disk;
-mod entry;
 mod folder;
 mod key;
-pub(crate) use entry::Made;
 
 use crate::coarsen::Teams;
 use crate::engine::{self, Compiled};
 use crate::llvm::{Error, Session, room};
+use crate::object::Made;
 use crate::target::Target;
 use disk::Disk;
 use key::Key;

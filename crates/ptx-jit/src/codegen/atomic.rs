@@ -21,7 +21,7 @@ use crate::tuning::SAME_ADDRESS_TEST_CHUNKS;
 use crate::wir;
 use crate::wir::{Op, Site};
 use ptx::ir::{Inst, Src};
-use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty, Word};
+use ptx::isa::{AtomOp, Op as O, Sem, Space, Ty};
 
 /// What of each lane is put into the scratch area: eight bytes for all lanes, one behind another.
 #[derive(Clone, Copy)]
@@ -54,24 +54,9 @@ enum ByLane {
     Stored(Put),
 }
 
-/// Whether the operation is an atomic one that has native code.
-pub(crate) fn is_native(mods: &ptx::isa::Mods) -> bool {
-    let Some(op) = mods.atom_op() else { return false };
-    let ty = mods.ty();
-    let number = ty == Ty::F32 || ty == Ty::F64;
-    let sized = matches!(ty.bits(), 32 | 64) && !matches!(ty, Ty::F16x2 | Ty::Bf16x2);
-    // Which memory a generic address leads to decides whether a sum is flushed.
-    let known = ty != Ty::F32 || mods.space() != Space::Generic;
-    sized
-        && !mods.has(Word::Noftz)
-        && !mods.has(Word::L2CacheHint)
-        && mods.vec() == 1
-        && (!number || op == AtomOp::Exch || op == AtomOp::Add && known)
-}
-
 impl Codegen<'_> {
     pub(super) fn atomic(&mut self, site: Site, inst: &Inst, op: &Op) -> bool {
-        if !is_native(&inst.mods) || self.waits[site.block as usize] {
+        if !crate::effects::is_native_atomic(&inst.mods) || self.waits[site.block as usize] {
             return false;
         }
         let Some(mut access) = self.access_of(inst, true) else { return false };
@@ -91,6 +76,12 @@ impl Codegen<'_> {
             matches!(addresses, Addresses::ScaledIndex(_) | Addresses::Each(_)) && !self.access_checked;
         let back = self.combined_reductions(inst, access, wanted).filter(|_| lanes_apart);
         access.sum = back.is_some();
+        if back.is_some() {
+            self.applied(
+                "combine-reductions",
+                "sums are combined in a table before they are added to memory",
+            );
+        }
         let update = Update { op: kind, ty, own, ftz: !own, back, table: None };
         let mut operands = Vec::new();
         for src in inst.srcs.iter().skip(1).filter(|src| **src != Src::Absent) {
@@ -201,10 +192,15 @@ impl Codegen<'_> {
         let sums = !wanted && sum(update).is_some();
         let old = match places {
             Addresses::Same(place) if sums => {
+                self.applied("access", "one atomic operation with the sum of all lanes");
                 self.summed(update, *place, &operands[0], mask, whole);
                 None
             }
             Addresses::ScaledIndex(_) | Addresses::Each(_) if sums => {
+                self.applied(
+                    "access",
+                    "one atomic operation where a test at run time finds one address, else one for each lane",
+                );
                 let done = self.b.append_block(self.function, "done");
                 let (one, several) = (
                     self.b.append_block(self.function, "one"),
@@ -237,7 +233,10 @@ impl Codegen<'_> {
             | Addresses::Affine(..)
             | Addresses::Rows(..)
             | Addresses::ScaledIndex(_)
-            | Addresses::Each(_) => self.each_lane(update, places, operands, mask, whole, wanted),
+            | Addresses::Each(_) => {
+                self.missed("access", "an atomic operation for each lane");
+                self.each_lane(update, places, operands, mask, whole, wanted)
+            }
         };
         match sem {
             Sem::Acquire | Sem::AcqRel => self.b.fence(Ordering::Acquire),

@@ -20,7 +20,8 @@ use super::{Codegen, Repr};
 use crate::llvm::Value;
 use crate::tuning::{BARRIER_SLOT_HOIST_ROUNDS, BARRIER_SLOT_MAX_FACTS};
 use crate::wir;
-use crate::wir::{BlockId, Func, OpKind, Phi, Shape, Term};
+use crate::wir::uses::{Def, DefUse};
+use crate::wir::{BlockId, Func, OpKind, Shape, Term};
 use ptx::ir::{Reg, RegClass};
 use ptx_exec::native::{Held, SavedReg};
 use std::collections::{HashMap, HashSet};
@@ -152,8 +153,7 @@ struct Flow<'a> {
     order: Vec<BlockId>,
     /// Nodes where a turn begins.
     roots: HashSet<BlockId>,
-    /// By name: the node that defines it.
-    defined: HashMap<wir::Value, BlockId>,
+    def_use: &'a DefUse,
     /// By node: places of what it restores.
     restored: HashMap<BlockId, Vec<(usize, wir::Value)>>,
     /// By name: the places that it may be kept in, as itself or through phis.
@@ -161,27 +161,17 @@ struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    fn new(func: &'a Func, order: Vec<BlockId>, homes: &BarrierSlots) -> Self {
-        let entries = func.entries.iter().map(|entry| entry.node);
-        let resumes = func.resumes.iter().map(|resume| resume.node);
-        let roots = entries.chain(resumes).chain([func.start]).collect();
-        let mut defined = HashMap::new();
+    fn new(func: &'a Func, def_use: &'a DefUse, homes: &BarrierSlots) -> Self {
+        let order = func.reverse_postorder();
         let mut restored: HashMap<BlockId, Vec<(usize, wir::Value)>> = HashMap::new();
-        let mut phis: HashMap<wir::Value, &Phi> = HashMap::new();
         for id in &order {
             let node = &func.nodes[id.0 as usize];
-            for phi in &node.phis {
-                defined.insert(phi.def, *id);
-                phis.insert(phi.def, phi);
-            }
             for op in &node.ops {
-                defined.extend(op.defs.iter().map(|def| (*def, *id)));
-                if let OpKind::Restore(resume, reg) = op.kind {
-                    let kept = &func.resumes[resume as usize].kept;
-                    if let Some(at) = kept.iter().position(|(have, _)| *have == reg) {
-                        let place = homes.at[resume as usize][at];
-                        restored.entry(*id).or_default().push((place, op.defs[0]));
-                    }
+                if let OpKind::Restore(resume, reg) = op.kind
+                    && let Some(at) = func.slot(resume, reg)
+                {
+                    let place = homes.at[resume as usize][at];
+                    restored.entry(*id).or_default().push((place, op.defs[0]));
                 }
             }
         }
@@ -194,10 +184,13 @@ impl<'a> Flow<'a> {
             let have = wanted.entry(name).or_default();
             if !have.contains(&place) {
                 have.push(place);
-                left.extend(phis.get(&name).into_iter().flat_map(|phi| &phi.from).map(|from| (*from, place)));
+                if let Some(Def::Phi(block, index)) = def_use.def(name) {
+                    let phi = &func.nodes[block.0 as usize].phis[index];
+                    left.extend(phi.from.iter().map(|from| (*from, place)));
+                }
             }
         }
-        Self { func, order, roots, defined, restored, wanted }
+        Self { func, order, roots: func.roots().collect(), def_use, restored, wanted }
     }
 
     /// What is in the places at the end of each node.
@@ -242,7 +235,7 @@ impl<'a> Flow<'a> {
         let phis = &self.func.nodes[to.0 as usize].phis;
         // What the node defines is another value each time.
         let behind = |names: &HashSet<wir::Value>| -> HashSet<wir::Value> {
-            let old = names.iter().filter(|name| self.defined.get(name) != Some(&to));
+            let old = names.iter().filter(|name| self.def_use.def(**name).map(Def::block) != Some(to));
             let new = phis.iter().filter(|phi| names.contains(&phi.from[at])).map(|phi| &phi.def);
             old.chain(new).copied().collect()
         };
@@ -291,31 +284,14 @@ impl<'a> Flow<'a> {
             for (at, from) in node.preds.iter().enumerate() {
                 node.phis.iter().for_each(|phi| read(*from, phi.from[at]));
             }
-            node.ops.iter().for_each(|op| op.clone().for_each_use(&mut |name| read(*id, *name)));
-            node.term.clone().for_each_use(&mut |name| read(*id, *name));
+            node.ops.iter().for_each(|op| op.for_each_use(&mut |name| read(*id, name)));
+            node.term.for_each_use(&mut |name| read(*id, name));
             let Term::Exit(exit) = &node.term else { continue };
             let kept = exit.resume.map(|resume| &self.func.resumes[resume as usize].kept);
             kept.into_iter().flatten().for_each(|(_, name)| read(*id, *name));
         }
         lying.retain(|name, _| !odd.contains(name));
         lying
-    }
-
-    /// Whether a node can come after another within a turn.
-    fn follows(&self, after: BlockId, first: BlockId) -> bool {
-        let mut seen = HashSet::from([first]);
-        let mut left = vec![first];
-        while let Some(id) = left.pop() {
-            for next in self.func.nodes[id.0 as usize].term.successors() {
-                if next == after {
-                    return true;
-                }
-                if seen.insert(next) {
-                    left.push(next);
-                }
-            }
-        }
-        false
     }
 
     /// Where loops are entered with what later turns have in its place: adds that it is stored there.
@@ -344,7 +320,7 @@ impl<'a> Flow<'a> {
                 .map(|from| {
                     let all = self.func.nodes[from.0 as usize].term.successors();
                     let once = all.iter().filter(|to| *to == id).count() == 1;
-                    once && !self.follows(*from, *id)
+                    once && !self.func.reaches(*id, *from)
                 })
                 .collect();
             for phi in &node.phis {
@@ -406,7 +382,7 @@ impl Codegen<'_> {
         if homes.places.is_empty() || homes.places.len() * func.nodes.len() > BARRIER_SLOT_MAX_FACTS {
             return homes;
         }
-        let flow = Flow::new(func, self.order(), &homes);
+        let flow = Flow::new(func, &self.def_use, &homes);
         let mut entered = Entered::new();
         let mut ends = flow.contents(&homes, &entered);
         for _ in 0..BARRIER_SLOT_HOIST_ROUNDS {

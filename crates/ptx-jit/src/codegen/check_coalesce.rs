@@ -34,6 +34,16 @@ struct Group {
     access: Access,
     reach: Reach,
     addresses: Addresses,
+    /// How many accesses.
+    count: usize,
+}
+
+/// What becomes of the check of an access.
+enum Checked {
+    /// It is one of a group.
+    Grouped,
+    /// There is nothing to check.
+    Within,
 }
 
 /// The ops of a node that were dealt with where it begins.
@@ -83,6 +93,18 @@ impl Codegen<'_> {
                     let Some(inst) = site.inst(self.job.function) else { continue };
                     let name = address_name(inst, op);
                     let known = name.is_none_or(|name| !late.contains(&name));
+                    if !known && self.is_access(inst, op) {
+                        self.remark_site.set(Some(*site));
+                        let within =
+                            self.access_of(inst, true).is_some_and(|access| self.is_within(inst, op, access));
+                        match within {
+                            true => self.applied("check-elim", "within the kernel's own shared memory"),
+                            false => self.missed(
+                                "check-coalesce",
+                                "checked at the access: its address is not known where the block begins",
+                            ),
+                        }
+                    }
                     if known && self.is_access(inst, op) {
                         wanted.extend(name);
                         accesses.push((at, *site, inst, op));
@@ -102,8 +124,30 @@ impl Codegen<'_> {
         self.early(node, wanted, &mut foreseen);
         let mut groups: Vec<Group> = Vec::new();
         for (at, site, inst, op) in accesses {
-            if self.join(&mut groups, site, inst, op).is_some() {
-                foreseen.fit.insert(at);
+            self.remark_site.set(Some(site));
+            match self.join(&mut groups, site, inst, op) {
+                Ok(Checked::Grouped) => {}
+                Ok(Checked::Within) => self.applied("check-elim", "within the kernel's own shared memory"),
+                Err(why) => {
+                    self.missed("check-coalesce", format!("checked at the access: {why}"));
+                    continue;
+                }
+            }
+            foreseen.fit.insert(at);
+        }
+        for group in &groups {
+            self.remark_site.set(Some(group.reach.site));
+            let accesses = if group.count == 1 { "one access" } else { "accesses" };
+            if self.is_inside(group.reach, &group.addresses) {
+                self.applied("check-elim", "constant addresses within the kernel's own shared memory");
+            } else if group.count == 1 {
+                self.applied("check-coalesce", format!("checked where the block begins, for {accesses}"));
+            } else {
+                let count = group.count;
+                self.applied(
+                    "check-coalesce",
+                    format!("checked where the block begins, for {count} {accesses} at once"),
+                );
             }
         }
         let mut wraps = None;
@@ -161,7 +205,9 @@ impl Codegen<'_> {
         let write = match inst.op {
             O::Ld | O::LdNc | O::Ldu => false,
             O::St => true,
-            O::Atom | O::Red => return !self.is_guarded(inst) && super::atomic::is_native(&inst.mods),
+            O::Atom | O::Red => {
+                return !self.is_guarded(inst) && crate::effects::is_native_atomic(&inst.mods);
+            }
             _ => return false,
         };
         let Some(access) = self.access(inst, write) else { return false };
@@ -185,14 +231,24 @@ impl Codegen<'_> {
         }
     }
 
-    /// Puts an access into its group; `None` if it is to be checked on its own.
-    fn join(&mut self, groups: &mut Vec<Group>, site: Site, inst: &Inst, op: &Op) -> Option<()> {
+    /// Puts an access into its group.
+    ///
+    /// # Errors
+    /// Says why it is to be checked on its own.
+    fn join(
+        &mut self,
+        groups: &mut Vec<Group>,
+        site: Site,
+        inst: &Inst,
+        op: &Op,
+    ) -> Result<Checked, &'static str> {
+        const FORM: &str = "a form of access that has no native code";
         let write = !matches!(inst.op, O::Ld | O::LdNc | O::Ldu);
-        let mut access = self.access_of(inst, write)?;
+        let mut access = self.access_of(inst, write).ok_or(FORM)?;
         if write && access.space == Space::Const || access.space == Space::Param {
-            return None;
+            return Err(FORM);
         }
-        let (anchor, offset) = match inst.srcs.first()? {
+        let (anchor, offset) = match inst.srcs.first().ok_or(FORM)? {
             Src::Addr(Addr { base: Base::Reg(_), index: None, offset }) => {
                 (Anchor::Value(op.uses[1]), *offset)
             }
@@ -201,48 +257,48 @@ impl Codegen<'_> {
                 (Anchor::Variable(var.0), *offset)
             }
             Src::Addr(Addr { base: Base::Frame, index: None, offset }) => (Anchor::Frame, *offset),
-            _ => return None,
+            _ => return Err("an address with an index register"),
         };
         let addresses = match anchor {
             Anchor::Value(name) => {
                 // A narrow address wraps around.
                 if self.kind(name) == Kind::Reg(RegClass::R32) && offset != 0 {
-                    return None;
+                    return Err("a 32-bit address with an offset may wrap around");
                 }
-                self.addresses_from(name, 0, &mut access)?
+                self.addresses_from(name, 0, &mut access).ok_or(FORM)?
             }
             Anchor::Variable(_) | Anchor::Frame => {
-                let Some(Src::Addr(addr)) = inst.srcs.first() else { return None };
-                Addresses::Same(self.symbol(&Addr { offset: 0, ..*addr })?)
+                let Some(Src::Addr(addr)) = inst.srcs.first() else { return Err(FORM) };
+                Addresses::Same(self.symbol(&Addr { offset: 0, ..*addr }).ok_or(FORM)?)
             }
         };
         let bytes = access.bytes();
         // Beyond, sums of bounds would not stay small; and what is odd is a fault. What is a multiple of its size behind an address that
         // is a multiple of the largest is aligned.
         if offset.abs() >= 1 << 20 || offset % i64::from(bytes) != 0 {
-            return None;
+            return Err("the offset is far, or not a multiple of the access");
         }
         if self.is_within(inst, op, access) {
-            return Some(());
+            return Ok(Checked::Within);
         }
         match &addresses {
             Addresses::Same(_) => {}
             Addresses::Affine(_, pattern) | Addresses::Rows(_, pattern) => {
                 if !self.is_foreseeable(access.space, bytes, pattern) {
-                    return None;
+                    return Err("lanes are not evenly spaced, or not aligned");
                 }
             }
             // Elsewhere lanes may well be in several allocations.
             Addresses::ScaledIndex(_) | Addresses::Each(_) => {
                 if !matches!(access.space, Space::Shared | Space::Local) {
-                    return None;
+                    return Err("each lane has an address of its own");
                 }
             }
         }
         if let (false, Some(Shape::Uniform(_))) = (write, op.defs.first().map(|def| self.shape(*def)))
             && !matches!(addresses, Addresses::Same(_))
         {
-            return None;
+            return Err("a uniform value from addresses that are not");
         }
         let end = offset + i64::from(bytes);
         // Within the kernel's own variables there is nothing to check.
@@ -250,7 +306,7 @@ impl Codegen<'_> {
             let start = self.job.layout.variables.get(var as usize).copied().unwrap_or(0) as i64;
             let inside = start + offset >= 0 && start + end <= i64::from(self.job.layout.shared_bytes);
             if inside && (start + offset) % i64::from(bytes) == 0 {
-                return Some(());
+                return Ok(Checked::Within);
             }
         }
         let same = |group: &&mut Group| group.anchor == anchor && group.access.space == access.space;
@@ -266,14 +322,15 @@ impl Codegen<'_> {
             if let Addresses::Affine(_, pattern) | Addresses::Rows(_, pattern) = &group.addresses
                 && !self.is_foreseeable(access.space, reach.align, pattern)
             {
-                return None;
+                return Err("lanes are not evenly spaced, or not aligned");
             }
             group.reach = reach;
-            return Some(());
+            group.count += 1;
+            return Ok(Checked::Grouped);
         }
         let reach = Reach { site, space: access.space, write, sum: false, lo: offset, hi: end, align: bytes };
-        groups.push(Group { anchor, access, reach, addresses });
-        Some(())
+        groups.push(Group { anchor, access, reach, addresses, count: 1 });
+        Ok(Checked::Grouped)
     }
 
     /// Whether all accesses of a pattern are checked by few comparisons.
@@ -322,6 +379,17 @@ impl Codegen<'_> {
             let is_steady = |name| self.is_predicated(&turns, name, group.reach, &group.addresses);
             !self.is_inside(group.reach, &group.addresses) && name(group).is_some_and(is_steady)
         });
+        for group in &others {
+            self.remark_site.set(Some(group.reach.site));
+            self.missed(
+                "loop-predication",
+                "the address does not step by a constant, or its lanes are apart",
+            );
+        }
+        for group in &steady {
+            self.remark_site.set(Some(group.reach.site));
+            self.applied("loop-predication", "one check for as many iterations as stay in bounds");
+        }
         if exact.is_some() || !others.is_empty() {
             self.check(&others, exact, exit);
         }

@@ -23,7 +23,7 @@ use crate::tuning::{
     CHUNK_LOOP_MAX_OPS, CHUNK_LOOP_MIN_OPS, CHUNK_LOOP_MIN_OPS_PER_SPILL, CHUNK_LOOP_MIN_PARALLEL_OPS,
 };
 use crate::wir;
-use crate::wir::{Affine, Func, Kind, Op, OpKind, Shape, Term};
+use crate::wir::{Affine, Kind, Op, OpKind, Shape, Term};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
 use ptx::isa::{Op as O, Sem, Space, Ty};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub(super) struct Run {
     /// The first.
     start: usize,
-    /// DeferredPrefetches the last.
+    /// The one behind the last.
     pub(super) end: usize,
     /// Whether they are to be emitted by chunks.
     pub(super) apart: bool,
@@ -58,15 +58,13 @@ pub(super) struct ChunkLoops {
     /// Where places are made: the function's first block.
     pub(super) rooms: Block,
     places: Vec<Value>,
-    /// By name: how often it is read anywhere.
-    reads: Option<Vec<u32>>,
     /// Classes within a turn that differ from those outside.
     pub(super) shapes: HashMap<wir::Value, Shape>,
 }
 
 impl ChunkLoops {
     pub(super) fn new(rooms: Block) -> Self {
-        Self { rooms, places: Vec::new(), reads: None, shapes: HashMap::new() }
+        Self { rooms, places: Vec::new(), shapes: HashMap::new() }
     }
 }
 
@@ -219,7 +217,7 @@ impl Codegen<'_> {
     }
 
     /// Whether a run gains by it, and little of it goes through memory.
-    fn is_worth(&mut self, node: &wir::Block, run: &Run) -> bool {
+    fn is_worth(&self, node: &wir::Block, run: &Run) -> bool {
         if run.own.len() < CHUNK_LOOP_MIN_OPS {
             return false;
         }
@@ -231,19 +229,31 @@ impl Codegen<'_> {
             Kind::Reg(RegClass::R64) => 2,
             _ => 1,
         };
-        through * CHUNK_LOOP_MIN_OPS_PER_SPILL <= run.own.len()
-            && gains(&ops, &outs, size, self.chunks(), self.env.target.level())
+        self.remark_op(&node.ops[run.own[0]]);
+        let count = run.own.len();
+        if through * CHUNK_LOOP_MIN_OPS_PER_SPILL > count {
+            self.missed(
+                "chunk-loop",
+                format!("{through} values of {count} operations would go through memory"),
+            );
+            return false;
+        }
+        let gains = gains(&ops, &outs, size, self.chunks(), self.env.target.level());
+        match gains {
+            true => self.applied("chunk-loop", format!("{count} operations, chunk by chunk")),
+            false => self
+                .missed("chunk-loop", "all chunks fit into registers, or one has too little to do at once"),
+        }
+        gains
     }
 
     /// What the operations of a run read that others define, and what they define that others read.
-    fn ends(&mut self, node: &wir::Block, run: &Run) -> (Vec<wir::Value>, Vec<wir::Value>) {
-        let func = self.job.func;
-        let reads = self.chunk_loops.reads.get_or_insert_with(|| reads(func));
+    fn ends(&self, node: &wir::Block, run: &Run) -> (Vec<wir::Value>, Vec<wir::Value>) {
         let mut own: HashMap<wir::Value, u32> = HashMap::new();
         // Nobody goes the ways out of accesses that need none.
         for op in &node.ops[run.start..run.end] {
             if let OpKind::Spare(..) = op.kind {
-                op.clone().for_each_use(&mut |name| *own.entry(*name).or_insert(0) += 1);
+                op.for_each_use(&mut |name| *own.entry(name).or_insert(0) += 1);
             }
         }
         let (mut defs, mut ins) = (Vec::new(), Vec::new());
@@ -260,7 +270,7 @@ impl Codegen<'_> {
             defs.extend(op.defs.iter().copied());
             made.extend(op.defs.iter().copied());
         }
-        defs.retain(|def| reads[def.0 as usize] > own.get(def).copied().unwrap_or(0));
+        defs.retain(|def| self.def_use.reads(*def) > own.get(def).copied().unwrap_or(0));
         (ins, defs)
     }
 
@@ -361,12 +371,12 @@ impl Codegen<'_> {
         let kept = &self.job.func.resumes[resume as usize].kept;
         let mut after: HashSet<wir::Value> = kept.iter().map(|(_, name)| *name).collect();
         node.ops[end..].iter().for_each(|op| {
-            op.clone().for_each_use(&mut |name| {
-                after.insert(*name);
+            op.for_each_use(&mut |name| {
+                after.insert(name);
             });
         });
-        exit.clone().for_each_use(&mut |name| {
-            after.insert(*name);
+        exit.for_each_use(&mut |name| {
+            after.insert(name);
         });
         for (at, (reg, name)) in kept.iter().enumerate() {
             let word = matches!(reg.class, RegClass::R32 | RegClass::R64);
@@ -544,24 +554,4 @@ fn steps(pattern: &Affine, width: u32) -> Option<i32> {
     let firsts: Vec<i32> = pattern.lanes.iter().step_by(width as usize).copied().collect();
     let step = firsts.get(1)?.checked_sub(firsts[0])?;
     firsts.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(step)).then_some(step)
-}
-
-/// By name: how often it is read in a plan.
-fn reads(func: &Func) -> Vec<u32> {
-    let mut reads = vec![0; func.kinds.len()];
-    let mut count = |name: wir::Value| reads[name.0 as usize] += 1;
-    for node in &func.nodes {
-        node.phis.iter().flat_map(|phi| &phi.from).for_each(|name| count(*name));
-        node.term.clone().for_each_use(&mut |name| count(*name));
-        for op in &node.ops {
-            match op.kind {
-                OpKind::Guard(..) | OpKind::Ahead(_) | OpKind::Spare(..) => {
-                    op.clone().for_each_use(&mut |name| count(*name));
-                }
-                _ => op.uses.iter().for_each(|name| count(*name)),
-            }
-        }
-    }
-    func.resumes.iter().flat_map(|resume| &resume.kept).for_each(|(_, name)| count(*name));
-    reads
 }

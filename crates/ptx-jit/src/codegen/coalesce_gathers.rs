@@ -173,6 +173,9 @@ impl Codegen<'_> {
             align: access.bits / 8,
         };
         let fits = self.fits(reach, &addresses, mask, whole)?;
+        self.remark_op(op);
+        let words = bunch.members.len();
+        self.applied("coalesce-gathers", format!("{words} consecutive words of each lane are one gather"));
         let places = self.placed(access, &addresses)?;
         let (fast, slow) = self.fork(fits);
         let on = self.b.append_block(self.function, "bunch");

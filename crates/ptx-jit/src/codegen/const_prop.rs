@@ -25,13 +25,10 @@ pub(super) fn roots(func: &Func) -> Vec<wir::Value> {
         copies.extend(node.phis.iter().map(|phi| (phi.def, phi.from.as_slice())));
         for op in &node.ops {
             match &op.kind {
-                OpKind::Restore(resume, reg) => {
-                    let kept = &func.resumes[*resume as usize].kept;
-                    match kept.iter().find(|(have, _)| have == reg) {
-                        Some((_, name)) => restored.push((op.defs[0], *name)),
-                        None => roots[op.defs[0].0 as usize] = Some(op.defs[0]),
-                    }
-                }
+                OpKind::Restore(resume, reg) => match func.kept(*resume, *reg) {
+                    Some(name) => restored.push((op.defs[0], name)),
+                    None => roots[op.defs[0].0 as usize] = Some(op.defs[0]),
+                },
                 _ => op.defs.iter().for_each(|def| roots[def.0 as usize] = Some(*def)),
             }
         }

@@ -32,6 +32,10 @@ impl Codegen<'_> {
                 return (0..chunks).map(|c| gather(self, c)).collect();
             }
         };
+        self.applied(
+            "access",
+            "vector loads where a test at run time finds the indices consecutive, else a gather",
+        );
         let word = self.int(32);
         let steps: Vec<u64> = (0..u64::from(self.width)).collect();
         let steps = self.b.const_ints(word, &steps);

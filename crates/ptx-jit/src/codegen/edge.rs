@@ -57,7 +57,7 @@ impl Codegen<'_> {
     pub(super) fn state_stored(&mut self, from: BlockId, to: BlockId) -> Vec<Repr> {
         let func = self.job.func;
         let target = &func.nodes[to.0 as usize];
-        let Some(place) = target.preds.iter().position(|p| *p == from) else { return Vec::new() };
+        let Some(place) = target.pred_index(from) else { return Vec::new() };
         let value = |phi: &Phi| match self.barrier_slots.lies(phi.def) {
             Some(place) => Repr::Kept(place),
             None => self.coerce(phi.from[place], phi.def),

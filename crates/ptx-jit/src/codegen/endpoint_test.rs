@@ -9,36 +9,19 @@
 //! scalar test failed.
 
 use super::Codegen;
+use crate::analysis::expr::{Arith, Expr, Operand, operands};
 use crate::llvm::{IntPred, Likely, Value};
 use crate::tuning::{ENDPOINT_TEST_MAX_BLOCKS, ENDPOINT_TEST_MAX_COMPARISONS};
 use crate::wir;
+use crate::wir::uses::Readers;
 use crate::wir::{BlockId, Cond, Func, Op, OpKind, Shape, Term};
-use ptx::ir::{Function, Inst, Src};
-use ptx::isa::{Cmp, Op as O, Ty};
-use std::collections::{HashMap, HashSet};
+use ptx::ir::{Function, Inst};
+use ptx::isa::{Cmp, Ty};
+use std::collections::HashSet;
 
-/// By name: the nodes that read it, where a phi reads where it is entered from.
-pub(super) type Readers = HashMap<wir::Value, HashSet<BlockId>>;
-
-/// Who reads what.
+/// The readers of each value, if the function has few blocks.
 pub(super) fn readers(func: &Func) -> Readers {
-    let mut readers = Readers::new();
-    if func.nodes.len() > ENDPOINT_TEST_MAX_BLOCKS {
-        return readers;
-    }
-    for (id, node) in (0..).map(BlockId).zip(&func.nodes) {
-        for phi in &node.phis {
-            for (name, from) in phi.from.iter().zip(&node.preds) {
-                readers.entry(*name).or_default().insert(*from);
-            }
-        }
-        let mut read = |name: &mut wir::Value| {
-            readers.entry(*name).or_default().insert(id);
-        };
-        node.ops.iter().for_each(|op| op.clone().for_each_use(&mut read));
-        node.term.clone().for_each_use(&mut read);
-    }
-    readers
+    if func.nodes.len() > ENDPOINT_TEST_MAX_BLOCKS { Readers::default() } else { Readers::new(func) }
 }
 
 /// A test of all lanes where a node ends.
@@ -79,14 +62,14 @@ enum Side {
 fn made<'f>(function: &'f Function, op: &Op) -> Option<Made<'f>> {
     let OpKind::Inst(site) = op.kind else { return None };
     let inst = site.inst(function)?;
-    let plain = inst.srcs.len() == 2 && op.defs.len() == 1 && inst.guard.is_none();
-    if !plain || !matches!(inst.op, O::Setp | O::And | O::Or) {
+    if op.defs.len() != 1 || inst.guard.is_some() {
         return None;
     }
-    match (inst.op, inst.mods.ty(), &op.uses[..]) {
-        (O::Setp, Ty::S32 | Ty::U32 | Ty::B32, _) => Some(Made::Compared(inst)),
-        (O::And | O::Or, Ty::Pred, [_, a, b]) if inst.srcs.iter().all(|src| matches!(src, Src::Reg(_))) => {
-            Some(Made::Joined(inst.op == O::And, [*a, *b]))
+    let Expr { arith, ty } = Expr::of(inst)?;
+    match (arith, ty, operands(inst, op).as_slice()) {
+        (Arith::Compare(_), Ty::S32 | Ty::U32 | Ty::B32, _) => Some(Made::Compared(inst)),
+        (Arith::And | Arith::Or, Ty::Pred, [Operand::Value(a), Operand::Value(b)]) => {
+            Some(Made::Joined(arith == Arith::And, [*a, *b]))
         }
         _ => None,
     }
@@ -105,7 +88,7 @@ impl Codegen<'_> {
         {
             return None;
         }
-        let maker = |name: wir::Value| node.ops.iter().position(|op| op.defs.contains(&name));
+        let maker = |name: wir::Value| node.op_of(name);
         let and = maker(lower)?;
         let truth = match (&node.ops[and].kind, &node.ops[and].uses[..]) {
             (OpKind::And, [all, truths]) if *all == mask => maker(*truths)?,
@@ -123,25 +106,22 @@ impl Codegen<'_> {
         ops.sort_unstable();
         let mut read = HashSet::new();
         for (_, op) in node.ops.iter().enumerate().filter(|(at, _)| !ops.contains(at)) {
-            op.clone().for_each_use(&mut |name| _ = read.insert(*name));
+            op.for_each_use(&mut |name| _ = read.insert(name));
         }
         let mine: Vec<wir::Value> = ops.iter().flat_map(|at| &node.ops[*at].defs).copied().collect();
         // Nobody reads what each lane does but where it is asked for.
         let own = |asks: BlockId, on: BlockId, around: &[(BlockId, BlockId)]| {
-            let behind = self.behind(asks, on);
-            let elsewhere = |readers: &HashSet<BlockId>| {
-                readers.iter().any(|to| ![id, asks].contains(to) && !behind.contains(to))
-            };
+            let elsewhere = |to: &BlockId| ![id, asks].contains(to) && !self.is_behind((asks, on), *to);
             // A phi behind a way around reads at the end of the node that the way begins in.
             let handed = |name: &wir::Value| {
                 around.iter().any(|(from, to)| {
                     let to = &func.nodes[to.0 as usize];
-                    let at = to.preds.iter().position(|pred| pred == from);
+                    let at = to.pred_index(*from);
                     at.is_none_or(|at| to.phis.iter().any(|phi| phi.from[at] == *name))
                 })
             };
             mine.iter().all(|name| {
-                !read.contains(name) && !handed(name) && !self.readers.get(name).is_some_and(elsewhere)
+                !read.contains(name) && !handed(name) && !self.readers.of(*name).iter().any(elsewhere)
             })
         };
         let asks = &func.nodes[els.0 as usize];
@@ -163,12 +143,27 @@ impl Codegen<'_> {
         (none.is_some() || own(id, els, &[(id, then)])).then_some(Test { ops, pred, negated, none })
     }
 
+    /// Notes what becomes of the test of all lanes that a block ends with, if it ends with one.
+    pub(super) fn remark_endpoint_test(&self, id: BlockId, found: bool) {
+        let node = &self.job.func.nodes[id.0 as usize];
+        let asks = matches!(node.term, Term::If { cond: Cond::Equal(..), then, els, .. } if then != els);
+        if !node.full || !asks || self.versioned_block.is_some() {
+            return;
+        }
+        self.remark_block(id, true);
+        match found {
+            true => self.applied("endpoint-test", "the first or the last lane decides for all, where it can"),
+            false => self
+                .missed("endpoint-test", "no comparison of evenly spaced lanes that only this branch reads"),
+        }
+    }
+
     /// Finds the comparisons that a predicate is made of in a node, each used once, and what joins them. `None`: it is made of something else.
     fn gather(&self, node: &wir::Block, pred: wir::Value, ops: &mut Vec<usize>) -> Option<()> {
         if self.shape(pred).is_uniform() {
             return Some(());
         }
-        let at = node.ops.iter().position(|op| op.defs.contains(&pred))?;
+        let at = node.op_of(pred)?;
         if ops.contains(&at) || ops.len() == ENDPOINT_TEST_MAX_COMPARISONS {
             return None;
         }
@@ -179,24 +174,9 @@ impl Codegen<'_> {
         }
     }
 
-    /// What is reached through one way alone, if it is the only one to where it leads.
-    fn behind(&self, from: BlockId, to: BlockId) -> HashSet<BlockId> {
-        let func = self.job.func;
-        if func.nodes[to.0 as usize].preds != [from] {
-            return HashSet::new();
-        }
-        let entries = func.entries.iter().map(|entry| entry.node);
-        let mut left: Vec<BlockId> =
-            entries.chain([func.start]).chain(func.resumes.iter().map(|resume| resume.node)).collect();
-        let mut elsewhere: HashSet<BlockId> = left.iter().copied().collect();
-        while let Some(id) = left.pop() {
-            for next in func.nodes[id.0 as usize].term.successors() {
-                if next != to && elsewhere.insert(next) {
-                    left.push(next);
-                }
-            }
-        }
-        (0..func.nodes.len() as u32).map(BlockId).filter(|id| !elsewhere.contains(id)).collect()
+    /// Whether a block is reached only through the edge between two others.
+    fn is_behind(&self, (from, to): (BlockId, BlockId), block: BlockId) -> bool {
+        self.job.func.nodes[to.0 as usize].preds == [from] && self.dominators.dominates(to, block)
     }
 
     /// Goes on to `then` where scalars say that all lanes pass; what follows is for the others. Makes what the test is made of.
@@ -225,7 +205,7 @@ impl Codegen<'_> {
             let value = self.scalar(pred);
             return Some(if wanted { value } else { self.b.not(value) });
         }
-        let op = node.ops.iter().find(|op| op.defs.contains(&pred))?;
+        let op = &node.ops[node.op_of(pred)?];
         match made(self.job.function, op)? {
             Made::Compared(inst) => self.passes(inst, op, !wanted),
             Made::Joined(both, parts) => {
@@ -257,8 +237,8 @@ impl Codegen<'_> {
                 _ => return None,
             };
         }
-        let mut next = 1;
-        let sides = [self.side(inst, op, 0, &mut next)?, self.side(inst, op, 1, &mut next)?];
+        let sources = operands(inst, op);
+        let sides = [self.side(*sources.first()?)?, self.side(*sources.get(1)?)?];
         let (first, most, other) = match sides {
             [Side::Lanes(first, most), Side::Same(other)] => (first, most, other),
             [Side::Same(other), Side::Lanes(first, most)] => {
@@ -297,13 +277,11 @@ impl Codegen<'_> {
         })
     }
 
-    fn side(&mut self, inst: &Inst, op: &Op, at: usize, next: &mut usize) -> Option<Side> {
-        let name = match inst.srcs.get(at)? {
-            Src::Imm(bits) => return Some(Side::Same(self.c32(*bits as u32))),
-            Src::Reg(_) => *op.uses.get(*next)?,
-            Src::Absent | Src::Not(_) | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => return None,
+    fn side(&mut self, source: Operand<'_>) -> Option<Side> {
+        let name = match source {
+            Operand::Imm(bits) => return Some(Side::Same(self.c32(bits as u32))),
+            source => source.value()?,
         };
-        *next += 1;
         match self.shape(name).clone() {
             Shape::Uniform(_) => Some(Side::Same(self.scalar(name))),
             Shape::Affine(pattern) if !pattern.by_chunk && pattern.rows.is_empty() => {

@@ -9,13 +9,14 @@
 
 use super::inst::Lanes;
 use super::{Codegen, Repr};
+use crate::analysis::expr::{Arith, Expr};
 use crate::isel::Operand;
 use crate::llvm::{IntPred, Value};
 use crate::target::Level;
 use crate::wir;
 use crate::wir::{Kind, Op, Shape};
 use ptx::ir::{Inst, RegClass, Src};
-use ptx::isa::{Op as O, Ty, Word};
+use ptx::isa::{Op as O, Ty};
 
 /// A word of each lane, by chunk; none: zero.
 type Half = Option<Vec<Value>>;
@@ -47,13 +48,10 @@ impl Codegen<'_> {
 
     /// Notes that a value is a number that shifts a word by less than its width.
     fn note_bound(&mut self, inst: &Inst, op: &Op, def: wir::Value) {
-        let is_small = match inst.op {
-            O::And => matches!(inst.srcs.get(1), Some(Src::Imm(bits)) if *bits < 32),
-            O::Mov => op.uses.get(1).is_some_and(|from| self.small.contains(from)),
-            O::Cvt => {
-                let whole = |ty: Ty| ty.is_signed() || matches!(ty, Ty::U8 | Ty::U16 | Ty::U32 | Ty::U64);
-                let types = whole(inst.mods.dtype()) && whole(inst.mods.atype());
-                types && op.uses.get(1).is_some_and(|from| self.small.contains(from))
+        let is_small = match Expr::of(inst).map(|expr| expr.arith) {
+            Some(Arith::And) => matches!(inst.srcs.get(1), Some(Src::Imm(bits)) if *bits < 32),
+            Some(Arith::Copy | Arith::Convert(_)) => {
+                op.uses.get(1).is_some_and(|from| self.small.contains(from))
             }
             _ => false,
         };
@@ -67,12 +65,26 @@ impl Codegen<'_> {
             O::Ld | O::LdNc | O::Ldu => {
                 let ty = inst.mods.ty();
                 let word = inst.mods.vec() == 1 && ty.bits() <= 32 && !ty.is_signed();
-                word.then(|| Some(WordPair::Both([Some(self.low_words(def)?), None])))?
+                return word.then(|| Some(WordPair::Both([Some(self.low_words(def)?), None])))?;
             }
-            O::Cvt if matches!(inst.mods.dtype(), Ty::U64 | Ty::S64) && inst.mods.atype() == Ty::U32 => {
+            O::MovPack => {
+                let ([Src::Reg(_), Src::Reg(_)], [_, low, high]) = (inst.srcs.as_slice(), op.uses.as_slice())
+                else {
+                    return None;
+                };
+                let low: Vec<Value> = (0..self.chunks()).map(|c| self.chunk(*low, c)).collect();
+                let high: Vec<Value> = (0..self.chunks()).map(|c| self.chunk(*high, c)).collect();
+                let fits = low[0].ty().element_bits() == 32 && high[0].ty().element_bits() == 32;
+                return fits.then_some(WordPair::Both([Some(low), Some(high)]));
+            }
+            _ => {}
+        }
+        let Expr { arith, ty } = Expr::of(inst)?;
+        match arith {
+            Arith::Convert(Ty::U64 | Ty::S64) if ty == Ty::U32 => {
                 Some(WordPair::Both([Some(self.low_words(def)?), None]))
             }
-            O::Shl => match (inst.srcs.as_slice(), op.uses.as_slice()) {
+            Arith::Shl => match (inst.srcs.as_slice(), op.uses.as_slice()) {
                 ([Src::Reg(_), Src::Imm(32)], [_, from]) => {
                     let low = match self.word_pairs.get(from) {
                         Some(WordPair::Both([low, _])) => low.clone(),
@@ -82,16 +94,7 @@ impl Codegen<'_> {
                 }
                 _ => None,
             },
-            O::MovPack => match (inst.srcs.as_slice(), op.uses.as_slice()) {
-                ([Src::Reg(_), Src::Reg(_)], [_, low, high]) => {
-                    let low: Vec<Value> = (0..self.chunks()).map(|c| self.chunk(*low, c)).collect();
-                    let high: Vec<Value> = (0..self.chunks()).map(|c| self.chunk(*high, c)).collect();
-                    let fits = low[0].ty().element_bits() == 32 && high[0].ty().element_bits() == 32;
-                    fits.then_some(WordPair::Both([Some(low), Some(high)]))
-                }
-                _ => None,
-            },
-            O::Or => {
+            Arith::Or => {
                 let [_, a, b] = op.uses.as_slice() else { return None };
                 let (WordPair::Both(a), WordPair::Both(b)) =
                     (self.word_pairs.get(a)?, self.word_pairs.get(b)?)
@@ -104,7 +107,7 @@ impl Codegen<'_> {
                 };
                 Some(WordPair::Both([either(&a[0], &b[0]), either(&a[1], &b[1])]))
             }
-            O::Shr if matches!(inst.mods.ty(), Ty::U64 | Ty::B64) => {
+            Arith::Shr if matches!(ty, Ty::U64 | Ty::B64) => {
                 let Some(WordPair::Both(halves)) = op.uses.get(1).and_then(|name| self.word_pairs.get(name))
                 else {
                     return None;
@@ -142,10 +145,8 @@ impl Codegen<'_> {
     pub(super) fn funnel_shift_of(&mut self, inst: &Inst, op: &Op) -> bool {
         let word = |ty: Ty| matches!(ty, Ty::U32 | Ty::S32);
         let long = |ty: Ty| matches!(ty, Ty::U64 | Ty::S64);
-        if inst.op != O::Cvt || inst.guard.is_some() || inst.mods.has(Word::Sat) {
-            return false;
-        }
-        if !word(inst.mods.dtype()) || !long(inst.mods.atype()) {
+        let Some(Expr { arith: Arith::Convert(to), ty }) = Expr::of(inst) else { return false };
+        if inst.guard.is_some() || !word(to) || !long(ty) {
             return false;
         }
         let ([def], [_, from], [Src::Reg(_)]) =
@@ -176,6 +177,7 @@ impl Codegen<'_> {
             self.b.select(self.b.icmp(IntPred::Ult, *by, word), both, down)
         };
         let chunks = amounts.iter().enumerate().map(chunk).collect();
+        self.applied("funnel-shift", "two words are shifted as one of 64 bits");
         self.reps[def.0 as usize] = Some(Repr::Chunks(chunks));
         true
     }

@@ -25,6 +25,7 @@ pub(super) enum Lanes {
 impl Codegen<'_> {
     pub(super) fn inst(&mut self, site: Site, op: &Op) {
         let Some(inst) = site.inst(self.job.function) else { return };
+        self.remark_op(op);
         use ptx::isa::Op as O;
         let done = match inst.op {
             O::Ld | O::LdNc | O::Ldu => self.ld(site, inst, op),
@@ -93,33 +94,25 @@ impl Codegen<'_> {
     /// Follows generic addresses of shared and local memory through sums and copies.
     fn note_origin(&mut self, inst: &Inst, op: &Op) {
         use super::Origin;
-        use ptx::isa::Op as O;
-        let ([def], Some(first)) = (op.defs.as_slice(), op.uses.get(1)) else { return };
+        use crate::analysis::expr::{Arith, Expr, Operand, operands};
+        let ([def], Some(expr)) = (op.defs.as_slice(), Expr::of(inst)) else { return };
         let Kind::Reg(RegClass::R64) = self.kind(*def) else { return };
-        let known = |name: &wir::Value| self.origins.get(name).copied();
-        let constant = |at: usize| match inst.srcs.get(at) {
-            Some(Src::Imm(bits)) => Some(*bits as i64),
-            _ => None,
-        };
-        let origin = match inst.op {
-            O::Cvta if inst.guard.is_none() => match inst.mods.space() {
-                Space::Shared => Some(Origin::Shared),
-                Space::Local if matches!(inst.srcs[0], Src::Reg(_)) && self.is_scalar(*first) => {
-                    Some(Origin::Local(*first, 0))
-                }
-                _ => None,
-            },
-            O::Mov if matches!(inst.srcs[0], Src::Reg(_)) => known(first),
-            O::Add => match (known(first), constant(0), constant(1)) {
-                (Some(Origin::Local(base, offset)), None, Some(more))
-                | (Some(Origin::Local(base, offset)), Some(more), None) => {
-                    Some(Origin::Local(base, offset.wrapping_add(more)))
+        let sources = operands(inst, op);
+        let known = |at: usize| self.origins.get(&sources.get(at)?.value()?).copied();
+        let origin = match (expr.arith, sources.as_slice()) {
+            (Arith::ToGeneric(Space::Shared), [_]) if inst.guard.is_none() => Some(Origin::Shared),
+            (Arith::ToGeneric(Space::Local), [Operand::Value(first)])
+                if inst.guard.is_none() && self.is_scalar(*first) =>
+            {
+                Some(Origin::Local(*first, 0))
+            }
+            (Arith::Copy, _) => known(0),
+            (Arith::Add, [a, b]) => match (known(0).or_else(|| known(1)), a, b) {
+                (Some(Origin::Local(base, offset)), Operand::Imm(more), _)
+                | (Some(Origin::Local(base, offset)), _, Operand::Imm(more)) => {
+                    Some(Origin::Local(base, offset.wrapping_add(*more as i64)))
                 }
                 (Some(Origin::Shared), ..) => Some(Origin::Shared),
-                (None, ..) => match op.uses.get(2).and_then(known) {
-                    Some(Origin::Shared) => Some(Origin::Shared),
-                    _ => None,
-                },
                 _ => None,
             },
             _ => None,
@@ -346,7 +339,8 @@ impl Codegen<'_> {
         }
     }
 
-    pub(super) fn scaled_index(&self, value: Value, lanes: Lanes) -> Value {
+    /// A scalar in those lanes.
+    fn in_lanes(&self, value: Value, lanes: Lanes) -> Value {
         match lanes {
             Lanes::First(_) => value,
             Lanes::Chunk(_) => self.b.splat(value, self.width),
@@ -390,7 +384,7 @@ impl Codegen<'_> {
                     return None;
                 }
                 let value = self.symbol(addr)?;
-                let value = self.scaled_index(value, lanes);
+                let value = self.in_lanes(value, lanes);
                 self.as_word(value, inst)
             }
         })
@@ -451,9 +445,9 @@ impl Codegen<'_> {
         let field = match sreg {
             Sreg::Tid if axis < 3 => return self.tid(axis, lanes),
             Sreg::Tid | Sreg::Ntid | Sreg::Ctaid | Sreg::Nctaid if axis > 2 => {
-                return Some(self.scaled_index(self.c32(0), lanes));
+                return Some(self.in_lanes(self.c32(0), lanes));
             }
-            Sreg::Ntid => return Some(self.scaled_index(self.c32(self.job.shape.ntid[axis]), lanes)),
+            Sreg::Ntid => return Some(self.in_lanes(self.c32(self.job.shape.ntid[axis]), lanes)),
             Sreg::Ctaid => offset_of!(Frame, ctaid) + 4 * axis,
             Sreg::Nctaid => offset_of!(Frame, nctaid) + 4 * axis,
             Sreg::Warpid if self.job.shape.team > 1 => return Some(self.warpid(lanes)),
@@ -469,12 +463,12 @@ impl Codegen<'_> {
             | Sreg::ReservedSmemOffset0
             | Sreg::ReservedSmemOffset1 => {
                 let value = self.c32(sreg.reserved_smem().unwrap_or(0));
-                return Some(self.scaled_index(value, lanes));
+                return Some(self.in_lanes(value, lanes));
             }
-            Sreg::Pm(_) | Sreg::Pm64(_) => return Some(self.scaled_index(self.c32(0), lanes)),
+            Sreg::Pm(_) | Sreg::Pm64(_) => return Some(self.in_lanes(self.c32(0), lanes)),
             Sreg::Gridid => {
                 let value = self.load64(offset_of!(Frame, gridid));
-                return Some(self.scaled_index(value, lanes));
+                return Some(self.in_lanes(value, lanes));
             }
             Sreg::Laneid => return Some(self.by_lane(lanes, |lane| lane % LANES)),
             Sreg::LanemaskEq => return Some(self.by_lane(lanes, |lane| 1 << (lane % LANES))),
@@ -496,7 +490,7 @@ impl Codegen<'_> {
             | Sreg::GlobaltimerHi => return None,
         };
         let value = self.load32(field);
-        Some(self.scaled_index(value, lanes))
+        Some(self.in_lanes(value, lanes))
     }
 
     fn by_lane(&self, lanes: Lanes, f: impl Fn(u32) -> u32) -> Value {
@@ -550,10 +544,10 @@ impl Codegen<'_> {
             let Some(operands) = self.operands(inst, op, lanes) else { return false };
             let value = match operands.first() {
                 Some(Operand::Value(value)) if value.ty().element_bits() == 64 => *value,
-                Some(Operand::Imm(bits)) => self.scaled_index(self.c64(*bits), lanes),
+                Some(Operand::Imm(bits)) => self.in_lanes(self.c64(*bits), lanes),
                 _ => return false,
             };
-            let origin = self.scaled_index(origin, lanes);
+            let origin = self.in_lanes(origin, lanes);
             values.push(if to_space { self.b.sub(value, origin) } else { self.b.add(value, origin) });
         }
         let rep = match self.shape(op.defs[0]) {

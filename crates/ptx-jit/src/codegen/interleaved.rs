@@ -162,9 +162,16 @@ impl<'a> Codegen<'a> {
                     rows += 1;
                     // Where shuffles are as scarce as loads, every second piece is loads.
                     if self.env.target.tuning().double_pumped_512 && rows % 2 == 0 {
+                        self.remark_op(&node.ops[piece.members[0].at]);
+                        self.missed(
+                            "covering-loads",
+                            "every second window is loads, since shuffles are as scarce",
+                        );
                         continue;
                     }
                 }
+                self.remark_op(&node.ops[piece.members[0].at]);
+                self.remark_piece(&piece);
                 let number = pieces.pieces.len();
                 let places = piece.members.iter().map(|member| member.at);
                 let all = if piece.access.write { places.max() } else { places.min() };
@@ -182,6 +189,22 @@ impl<'a> Codegen<'a> {
             }
         }
         pieces
+    }
+
+    fn remark_piece(&self, piece: &Piece) {
+        let count = piece.members.len();
+        match piece.kind {
+            Kind::Record => self.applied("interleaved", format!("{count} words of each lane are one access")),
+            Kind::Rows => {
+                self.applied(
+                    "covering-loads",
+                    format!("{count} overlapping vectors are loaded once and shuffled"),
+                );
+            }
+            Kind::Near => {
+                self.applied("covering-loads", format!("{count} loads of near elements share their vectors"));
+            }
+        }
     }
 
     /// What an access of one word for each lane is, and how far behind its register.

@@ -49,7 +49,7 @@ pub(super) struct Reach {
     pub(super) sum: bool,
     /// The first byte, relative to the address.
     pub(super) lo: i64,
-    /// DeferredPrefetches the last byte.
+    /// The one behind the last byte, relative to the address.
     pub(super) hi: i64,
     /// What the address must be a multiple of.
     pub(super) align: u32,
@@ -218,6 +218,7 @@ impl Codegen<'_> {
         let mut next = 1;
         let Some(addresses) = self.addresses(inst, op, &mut next, &mut access) else { return false };
         if self.load_from_strips(&addresses, op) {
+            self.applied("access", "shared memory in registers of a warp strip");
             return true;
         }
         let uniform = self.shape(op.defs[0]).is_uniform();
@@ -311,6 +312,7 @@ impl Codegen<'_> {
             return false;
         }
         if self.store_to_strips(inst, &addresses, op, next) {
+            self.applied("access", "shared memory in registers of a warp strip");
             return true;
         }
         // The values, in chunks.

@@ -13,12 +13,13 @@
 
 use super::Codegen;
 use super::load_store::{Addresses, Reach};
+use crate::analysis::expr::{Arith, Expr, Operand, operands};
 use crate::llvm::Value;
 use crate::tuning::{LOOP_PREDICATION_MAX_DEFINITIONS, LOOP_PREDICATION_MIN_ADDRESSES};
 use crate::wir;
 use crate::wir::{BlockId, Kind, Op, OpKind, Shape};
 use ptx::ir::{Addr, Base, Inst, RegClass, Src};
-use ptx::isa::{Half, Op as O, Space, Ty, Word};
+use ptx::isa::{Op as O, Space, Ty};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -59,9 +60,9 @@ pub(super) struct LoopPredication {
     until: HashMap<BlockId, Value>,
 }
 
-/// An operand of an instruction.
+/// A source of an instruction in a loop.
 #[derive(Clone, Copy)]
-struct Operand {
+struct Stepping {
     name: Option<wir::Value>,
     /// By how much it is more in each turn.
     by: i64,
@@ -115,7 +116,12 @@ impl Codegen<'_> {
                 steps.insert(name, Step { by, widened });
             }
         }
-        (steps.len() >= LOOP_PREDICATION_MIN_ADDRESSES).then_some(Turns { left, again, price, steps })
+        if steps.len() < LOOP_PREDICATION_MIN_ADDRESSES {
+            self.remark_block(id, false);
+            self.missed("loop-predication", "too few addresses of the loop's first block step by a constant");
+            return None;
+        }
+        Some(Turns { left, again, price, steps })
     }
 
     /// By how much fewer turns are left than where the loop's node began, if this is known.
@@ -125,8 +131,7 @@ impl Codegen<'_> {
             if at == left {
                 return u64::try_from(price).ok().filter(|price| (1..FAR).contains(price));
             }
-            let (node, index) = self.definitions.get(&at)?;
-            let op = &self.job.func.nodes[node.0 as usize].ops[*index];
+            let op = self.def_use.op_of(self.job.func, at)?;
             let OpKind::Add(by) = op.kind else { return None };
             price = price.checked_sub(by)?;
             at = op.uses[0];
@@ -152,10 +157,10 @@ impl Codegen<'_> {
             let first = steps.next()??;
             return steps.all(|step| step == Some(first)).then_some(first);
         }
-        let Some((_, index)) = self.definitions.get(&name).filter(|(at, _)| *at == id) else {
+        let Some((_, index)) = self.def_use.op(name).filter(|(at, _)| *at == id) else {
             return Some(0);
         };
-        let op = &node.ops[*index];
+        let op = &node.ops[index];
         let inst = match op.kind {
             OpKind::Inst(site) => site.inst(self.job.function)?,
             OpKind::Count(_) | OpKind::Mask(_) => return Some(0),
@@ -169,88 +174,81 @@ impl Codegen<'_> {
         {
             return Some(0);
         }
-        let mut next = op.uses.get(1..)?.iter();
-        let mut operands = Vec::new();
-        for src in &inst.srcs {
-            operands.push(match src {
-                Src::Reg(_) => {
-                    let name = *next.next()?;
+        let mut sources = Vec::new();
+        for operand in operands(inst, op) {
+            sources.push(match operand {
+                Operand::Value(name) => {
                     let by = self.step(node, again, id, name, looks, widened)?;
                     let bits = match self.shape(name) {
                         Shape::Uniform(bits) => *bits,
                         Shape::Bottom | Shape::Affine(_) | Shape::Varying => None,
                     };
-                    Operand { name: Some(name), by, bits }
+                    Stepping { name: Some(name), by, bits }
                 }
-                Src::Imm(bits) => Operand { name: None, by: 0, bits: Some(*bits) },
-                Src::Absent | Src::Sreg(..) => Operand { name: None, by: 0, bits: None },
-                Src::Not(_) | Src::Addr(_) | Src::Video(_) => return None,
+                Operand::Imm(bits) => Stepping { name: None, by: 0, bits: Some(bits) },
+                Operand::Absent | Operand::Sreg(..) => Stepping { name: None, by: 0, bits: None },
+                Operand::Not(_)
+                | Operand::Based(..)
+                | Operand::Indexed(_)
+                | Operand::Symbol(_)
+                | Operand::Video(_) => return None,
             });
         }
         // What is made of the same is the same.
-        if operands.iter().all(|operand| operand.by == 0) {
+        if sources.iter().all(|source| source.by == 0) {
             return crate::effects::is_pure(inst).then_some(0);
         }
         let [to] = op.defs.as_slice() else { return None };
-        self.step_of_sum(inst, *to, &operands, widened)
+        self.step_of_sum(Expr::of(inst)?, *to, &sources, widened)
     }
 
     /// By how much more what an instruction makes is, from its operands.
     fn step_of_sum(
         &self,
-        inst: &Inst,
+        expr: Expr,
         to: wir::Value,
-        operands: &[Operand],
+        sources: &[Stepping],
         widened: &mut Vec<Widened>,
     ) -> Option<i64> {
-        let by = |at: usize| operands.get(at).map(|operand| operand.by);
+        let by = |at: usize| sources.get(at).map(|source| source.by);
         let Kind::Reg(class @ (RegClass::R32 | RegClass::R64)) = self.kind(to) else { return None };
-        let same = |operand: &Operand| operand.name.is_none_or(|name| self.kind(name) == self.kind(to));
-        let one_width = operands.iter().all(same);
-        match inst.op {
-            O::Cvta | O::CvtaTo if class == RegClass::R64 && inst.mods.space() != Space::Generic => {
+        let same = |source: &Stepping| source.name.is_none_or(|name| self.kind(name) == self.kind(to));
+        let one_width = sources.iter().all(same);
+        match expr.arith {
+            Arith::ToGeneric(space) | Arith::FromGeneric(space)
+                if class == RegClass::R64 && space != Space::Generic =>
+            {
                 return by(0).filter(|_| one_width);
             }
-            O::Cvt if !inst.mods.has(Word::Sat) => {
-                let (from, 64) = crate::analysis::shape::widens(inst)? else { return None };
-                let first = operands.first()?;
-                return (inst.mods.dtype().bits() == 64).then(|| self.widen(*first, from, 1, widened))?;
+            Arith::Convert(_) => {
+                let (from, 64) = expr.widens()? else { return None };
+                return self.widen(*sources.first()?, from, 1, widened);
             }
-            O::Mov if is_word(inst) && one_width => return by(0),
-            _ if !is_word(inst) => return None,
+            Arith::Copy if expr.is_of_words() && one_width => return by(0),
+            _ if !expr.is_of_words() => return None,
             _ => {}
         }
-        let wide = inst.mods.half() == Some(Half::Wide);
-        let signed = inst.mods.ty().is_signed();
-        let constant = |operand: Operand| {
-            let bits = operand.bits?;
-            Some(match (inst.mods.ty().bits(), wide && !signed) {
-                (32, false) => i64::from(bits as i32),
-                (32, true) => i64::from(bits as u32),
-                _ => bits as i64,
-            })
-        };
+        let constant = |source: Stepping| Some(expr.number(source.bits?));
         let product = |widened: &mut Vec<Widened>| {
-            let (a, b) = (*operands.first()?, *operands.get(1)?);
+            let (a, b) = (*sources.first()?, *sources.get(1)?);
             let (steps, times) = match (a.by, b.by) {
                 (0, 0) => return Some(0),
                 (_, 0) => (a, constant(b)?),
                 (0, _) => (b, constant(a)?),
                 _ => return None,
             };
-            match inst.mods.half()? {
-                Half::Lo => Some(steps.by.wrapping_mul(times)),
-                Half::Wide => self.widen(steps, inst.mods.ty(), times, widened),
-                _ => None,
+            match expr.widens() {
+                None => Some(steps.by.wrapping_mul(times)),
+                Some((from, _)) => self.widen(steps, from, times, widened),
             }
         };
-        let sum = match inst.op {
-            O::Add if one_width => by(0)?.wrapping_add(by(1)?),
-            O::Sub if one_width => by(0)?.wrapping_sub(by(1)?),
-            O::Mul => product(widened)?,
-            O::Mad => product(widened)?.wrapping_add(by(2)?),
-            O::Shl if by(1)? == 0 => {
-                let places = operands.get(1)?.bits?;
+        let sum = match expr.arith {
+            Arith::Add if one_width => by(0)?.wrapping_add(by(1)?),
+            Arith::Sub if one_width => by(0)?.wrapping_sub(by(1)?),
+            Arith::Mul { .. } => product(widened)?,
+            Arith::Mad { .. } => product(widened)?.wrapping_add(by(2)?),
+            Arith::Shl if by(1)? == 0 => {
+                let places = sources.get(1)?.bits?;
                 let bits = if class == RegClass::R32 { 32 } else { 64 };
                 if places >= bits {
                     return None;
@@ -266,17 +264,17 @@ impl Codegen<'_> {
     }
 
     /// The step of a number that is widened, and multiplied by a constant.
-    fn widen(&self, operand: Operand, from: Ty, times: i64, widened: &mut Vec<Widened>) -> Option<i64> {
-        let name = operand.name?;
+    fn widen(&self, source: Stepping, from: Ty, times: i64, widened: &mut Vec<Widened>) -> Option<i64> {
+        let name = source.name?;
         let scalar = self.shape(name).is_uniform() && self.kind(name) == Kind::Reg(RegClass::R32);
         if !scalar || from.bits() != 32 {
             return None;
         }
-        let new = Widened { name, by: operand.by, signed: from.is_signed() };
+        let new = Widened { name, by: source.by, signed: from.is_signed() };
         if new.by != 0 && !widened.contains(&new) {
             widened.push(new);
         }
-        operand.by.checked_mul(times)
+        source.by.checked_mul(times)
     }
 
     /// What is added to a phi on the way to a value, in every lane: constants alone.
@@ -288,25 +286,29 @@ impl Codegen<'_> {
             if at == phi {
                 return Some(if class == RegClass::R32 { i64::from(sum as i32) } else { sum });
             }
-            let (node, index) = self.definitions.get(&at)?;
+            let (node, index) = self.def_use.op(at)?;
             let node = &self.job.func.nodes[node.0 as usize];
-            let op: &Op = &node.ops[*index];
+            let op: &Op = &node.ops[index];
             let OpKind::Inst(site) = op.kind else { return None };
             let inst = site.inst(self.job.function)?;
-            if !node.full || inst.guard.is_some() || !is_word(inst) || self.kind(at) != kind {
+            let expr = Expr::of(inst).filter(|expr| expr.is_of_words())?;
+            if !node.full || inst.guard.is_some() || self.kind(at) != kind {
                 return None;
             }
             let constant = |name: wir::Value| match self.shape(name) {
                 Shape::Uniform(bits) => bits.map(|bits| bits as i64),
                 Shape::Bottom | Shape::Affine(_) | Shape::Varying => None,
             };
-            let (from, by) = match (inst.op, op.uses.get(1..)?, inst.srcs.as_slice()) {
-                (O::Mov, [from], [Src::Reg(_)]) => (*from, 0),
-                (O::Add, [from], [Src::Reg(_), Src::Imm(bits)] | [Src::Imm(bits), Src::Reg(_)]) => {
-                    (*from, *bits as i64)
+            let (from, by) = match (expr.arith, operands(inst, op).as_slice()) {
+                (Arith::Copy, [Operand::Value(from)]) => (*from, 0),
+                (
+                    Arith::Add,
+                    [Operand::Value(from), Operand::Imm(bits)] | [Operand::Imm(bits), Operand::Value(from)],
+                ) => (*from, *bits as i64),
+                (Arith::Sub, [Operand::Value(from), Operand::Imm(bits)]) => {
+                    (*from, (*bits as i64).wrapping_neg())
                 }
-                (O::Sub, [from], [Src::Reg(_), Src::Imm(bits)]) => (*from, (*bits as i64).wrapping_neg()),
-                (O::Add, [a, b], [Src::Reg(_), Src::Reg(_)]) => match (constant(*a), constant(*b)) {
+                (Arith::Add, [Operand::Value(a), Operand::Value(b)]) => match (constant(*a), constant(*b)) {
                     (_, Some(by)) => (*a, by),
                     (Some(by), None) => (*b, by),
                     (None, None) => return None,
@@ -447,11 +449,4 @@ impl Codegen<'_> {
         };
         self.b.intrinsic("llvm.umin", &[self.int(64)], &[most, turns])
     }
-}
-
-/// Whether an instruction computes modulo its width, which is one of registers.
-fn is_word(inst: &Inst) -> bool {
-    matches!(inst.op, O::Mov | O::Add | O::Sub | O::Mul | O::Mad | O::Shl)
-        && matches!(inst.mods.ty(), Ty::S32 | Ty::U32 | Ty::B32 | Ty::S64 | Ty::U64 | Ty::B64)
-        && !inst.mods.has(Word::Sat)
 }

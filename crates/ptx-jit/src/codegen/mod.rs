@@ -54,12 +54,16 @@ mod wide_gather;
 use crate::frame::Frame;
 use crate::isel::{Env, Lowering};
 use crate::llvm::{Block, Builder, Flush, Function, Likely, Module, Type, Value};
+use crate::remarks::Remarks;
 use crate::target::Target;
 use crate::wir;
+use crate::wir::dom::Dominators;
+use crate::wir::uses::{DefUse, Readers};
 use crate::wir::{BlockId, Exit, Func, Kind, LaunchShape, Op, OpKind, Shape, Site, Term};
 use load_store::Addresses;
 use ptx::ir::RegClass;
 use ptx_exec::layout::Layout;
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
@@ -77,11 +81,11 @@ enum Repr {
     Bases(Vec<Value>),
     /// A vector for each chunk.
     Chunks(Vec<Value>),
-    /// The same, so many bytes behind where a team keeps what lives across barriers ([`barrier_slots`]).
+    /// A vector for each chunk, in the memory of a coarse warp's barrier slots, at this offset in bytes ([`barrier_slots`]).
     Kept(u32),
 }
 
-/// Where a generic address was made. It may have left that space since, which every access checks.
+/// The space that a generic address was made in. Arithmetic may have moved it out of that space, which every access checks.
 #[derive(Clone, Copy, Debug)]
 enum Origin {
     /// From an address of shared memory.
@@ -90,49 +94,51 @@ enum Origin {
     Local(wir::Value, i64),
 }
 
-/// What an emitted function says of itself.
+/// The result of generating a function, beside its LLVM IR.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Emitted {
-    /// How many windows it needs.
+    /// The number of cached bounds that it needs.
     pub(crate) windows: u32,
-    /// Instructions without native code, by name.
+    /// Instructions without native code, by name, with their number.
     pub(crate) fallbacks: std::collections::BTreeMap<String, u32>,
-    /// What of the host it names: its functions, and variables and functions of the program.
+    /// Symbols that the code names: functions of the host, and variables and functions of the program.
     pub(crate) externals: Vec<String>,
-    /// How a CTA is handed over.
+    /// How the scheduler hands a CTA to the code.
     pub(crate) cta: ptx_exec::native::CtaCode,
-    /// How registers are.
+    /// Where registers are at entries and side exits.
     pub(crate) handed: state_map::StateMap,
-    /// Where a team falls apart.
+    /// The side exits of a coarse warp, which end it.
     pub(crate) leaves: Vec<ptx_exec::native::SideExit>,
-    /// A team: something has no code for several warps.
+    /// Of a coarse warp: whether an operation has no code for several warps.
     pub(crate) unfit: bool,
-    /// The process is ending: the function is not complete, and nothing may be made of it.
+    /// The process is ending: the function is not complete and must not be used.
     pub(crate) given_up: bool,
-    /// Straight pieces that go through the chunks in a loop.
+    /// The number of chunk loops.
     pub(crate) runs: u32,
-    /// Whether it keeps sums back.
+    /// Whether reductions are combined in a table before they reach memory.
     pub(crate) postpones: bool,
+    /// What became of each decision.
+    pub(crate) remarks: Remarks,
 }
 
-/// What is compiled.
+/// What code is generated from.
 #[derive(Clone, Copy)]
 pub(crate) struct Input<'a> {
-    /// The function.
+    /// The PTX function.
     pub(crate) function: &'a ptx::ir::Function,
-    /// Where variables and functions are.
+    /// Addresses of variables and functions.
     pub(crate) layout: &'a Layout,
-    /// The program.
+    /// The program of the function.
     pub(crate) program: &'a ptx::ir::Program,
-    /// The plan.
+    /// The function as WIR.
     pub(crate) func: &'a Func,
-    /// What it was made for.
+    /// The launch that the WIR was built for.
     pub(crate) shape: LaunchShape,
-    /// Whether subnormal numbers are flushed by the machine while the function runs.
+    /// Whether the processor flushes subnormal numbers while the function runs.
     pub(crate) flush: bool,
     /// The processor that code is generated for.
     pub(crate) target: Target,
-    /// The number of its first window.
+    /// The number of its first cached bounds.
     pub(crate) windows: u32,
     /// Whether a launch of the kernel may read clocks of warps.
     pub(crate) clocks: bool,
@@ -144,114 +150,124 @@ struct Codegen<'a> {
     env: Env,
     function: Function,
     width: u32,
-    /// Lanes that run as one: of a warp, or of a team.
+    /// Lanes that execute as one: of a warp, of a coarse warp, or of the chunk of a chunk loop.
     lanes: u32,
-    /// In a team: how to leave before the instruction that follows.
+    /// In a coarse warp: the side exit of the access that follows.
     pending_exit: Option<(Site, Exit)>,
-    /// By name.
+    /// For each value, how it is held; `None`: it is not emitted yet.
     reps: Vec<Option<Repr>>,
-    /// By node: where it begins and ends.
+    /// For each WIR block, the LLVM block that it begins with.
     starts: Vec<Option<Block>>,
-    /// Phis to be given what comes in: node, phi index, LLVM values.
+    /// LLVM phis that still need operands, by WIR block and index of the phi.
     phis: HashMap<(u32, usize), Repr>,
-    /// What comes into nodes that are not emitted yet.
+    /// Operands for phis of WIR blocks that are not emitted yet, with the LLVM block that they come from.
     pending: HashMap<u32, Vec<(Block, Vec<Repr>)>>,
-    /// Nodes that something goes to.
+    /// WIR blocks that an emitted branch leads to.
     reached: RefCell<HashSet<BlockId>>,
-    /// Nodes to which nothing went when it was their turn.
+    /// WIR blocks that no branch led to when it was their turn.
     left_out: Vec<BlockId>,
-    /// Vectors made of scalars: value and chunk, in the current block.
+    /// Vectors made of scalars in the current LLVM block, by value and chunk.
     vectors: HashMap<(wir::Value, u32), Value>,
-    /// Chunks of masks, and the block that they were made in.
+    /// Chunks of masks, with the LLVM block that they were made in.
     masks: RefCell<HashMap<(Value, u32), (Block, Value)>>,
-    /// Exact bits of loose values: value and chunk, in the current block.
+    /// Canonical bits of values with other NaNs in the current LLVM block, by value and chunk.
     exacts: HashMap<(wir::Value, u32), Value>,
-    /// Masks that were put together of chunks, which reach wherever the mask does.
+    /// Masks that were joined from chunks, with the chunks. These dominate every use of the mask.
     parts: RefCell<HashMap<Value, Vec<Value>>>,
+    /// The LLVM block that `vectors` and `exacts` belong to.
     vectors_of: Option<Block>,
-    /// Values that are loaded once, at the start.
+    /// The frame of the call.
     frame: Value,
+    /// The register arrays of the frame, by class.
     regs: [Value; 4],
     /// Lanes that this call owns, or this warp of a CTA.
     own: Value,
-    /// The live ones where it begins.
+    /// Lanes that are live at the entry.
     live: Value,
     shared_cta: Option<cta_loop::Shared>,
     params: Value,
     shared: [Value; 2],
-    /// Whether the node that is emitted runs all lanes.
+    /// Whether the WIR block that is emitted executes all lanes.
     full: bool,
+    /// Stack memory for values that go through memory.
     scratch: Option<Value>,
-    /// Where lanes that are off may access memory.
+    /// Stack memory that inactive lanes may access.
     spare: Value,
-    /// What the accesses of single lanes in the current piece weigh.
+    /// The cost of accesses that are done lane by lane in the current LLVM block.
     scalarized_cost: Cell<u32>,
-    /// The number of each site's window. Copies of a site whose accesses are of another size have one of their own, since a window says
-    /// where an access of that many bytes may begin; and so have those that write, and those that add what is kept back.
+    /// The number of the cached bounds of each site. Copies of a site whose accesses have another size have bounds of their own, since
+    /// bounds say where an access of that many bytes may begin; so have those that write, and those that add combined reductions.
     windows: HashMap<(Site, u32, bool, bool), u32>,
-    /// Generic addresses of which it is known where they were made.
+    /// Generic addresses whose space is known.
     origins: HashMap<wir::Value, Origin>,
-    /// 64-bit values of which it is known how they are made up.
+    /// 64-bit values that are a base plus a scaled index.
     scaled_indices: HashMap<wir::Value, scaled_index::ScaledIndex>,
-    /// 64-bit values of which the words are known.
+    /// 64-bit values whose words are known.
     word_pairs: HashMap<wir::Value, funnel_shift::WordPair>,
-    /// Numbers below 32.
+    /// Values below 32.
     small: HashSet<wir::Value>,
-    /// Whether the access that is emitted was checked where its node began.
+    /// Whether the access that is emitted was checked where its block began.
     access_checked: bool,
-    /// What the load that is emitted takes of a bunch: whether that was loaded, and a vector for each chunk.
+    /// For the load that is emitted, the result of a coalesced gather: whether it was done, and a vector for each chunk.
     gathered: Option<(Value, Vec<Value>)>,
-    /// By how much values grow from one CTA to the next, and from turn to turn.
+    /// By how much values grow from one CTA to the next, and from one iteration to the next.
     scalar_evolution: scalar_evolution::ScalarEvolution,
-    /// By block: what loops it belongs to.
+    /// For each PTX block, the kind of loop that it belongs to.
     loops: Vec<prefetch_next_cta::LoopKind>,
-    /// What loops the node that is emitted belongs to.
+    /// The kind of loop that the block that is emitted belongs to.
     loop_kind: prefetch_next_cta::LoopKind,
-    /// What the pieces behind barriers fetch.
+    /// Prefetches that are issued behind barriers.
     deferred_prefetches: prefetch_deferred::DeferredPrefetches,
-    /// What is to be fetched beside the access that is emitted.
+    /// The prefetch beside the access that is emitted.
     prefetch: Option<prefetch_next_cta::Prefetch>,
-    /// How far the next CTA's addresses last were, of such as grow so with the CTA's number, in a block.
+    /// The last distance to the next CTA's addresses, with the growth and the LLVM block that it is for.
     next_cta_distance: Option<prefetch_next_cta::NextCtaDistance>,
-    /// What the node that is emitted has fetched: lines relative to an address, and whether to write.
+    /// Lines that the block that is emitted has prefetched, relative to an address, and whether for a write.
     prefetched: HashSet<(wir::Value, i64, bool)>,
-    /// By block: whether it belongs to a loop that may only be waiting.
+    /// For each PTX block, whether it belongs to a loop that may only be waiting.
     waits: Vec<bool>,
-    /// What is kept back, if anything is.
+    /// The kind of reduction that is combined in a table, if there is one.
     reductions: Option<crate::reduction_buffer::Kind>,
     /// How instructions are lowered.
     lowerings: HashMap<Site, Option<Rc<Lowering>>>,
-    /// By name: whether it may hold any NaN.
+    /// For each value, whether it may hold a NaN that is not canonical.
     loose: Vec<bool>,
-    /// By name: whether a mask is wanted at most where code leaves; and those that are made there.
+    /// For each value, whether it is a mask that at most side exits read.
     rare: Vec<bool>,
+    /// Operations of such masks: they are emitted at the side exits.
     later: HashMap<wir::Value, Op>,
-    /// By name: between which numbers it lies.
+    /// For each value, its range.
     bounds: Vec<Option<crate::analysis::range::Bound>>,
     head: Block,
-    /// The node that is emitted.
+    /// The WIR block that is emitted.
     node: Option<BlockId>,
     known: state_map::Known,
     loop_predication: loop_predication::LoopPredication,
     barrier_slots: barrier_slots::BarrierSlots,
     warp_strips: warp_strips::WarpStrips,
     symbolic_strides: symbolic_stride::SymbolicStrides,
-    /// By name: where it comes from, unchanged.
+    /// For each value, the value that it is an unchanged copy of.
     copies: Vec<wir::Value>,
-    /// By name: the nodes that read it.
-    readers: endpoint_test::Readers,
-    /// By name: the operation that makes it.
-    definitions: HashMap<wir::Value, (BlockId, usize)>,
-    /// Masks that are made where they are read.
+    /// The blocks that read each value; not listed for functions of many blocks.
+    readers: Readers,
+    /// Where each value is defined, and how often it is read.
+    def_use: DefUse,
+    /// Which blocks are on every path to a block.
+    dominators: Dominators,
+    /// Masks that are computed where they are read.
     sunk_masks: sink_masks::SunkMasks,
-    /// The lanes that a copy of a node is emitted for.
+    /// The lanes that a version of a block is emitted for.
     prefix: Option<version_prefix::Prefix>,
-    /// The node that is emitted several times, and how many there have been.
+    /// The WIR block that is emitted in several versions.
     versioned_block: Option<BlockId>,
+    /// The number of versions so far.
     versions: u32,
-    /// Where nothing was to be run.
+    /// The LLVM block of an entry that does not exist.
     unreachable_block: Option<Block>,
     chunk_loops: chunk_loop::ChunkLoops,
+    /// The instruction that remarks are about.
+    remark_site: Cell<Option<Site>>,
+    remarks: RefCell<Remarks>,
     out: Emitted,
 }
 
@@ -328,13 +344,16 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>) -> Emitted {
         symbolic_strides: symbolic_stride::SymbolicStrides::default(),
         copies: const_prop::roots(job.func),
         readers: endpoint_test::readers(job.func),
-        definitions: version_prefix::definitions(job.func),
+        def_use: DefUse::new(job.func),
+        dominators: Dominators::new(job.func),
         sunk_masks: sink_masks::SunkMasks::default(),
         prefix: None,
         versioned_block: None,
         versions: 0,
         unreachable_block: None,
         chunk_loops: chunk_loop::ChunkLoops::new(rooms),
+        remark_site: Cell::new(None),
+        remarks: RefCell::default(),
         out: Emitted::default(),
         b,
     };
@@ -355,10 +374,35 @@ pub(crate) fn emit(module: &Module, name: &str, job: Input<'_>) -> Emitted {
     emit.b.br(head);
     emit.b.split_long_chains();
     emit.out.externals = emit.b.externals();
+    emit.out.remarks = emit.remarks.take();
     emit.out
 }
 
 impl Codegen<'_> {
+    /// Notes an optimisation of the instruction that is emitted.
+    fn applied(&self, pass: &'static str, reason: impl Into<Cow<'static, str>>) {
+        self.remarks.borrow_mut().applied(pass, self.remark_site.get(), reason);
+    }
+
+    /// Notes why the instruction that is emitted is not optimised.
+    fn missed(&self, pass: &'static str, reason: impl Into<Cow<'static, str>>) {
+        self.remarks.borrow_mut().missed(pass, self.remark_site.get(), reason);
+    }
+
+    /// The operation that remarks are about from here on, if it is an instruction.
+    fn remark_op(&self, op: &Op) {
+        if let OpKind::Inst(site) = op.kind {
+            self.remark_site.set(Some(site));
+        }
+    }
+
+    /// The first instruction of a block, or its terminator, that remarks are about from here on.
+    fn remark_block(&self, id: BlockId, end: bool) {
+        let block = self.job.func.nodes[id.0 as usize].block;
+        let insts = self.job.function.blocks.get(block as usize).map_or(0, |block| block.insts.len());
+        self.remark_site.set(Some(Site { block, index: if end { insts as u32 } else { 0 } }));
+    }
+
     fn int(&self, bits: u32) -> Type {
         self.b.int(bits)
     }
@@ -436,7 +480,7 @@ impl Codegen<'_> {
     }
 
     fn nodes(&mut self) {
-        let order = self.order();
+        let order = self.job.func.reverse_postorder();
         for node in &order {
             let block = self.b.append_block(self.function, "");
             self.starts[node.0 as usize] = Some(block);
@@ -465,40 +509,6 @@ impl Codegen<'_> {
         // A loop that is entered behind its header only.
         let reached = self.reached.borrow();
         self.out.unfit |= self.left_out.iter().any(|node| reached.contains(node));
-    }
-
-    /// Nodes that can be reached, in reverse postorder; behind each other those that entries lead to, and what comes back from barriers last,
-    /// when what was kept is known.
-    fn order(&self) -> Vec<BlockId> {
-        let nodes = &self.job.func.nodes;
-        let mut seen = vec![false; nodes.len()];
-        let mut order = Vec::new();
-        let func = self.job.func;
-        let entries = func.entries.iter().map(|entry| entry.node);
-        for first in entries.chain([func.start]).chain(func.resumes.iter().map(|resume| resume.node)) {
-            if std::mem::replace(&mut seen[first.0 as usize], true) {
-                continue;
-            }
-            let mut tree = Vec::new();
-            let mut stack = vec![(first, nodes[first.0 as usize].term.successors(), 0)];
-            while let Some((node, successors, at)) = stack.last_mut() {
-                match successors.get(*at) {
-                    Some(next) => {
-                        *at += 1;
-                        let next = *next;
-                        if !std::mem::replace(&mut seen[next.0 as usize], true) {
-                            stack.push((next, nodes[next.0 as usize].term.successors(), 0));
-                        }
-                    }
-                    None => {
-                        tree.push(*node);
-                        stack.pop();
-                    }
-                }
-            }
-            order.extend(tree.into_iter().rev());
-        }
-        order
     }
 
     fn at(&self, node: BlockId) -> Block {
@@ -576,6 +586,7 @@ impl Codegen<'_> {
             .test_of(id)
             .filter(|test| !(0..node.ops.len()).any(|at| test.has(at) && foreseen.is_done(at)))
             .filter(|_| !self.in_section());
+        self.remark_endpoint_test(id, test.is_some());
         let mut piece = 0;
         self.scalarized_cost.set(0);
         // Up to where operations were looked at together, and up to where they are emitted.

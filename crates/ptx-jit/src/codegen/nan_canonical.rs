@@ -56,9 +56,7 @@ impl Codegen<'_> {
                         pure[op.defs[0].0 as usize] = !bits.contains(registers.number(*reg));
                     }
                     OpKind::Restore(resume, reg) => {
-                        let stored = &func.resumes[*resume as usize].kept;
-                        let stored = stored.iter().find(|(have, _)| have == reg);
-                        kept.extend(stored.map(|(_, name)| (op.defs[0], *name)));
+                        kept.extend(func.kept(*resume, *reg).map(|name| (op.defs[0], name)));
                     }
                     OpKind::Inst(site) => {
                         let Some(inst) = site.inst(self.job.function) else { continue };

@@ -33,8 +33,10 @@ impl Codegen<'_> {
         let bytes = access.bytes();
         let row = pattern.lanes.iter().enumerate().all(|(at, lane)| *lane == (at as u32 * bytes) as i32);
         if !row || pattern.by_chunk || access.space != Space::Global || !self.whole(op) {
-            return;
+            return self
+                .missed("prefetch", "a loop of the grid's stride, but lanes may be inactive or apart");
         }
+        self.applied("prefetch", "a loop of the grid's stride: what the next CTA reads");
         let part = self.job.shape.threads() * bytes;
         let next = self.b.add(bases[0], self.c64(part.into()));
         let grid = stride.facts.iter().flatten().any(|fact| matches!(fact, Fact::Ctas(_)));

@@ -64,14 +64,11 @@ pub(super) enum LoopKind {
 /// By block: what loops it belongs to.
 pub(super) fn loops(function: &Function) -> Vec<LoopKind> {
     let mut inside = vec![LoopKind::Nothing; function.blocks.len()];
-    for (at, block) in function.blocks.iter().enumerate() {
-        for to in block.term.successors() {
-            let to = to.0 as usize;
-            let Some(body) = function.blocks.get(to..=at) else { continue };
-            let meets = body.iter().any(|block| matches!(block.term, Terminator::Barrier { .. }));
-            let new = if meets { LoopKind::Barrier } else { LoopKind::Loop };
-            inside[to..=at].iter_mut().for_each(|have| *have = new.max(*have));
-        }
+    for one in wir::loops::loops(function) {
+        let mut body = function.blocks[one.blocks()].iter();
+        let meets = body.any(|block| matches!(block.term, Terminator::Barrier { .. }));
+        let new = if meets { LoopKind::Barrier } else { LoopKind::Loop };
+        inside[one.blocks()].iter_mut().for_each(|have| *have = new.max(*have));
     }
     inside
 }
@@ -92,13 +89,17 @@ impl Codegen<'_> {
         let fits = self.lanes == LANES && self.env.target.tuning().prefetches_next_cta_into_l1();
         let nearest = if fits { NEAREST } else { SECOND };
         let mut behind = None;
+        self.remark_op(op);
         let (far, level) = match self.loop_kind {
-            LoopKind::Nothing => (self.next_cta(name)?, nearest),
+            LoopKind::Nothing => (self.next_cta_or_remark(name)?, nearest),
             LoopKind::Loop if self.fills(op) || access.write && self.drains() => {
-                (self.next_cta(name)?, nearest)
+                (self.next_cta_or_remark(name)?, nearest)
             }
             LoopKind::Barrier if self.full && !access.write => {
-                let turn = self.scalar_evolution.turn[name.0 as usize]?;
+                let Some(turn) = self.scalar_evolution.turn[name.0 as usize] else {
+                    self.missed("prefetch", "the step from one iteration to the next is not known");
+                    return None;
+                };
                 let near = turn.is_constant() && turn.times.unsigned_abs() < PREFETCHER_REACH_BYTES;
                 behind = self.may_defer_prefetches().then_some(if near { NEAREST } else { SECOND });
                 (self.product(turn)?, SECOND)
@@ -108,6 +109,10 @@ impl Codegen<'_> {
         if !self.prefetched.insert((name, line, access.write)) {
             return None;
         }
+        let next = if behind.is_some() || self.loop_kind == LoopKind::Barrier { "iteration" } else { "CTA" };
+        let cache = if level == NEAREST { "first" } else { "second" };
+        let when = if behind.is_some() { ", behind the barrier while it has room" } else { "" };
+        self.applied("prefetch", format!("for the next {next}, into the {cache}-level cache{when}"));
         let more = line.wrapping_mul(CACHE_LINE_BYTES.into()).wrapping_sub(offset);
         Some(Prefetch { far: self.b.add(far, self.c64(more as u64)), level, behind })
     }
@@ -119,6 +124,22 @@ impl Codegen<'_> {
             return 1;
         }
         NEXT_CTA_PREFETCH_WARPS.div_ceil(self.job.shape.threads().div_ceil(LANES)).max(NEXT_CTA_PREFETCH_CTAS)
+    }
+
+    /// The same as [`Codegen::next_cta`], with a remark where there is no prefetch.
+    fn next_cta_or_remark(&mut self, name: wir::Value) -> Option<Value> {
+        let far = self.next_cta(name);
+        if far.is_none() {
+            let known = self.scalar_evolution.cta[0][name.0 as usize].is_some_and(|x| !x.is_zero());
+            self.missed(
+                "prefetch",
+                match known {
+                    true => "the next CTA's elements are near enough for the processor's prefetcher",
+                    false => "the distance to the next CTA's elements is not known, or zero",
+                },
+            );
+        }
+        far
     }
 
     /// From an address of this CTA to that of the next one, or of one a few behind it.

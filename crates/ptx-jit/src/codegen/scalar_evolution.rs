@@ -6,11 +6,13 @@
 //!
 //! Invariant: results are guesses, since overflow is ignored. Only prefetches may use them.
 
+use crate::analysis::expr::{Arith, Expr, Operand, operands};
 use crate::tuning::{PREFETCH_MAX_BYTES, SCALAR_EVOLUTION_MAX_DEFINITIONS, SCALAR_EVOLUTION_MAX_LOOPS};
 use crate::wir;
+use crate::wir::uses::{Def, DefUse};
 use crate::wir::{BlockId, Func, Kind, LaunchShape, Op, OpKind, Shape};
 use ptx::ir::{Addr, Base, Function, Inst, RegClass, Src};
-use ptx::isa::{Half, Op as O, Sreg};
+use ptx::isa::{Op as O, Sreg};
 use std::collections::HashMap;
 
 /// What a launch says.
@@ -124,11 +126,6 @@ enum Of {
     Turn,
 }
 
-enum Def<'a> {
-    Op(&'a Op),
-    Phi(&'a [wir::Value]),
-}
-
 struct Find<'a> {
     func: &'a Func,
     function: &'a Function,
@@ -168,17 +165,12 @@ impl Find<'_> {
                 let found = self.of_inst(of, site.inst(self.function)?, op, all)?;
                 if of == Of::Value { Some(found) } else { found.near() }
             }
-            OpKind::Restore(resume, reg) => all[self.kept(*resume, *reg)?.0 as usize],
+            OpKind::Restore(resume, reg) => all[self.func.kept(*resume, *reg)?.0 as usize],
             OpKind::SelectMask | OpKind::SelectPred { .. } => {
                 agreed(op.uses[1..].iter().map(|name| all[name.0 as usize]))
             }
             _ => None,
         }
-    }
-
-    fn kept(&self, resume: u32, reg: ptx::ir::Reg) -> Option<wir::Value> {
-        let kept = &self.func.resumes.get(resume as usize)?.kept;
-        kept.iter().find(|(have, _)| *have == reg).map(|(_, name)| *name)
     }
 
     fn constant(&self, name: wir::Value) -> Option<Product> {
@@ -193,53 +185,43 @@ impl Find<'_> {
         if of == Of::Value && inst.op == O::Ld {
             return param(self.function, inst).map(Product::fact);
         }
-        let mut next = op.uses.get(1..)?.iter();
+        let expr = Expr::of(inst);
+        let number = |bits: u64| expr.map_or(bits as i64, |expr| expr.number(bits));
         let mut slopes = Vec::new();
         let mut values = Vec::new();
-        for src in &inst.srcs {
-            let (slope, value) = match src {
-                Src::Reg(_) | Src::Not(_) | Src::Addr(Addr { base: Base::Reg(_), index: None, .. }) => {
-                    let name = *next.next()?;
+        for operand in operands(inst, op) {
+            let (slope, value) = match operand {
+                Operand::Value(name) | Operand::Not(name) | Operand::Based(name, _) => {
                     let value = self.constant(name).or(self.values[name.0 as usize]);
                     (
                         all[name.0 as usize],
                         if of == Of::Value { value.or(all[name.0 as usize]) } else { value },
                     )
                 }
-                Src::Imm(bits) => {
-                    let bits = if typed(inst.op) && inst.mods.ty().bits() == 32 {
-                        i64::from(*bits as i32)
-                    } else {
-                        *bits as i64
-                    };
-                    (Some(Product::ZERO), Some(Product::of(bits)))
-                }
-                Src::Sreg(Sreg::Ctaid, axis) if of == Of::Cta(*axis) => (Some(Product::of(1)), None),
-                Src::Sreg(Sreg::Ntid, axis) => {
-                    let count = self.shape.ntid.get(usize::from(*axis)).copied()?;
+                Operand::Imm(bits) => (Some(Product::ZERO), Some(Product::of(number(bits)))),
+                Operand::Sreg(Sreg::Ctaid, axis) if of == Of::Cta(axis) => (Some(Product::of(1)), None),
+                Operand::Sreg(Sreg::Ntid, axis) => {
+                    let count = self.shape.ntid.get(usize::from(axis)).copied()?;
                     (Some(Product::ZERO), Some(Product::of(count.into())))
                 }
-                Src::Sreg(Sreg::Nctaid, axis @ 0..=2) => {
-                    (Some(Product::ZERO), Some(Product::fact(Fact::Ctas(*axis))))
+                Operand::Sreg(Sreg::Nctaid, axis @ 0..=2) => {
+                    (Some(Product::ZERO), Some(Product::fact(Fact::Ctas(axis))))
                 }
-                Src::Absent | Src::Sreg(..) | Src::Addr(Addr { index: None, .. }) => {
-                    (Some(Product::ZERO), None)
-                }
-                Src::Addr(_) | Src::Video(_) => (None, None),
+                Operand::Absent | Operand::Sreg(..) | Operand::Symbol(_) => (Some(Product::ZERO), None),
+                Operand::Indexed(_) | Operand::Video(_) => (None, None),
             };
             slopes.push(slope);
             values.push(value);
         }
         let value = |at: usize| values.get(at).copied().flatten();
-        let plain = matches!(inst.mods.half(), Some(Half::Lo | Half::Wide));
         if of == Of::Value {
-            return match inst.op {
-                O::Mov | O::Cvt => value(0),
-                O::Add => value(0)?.plus(value(1)?),
-                O::Sub => value(0)?.minus(value(1)?),
-                O::Mul if plain => value(0)?.by(value(1)?),
-                O::Mad if plain => value(0)?.by(value(1)?)?.plus(value(2)?),
-                O::Shl => value(0)?.by(power(value(1)?)?),
+            return match expr?.arith {
+                Arith::Copy | Arith::Convert(_) => value(0),
+                Arith::Add => value(0)?.plus(value(1)?),
+                Arith::Sub => value(0)?.minus(value(1)?),
+                Arith::Mul { .. } => value(0)?.by(value(1)?),
+                Arith::Mad { .. } => value(0)?.by(value(1)?)?.plus(value(2)?),
+                Arith::Shl => value(0)?.by(power(value(1)?)?),
                 _ => None,
             };
         }
@@ -252,15 +234,15 @@ impl Find<'_> {
             if slope.is_zero() { Some(slope) } else { slope.by(value(b)?) }
         };
         let product = || term(0, 1)?.plus(term(1, 0)?);
-        match inst.op {
-            O::Mov | O::Cvt | O::Cvta | O::CvtaTo => slope(0),
-            O::Add | O::Or => slope(0)?.plus(slope(1)?),
-            O::Sub => slope(0)?.minus(slope(1)?),
-            O::Mul if plain => product(),
-            O::Mad if plain => product()?.plus(slope(2)?),
-            O::Shl => slope(0)?.by(power(value(1)?)?),
-            // Mostly what is not the bound.
-            O::Min | O::Max => match (slope(0)?, slope(1)?) {
+        match expr?.arith {
+            Arith::Copy | Arith::Convert(_) | Arith::ToGeneric(_) | Arith::FromGeneric(_) => slope(0),
+            Arith::Add | Arith::Or => slope(0)?.plus(slope(1)?),
+            Arith::Sub => slope(0)?.minus(slope(1)?),
+            Arith::Mul { .. } => product(),
+            Arith::Mad { .. } => product()?.plus(slope(2)?),
+            Arith::Shl => slope(0)?.by(power(value(1)?)?),
+            // Mostly the operand that is not the bound.
+            Arith::Min | Arith::Max => match (slope(0)?, slope(1)?) {
                 (a, b) if b.is_zero() || a == b => Some(a),
                 (a, b) if a.is_zero() => Some(b),
                 _ => None,
@@ -269,22 +251,11 @@ impl Find<'_> {
         }
     }
 
-    /// What a load of a parameter gives.
     /// By how much phis grow from turn to turn of loops whose turns meet at barriers or that step on as the launch says, from the outermost
     /// loop to the innermost.
     fn steps(&self) -> Vec<HashMap<wir::Value, Product>> {
         let func = self.func;
-        let mut defs: HashMap<wir::Value, Def<'_>> = HashMap::new();
-        for node in &func.nodes {
-            for phi in &node.phis {
-                defs.insert(phi.def, Def::Phi(&phi.from));
-            }
-            for op in &node.ops {
-                for def in &op.defs {
-                    defs.insert(*def, Def::Op(op));
-                }
-            }
-        }
+        let defs = DefUse::new(func);
         let mut loops: Vec<(u32, BlockId, HashMap<wir::Value, Product>)> = Vec::new();
         for (at, node) in (0..).zip(&func.nodes) {
             let mut steps = HashMap::new();
@@ -311,7 +282,7 @@ impl Find<'_> {
     /// What is added on the way from a phi to a value, and whether the way leads across a barrier.
     fn step(
         &self,
-        defs: &HashMap<wir::Value, Def<'_>>,
+        defs: &DefUse,
         at: wir::Value,
         phi: wir::Value,
         crossed: bool,
@@ -321,10 +292,10 @@ impl Find<'_> {
             return Some((Product::ZERO, crossed));
         }
         *left = left.checked_sub(1)?;
-        match defs.get(&at)? {
-            Def::Phi(from) => {
+        match defs.def(at)? {
+            Def::Phi(block, index) => {
                 let mut found: Option<(Product, bool)> = None;
-                for from in *from {
+                for from in &self.func.nodes[block.0 as usize].phis[index].from {
                     match self.step(defs, *from, phi, crossed, left) {
                         Some((step, true)) => return Some((step, true)),
                         Some(other) => found = found.or(Some(other)),
@@ -333,26 +304,24 @@ impl Find<'_> {
                 }
                 found
             }
-            Def::Op(op) => match &op.kind {
+            Def::Op(block, index) => match &self.func.nodes[block.0 as usize].ops[index].kind {
                 OpKind::Restore(resume, reg) => {
                     let crossed = crossed || self.func.resumes[*resume as usize].id.is_some();
-                    self.step(defs, self.kept(*resume, *reg)?, phi, crossed, left)
+                    self.step(defs, self.func.kept(*resume, *reg)?, phi, crossed, left)
                 }
                 OpKind::Inst(site) => {
-                    let inst = site.inst(self.function)?;
+                    let (inst, op) =
+                        (site.inst(self.function)?, &self.func.nodes[block.0 as usize].ops[index]);
                     let value = |name: wir::Value| self.constant(name).or(self.values[name.0 as usize]);
-                    match (inst.op, op.uses.get(1..)?, inst.srcs.as_slice()) {
-                        (O::Mov, [from], _) => self.step(defs, *from, phi, crossed, left),
-                        (O::Add, [from], [Src::Reg(_), Src::Imm(bits)]) => {
-                            let by = if inst.mods.ty().bits() == 32 {
-                                i64::from(*bits as i32)
-                            } else {
-                                *bits as i64
-                            };
+                    let expr = Expr::of(inst)?;
+                    let sources = operands(inst, op);
+                    match (expr.arith, sources.as_slice()) {
+                        (Arith::Copy, [Operand::Value(from)]) => self.step(defs, *from, phi, crossed, left),
+                        (Arith::Add, [Operand::Value(from), Operand::Imm(bits)]) => {
                             let (step, crossed) = self.step(defs, *from, phi, crossed, left)?;
-                            Some((step.plus(Product::of(by))?, crossed))
+                            Some((step.plus(Product::of(expr.number(*bits)))?, crossed))
                         }
-                        (O::Add, [a, b], [Src::Reg(_), Src::Reg(_)]) => {
+                        (Arith::Add, [Operand::Value(a), Operand::Value(b)]) => {
                             let (from, by) = match (value(*a), value(*b)) {
                                 (_, Some(by)) => (*a, by),
                                 (Some(by), None) => (*b, by),
@@ -380,11 +349,6 @@ pub(super) fn param(function: &Function, inst: &Inst) -> Option<Fact> {
     let fits = offset.checked_add(bits / 8)? <= function.param_bytes;
     let one = inst.mods.vec() == 1 && matches!(bits, 32 | 64) && fits;
     one.then_some(Fact::Param { offset, bits })
-}
-
-/// Whether an instruction has one type, which is that of its constants too.
-fn typed(op: O) -> bool {
-    matches!(op, O::Add | O::Sub | O::Mul | O::Mad | O::Or | O::Min | O::Max | O::Mov)
 }
 
 /// Two to the power of a constant.

@@ -9,12 +9,13 @@
 use super::inst::Lanes;
 use super::load_store::Reach;
 use super::{Codegen, Repr};
+use crate::analysis::expr::{Arith, Expr};
 use crate::isel::Operand;
 use crate::llvm::{IntPred, Value};
 use crate::wir;
 use crate::wir::{Kind, Op, Shape};
 use ptx::ir::{Inst, RegClass, Src};
-use ptx::isa::{Half, Op as O, Space, Ty, Word};
+use ptx::isa::{Op as O, Space, Ty};
 
 /// The largest scale that is kept: sums of bounds stay far from 2^63.
 const SCALES: u64 = 1 << 20;
@@ -59,96 +60,79 @@ impl Codegen<'_> {
             Some(Src::Imm(bits)) => Some(*bits),
             _ => None,
         };
-        // A conversion has two types.
-        let ty = match inst.op {
-            O::Cvt | O::Cvta | O::CvtaTo => Ty::B64,
-            O::Ld | O::LdNc | O::Ldu | O::Mul | O::Mad | O::And | O::Shl | O::Add | O::Sub | O::Mov => {
-                inst.mods.ty()
+        if matches!(inst.op, O::Ld | O::LdNc | O::Ldu) {
+            let ty = inst.mods.ty();
+            if inst.mods.vec() != 1 || ty.bits() > 32 {
+                return None;
             }
-            _ => return None,
-        };
-        match inst.op {
-            O::Ld | O::LdNc | O::Ldu if inst.mods.vec() == 1 && ty.bits() <= 32 => {
-                let index = self.cut(def)?;
-                Some(ScaledIndex {
-                    base: zero,
-                    index,
-                    signed: ty.is_signed(),
-                    bytes: self.is_byte(def),
-                    scale: 1,
-                })
-            }
-            O::Cvt if !inst.mods.has(Word::Sat) => {
-                let (to, from) = (inst.mods.dtype(), inst.mods.atype());
-                if !is_word(from) || !matches!(to, Ty::U64 | Ty::S64) {
-                    return None;
-                }
+            let (index, bytes) = (self.cut(def)?, self.is_byte(def));
+            return Some(ScaledIndex { base: zero, index, signed: ty.is_signed(), bytes, scale: 1 });
+        }
+        let Expr { arith, ty } = Expr::of(inst)?;
+        match arith {
+            Arith::Convert(Ty::U64 | Ty::S64) if is_word(ty) => {
                 let (index, bytes) = self.words(inst, op, 0)?;
-                Some(ScaledIndex { base: zero, index, signed: from.is_signed(), bytes, scale: 1 })
+                Some(ScaledIndex { base: zero, index, signed: ty.is_signed(), bytes, scale: 1 })
             }
-            O::Mul | O::Mad if inst.mods.half() == Some(Half::Wide) && is_word(ty) => {
+            Arith::Mul { wide: true } | Arith::Mad { wide: true } if is_word(ty) => {
                 let scale = constant(1)? & 0xffff_ffff;
                 // A negative factor counts down, which bounds don't expect.
                 if ty.is_signed() && scale >> 31 != 0 {
                     return None;
                 }
                 let (index, bytes) = self.words(inst, op, 0)?;
-                let base = match inst.op {
-                    O::Mad => self.uniform_source(inst, op, 2)?,
+                let base = match arith {
+                    Arith::Mad { .. } => self.uniform_source(inst, op, 2)?,
                     _ => zero,
                 };
                 Some(ScaledIndex { base, index, signed: ty.is_signed(), bytes, scale })
             }
-            O::And if constant(1).is_some_and(|bits| bits < 1 << 31) => {
+            Arith::And if constant(1).is_some_and(|bits| bits < 1 << 31) => {
                 let index = self.cut(def)?;
                 Some(ScaledIndex { base: zero, index, signed: false, bytes: self.is_byte(def), scale: 1 })
             }
-            O::Shl => {
+            Arith::Shl => {
                 let (spread, by) = (known(self, 1)?, constant(1)?);
                 (by < 20).then(|| {
                     let base = self.b.shl(spread.base, self.c64(by));
                     ScaledIndex { base, scale: spread.scale << by, ..spread }
                 })
             }
-            O::Mul if inst.mods.half() == Some(Half::Lo) && ty.bits() == 64 => {
+            Arith::Mul { wide: false } if ty.bits() == 64 => {
                 let (spread, by) = (known(self, 1)?, constant(1)?);
                 (by < SCALES).then(|| {
                     let base = self.b.mul(spread.base, self.c64(by));
                     ScaledIndex { base, scale: spread.scale * by, ..spread }
                 })
             }
-            O::Add | O::Sub if ty.bits() == 64 && !inst.mods.has(Word::Sat) => {
+            Arith::Add | Arith::Sub if ty.bits() == 64 => {
                 let first = matches!(inst.srcs.first(), Some(Src::Reg(_)));
                 if let Some(spread) = known(self, 1).filter(|_| first) {
                     let more = self.uniform_source(inst, op, 1)?;
-                    let base = match inst.op {
-                        O::Add => self.b.add(spread.base, more),
+                    let base = match arith {
+                        Arith::Add => self.b.add(spread.base, more),
                         _ => self.b.sub(spread.base, more),
                     };
                     return Some(ScaledIndex { base, ..spread });
                 }
                 let spread = known(self, if first { 2 } else { 1 })?;
-                if inst.op != O::Add {
+                if arith != Arith::Add {
                     return None;
                 }
                 let more = self.uniform_source(inst, op, 0)?;
                 let base = self.b.add(spread.base, more);
                 Some(ScaledIndex { base, ..spread })
             }
-            O::Mov => known(self, 1),
-            O::Cvta | O::CvtaTo => {
+            Arith::Copy
+            | Arith::ToGeneric(Space::Global | Space::Const)
+            | Arith::FromGeneric(Space::Global | Space::Const) => known(self, 1),
+            Arith::ToGeneric(Space::Shared) => {
                 let spread = known(self, 1)?;
-                let origin = match inst.mods.space() {
-                    Space::Global | Space::Const => return Some(spread),
-                    Space::Shared => self.shared[0],
-                    _ => return None,
-                };
-                let base = if inst.op == O::Cvta {
-                    self.b.add(spread.base, origin)
-                } else {
-                    self.b.sub(spread.base, origin)
-                };
-                Some(ScaledIndex { base, ..spread })
+                Some(ScaledIndex { base: self.b.add(spread.base, self.shared[0]), ..spread })
+            }
+            Arith::FromGeneric(Space::Shared) => {
+                let spread = known(self, 1)?;
+                Some(ScaledIndex { base: self.b.sub(spread.base, self.shared[0]), ..spread })
             }
             _ => None,
         }

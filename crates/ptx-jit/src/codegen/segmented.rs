@@ -27,8 +27,10 @@ impl Codegen<'_> {
             let loaded = if self.is_off(c, op) {
                 vec![self.b.zero(self.b.vec(self.int(access.bits), self.width)); count]
             } else if let Some(step) = self.step_in_symbolic_rows(access, pattern, c, op) {
+                self.applied("access", "a load for each row of a chunk");
                 self.load_runs(access, &self.runs_of(rows, pattern, c), step, c, op)
             } else {
+                self.missed("access", "a gather: lanes of a row are not consecutive, or may be inactive");
                 self.gathered(self.split_pointers(rows, pattern, c), c, access, access.bytes(), op)
             };
             for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
@@ -52,8 +54,10 @@ impl Codegen<'_> {
                 continue;
             }
             if self.step_in_symbolic_rows(access, pattern, c, op) == Some(access.bytes()) {
+                self.applied("access", "a store for each row of a chunk");
                 self.store_runs(access, &self.runs_of(rows, pattern, c), c, op, own);
             } else {
+                self.missed("access", "a scatter: lanes of a row are not consecutive, or may be inactive");
                 self.scattered(self.split_pointers(rows, pattern, c), c, access, op, own);
             }
         }

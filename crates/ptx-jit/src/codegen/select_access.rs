@@ -49,6 +49,10 @@ impl Codegen<'_> {
         self.prefetch_grid_stride(access, places, op);
         match places {
             Addresses::Same(place) => {
+                self.applied(
+                    "access",
+                    if uniform { "one scalar load" } else { "one scalar load, broadcast" },
+                );
                 let pointer = self.b.int_to_ptr(*place);
                 let mut reps = Vec::new();
                 for at in 0..count {
@@ -82,8 +86,10 @@ impl Codegen<'_> {
                     let base = self.b.add(base, self.c64(i64::from(first) as u64));
                     let step = access.bytes() as i32;
                     let loaded = if let Some(value) = tiled.get(&c) {
+                        self.applied("access", "rows of several chunks, transposed in registers");
                         vec![*value]
                     } else if lanes.iter().all(|l| *l == 0) {
+                        self.applied("access", "one scalar load for a chunk, broadcast");
                         let pointer = self.b.int_to_ptr(base);
                         let pointer = if self.is_on(c, op) {
                             pointer
@@ -97,14 +103,20 @@ impl Codegen<'_> {
                         };
                         (0..count).map(value).collect()
                     } else if lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * step) {
+                        self.applied("access", self.by_mask("one vector load for a chunk"));
                         self.fetch(base, c, access);
                         self.run(base, c, access, op)
                     } else if access.count == 1
                         && access.bits < 32
                         && lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * 4)
                     {
+                        self.applied("access", "a vector of words that have the elements, shifted");
                         vec![self.parts_of_words(base, c, access, op)]
                     } else if let Some(cluster) = self.cluster(&lanes, access, self.is_on(c, op)) {
+                        self.applied(
+                            "access",
+                            self.by_mask("vectors that cover a chunk's elements, permuted"),
+                        );
                         let load = |at: usize| {
                             let more = self.c64(at as u64 * u64::from(bytes));
                             let base = if at == 0 { base } else { self.b.add(base, more) };
@@ -112,6 +124,10 @@ impl Codegen<'_> {
                         };
                         (0..count).map(load).collect()
                     } else {
+                        self.missed(
+                            "access",
+                            "a gather: lanes are at constant distances that no vectors cover",
+                        );
                         self.gathered(self.apart(base, &lanes), c, access, access.bytes(), op)
                     };
                     for ((list, value), def) in all.iter_mut().zip(loaded).zip(&op.defs) {
@@ -130,6 +146,10 @@ impl Codegen<'_> {
             Addresses::ScaledIndex(_) | Addresses::Each(_) => {
                 let mut all: Vec<Vec<Value>> = vec![Vec::new(); count];
                 let bits = access.bits * access.count;
+                if !matches!(places, Addresses::ScaledIndex(spread) if spread.scale == u64::from(access.bytes()))
+                {
+                    self.missed("access", "a gather: each lane has an address of its own");
+                }
                 let gather = |emit: &mut Self, c: u32| {
                     if bits < 32 && emit.env.target.level() == Level::Avx512 {
                         let parts = emit.parts_of_gathered(places, c, bits, op);
@@ -146,6 +166,11 @@ impl Codegen<'_> {
                 all.into_iter().map(Repr::Chunks).collect()
             }
         }
+    }
+
+    /// How an access is done, in a full or a masked copy of its block.
+    fn by_mask(&self, how: &'static str) -> std::borrow::Cow<'static, str> {
+        if self.full { how.into() } else { format!("{how}, under a mask").into() }
     }
 
     /// Pointers at constant distances from one address.
@@ -315,6 +340,7 @@ impl Codegen<'_> {
         let whole = self.whole(op);
         match places {
             Addresses::Same(place) => {
+                self.applied("access", "one scalar store of the last lane's value");
                 // The last lane's value stays.
                 let pointer = self.b.int_to_ptr(*place);
                 for at in 0..access.count {
@@ -339,6 +365,7 @@ impl Codegen<'_> {
             Addresses::Affine(bases, pattern) => {
                 let tiles = self.transposed_rows(pattern, access, whole);
                 for tile in &tiles {
+                    self.applied("access", "rows of several chunks, transposed in registers");
                     self.store_tile(bases[0], tile, access, values);
                 }
                 for c in (0..self.chunks()).filter(|c| !Self::is_transposed(&tiles, *c)) {
@@ -352,6 +379,7 @@ impl Codegen<'_> {
                     let base = self.b.add(base, self.c64(i64::from(first) as u64));
                     let step = access.bytes() as i32;
                     if let Some(few) = self.few(&lanes, c, op) {
+                        self.applied("access", "scalar stores of the few lanes of a constant mask");
                         for lane in few {
                             let more = self.c64(i64::from(lanes[lane as usize]) as u64);
                             let pointer = self.b.int_to_ptr(self.b.add(base, more));
@@ -361,6 +389,7 @@ impl Codegen<'_> {
                             }
                         }
                     } else if lanes.iter().enumerate().all(|(i, l)| *l == i as i32 * step) {
+                        self.applied("access", self.by_mask("one vector store for a chunk"));
                         self.fetch(base, c, access);
                         let pointer = self.b.int_to_ptr(base);
                         let all = self.interleave(&values[c as usize]);
@@ -374,8 +403,16 @@ impl Codegen<'_> {
                     } else if let Some(cluster) =
                         self.cluster(&lanes, access, whole).filter(|_| access.count == 1)
                     {
+                        self.applied(
+                            "access",
+                            self.by_mask("permuted, vectors that cover a chunk's elements"),
+                        );
                         self.store_permuted(values[c as usize][0], base, &cluster, c, access, op);
                     } else {
+                        self.missed(
+                            "access",
+                            "a scatter: lanes are at constant distances that no vectors cover",
+                        );
                         let pointers = self.apart(base, &lanes);
                         self.scattered(pointers, c, access, op, &values[c as usize]);
                     }
@@ -389,6 +426,7 @@ impl Codegen<'_> {
                 self.store_places(access, &unrolled, op, values);
             }
             Addresses::ScaledIndex(_) | Addresses::Each(_) => {
+                self.missed("access", "a scatter: each lane has an address of its own");
                 for c in 0..self.chunks() {
                     let pointers = self.pointers(places, c);
                     self.scattered(pointers, c, access, op, &values[c as usize]);

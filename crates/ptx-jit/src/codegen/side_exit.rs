@@ -170,7 +170,7 @@ impl Codegen<'_> {
     /// Whether a lane of a pattern wraps around where the instruction widens it; `None`: none can.
     pub(super) fn wraps(&mut self, site: Site, uses: &[wir::Value]) -> Option<Value> {
         let inst = site.inst(self.job.function)?;
-        let (ty, _) = crate::analysis::shape::widens(inst)?;
+        let (ty, _) = crate::analysis::expr::Expr::of(inst)?.widens()?;
         let signed = ty.is_signed();
         let mut wraps: Option<Value> = None;
         for name in uses.iter().take(2) {

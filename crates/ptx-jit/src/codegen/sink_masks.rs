@@ -62,6 +62,8 @@ impl Codegen<'_> {
             return;
         }
         let Some((body, waiting)) = self.waiting(id, at) else { return };
+        self.remark_op(&self.job.func.nodes[id.0 as usize].ops[at]);
+        self.applied("sink-masks", "the comparison of all lanes is made in the block that needs it");
         let run = &waiting.run;
         let first = self.b.const_int(run.end.ty(), run.lanes[0]);
         let some = self.b.icmp(run.runs(), first, run.end);
@@ -102,22 +104,19 @@ impl Codegen<'_> {
 
     /// The one operation that reads a value, if that is in the node too.
     fn only_reader(&self, name: wir::Value, id: BlockId) -> Option<(usize, &Op)> {
-        let readers = self.readers.get(&name)?;
-        if readers.len() != 1 || !readers.contains(&id) {
+        if self.readers.of(name) != [id] {
             return None;
         }
         let node = &self.job.func.nodes[id.0 as usize];
-        let mut reading = (0..).zip(&node.ops).filter(|(_, op)| reads(op, name));
-        let found = reading.next().filter(|_| !ends_with(&node.term, name))?;
+        let mut reading = (0..).zip(&node.ops).filter(|(_, op)| op.reads(name));
+        let found = reading.next().filter(|_| !node.term.reads(name))?;
         let to_phi = self.is_in_state_map(id, name);
         (reading.next().is_none() && !to_phi).then_some(found)
     }
 
     /// The mask of all other lanes, and where it is made.
     fn turned(&self, lower: wir::Value) -> Option<((BlockId, usize), wir::Value)> {
-        let mut readers: Vec<BlockId> = self.readers.get(&lower)?.iter().copied().collect();
-        readers.sort_unstable();
-        readers.into_iter().find_map(|id| {
+        self.readers.of(lower).iter().find_map(|&id| {
             let ops = &self.job.func.nodes[id.0 as usize].ops;
             let at = ops.iter().position(|op| matches!(op.kind, OpKind::AndNot) && op.uses[1] == lower)?;
             Some(((id, at), ops[at].defs[0]))
@@ -127,7 +126,7 @@ impl Codegen<'_> {
     /// The piece that runs under a mask: who asks for its lanes, and what is entered from there alone.
     fn group_of(&self, mask: wir::Value) -> Option<(wir::Value, BlockId, BlockId)> {
         let func = self.job.func;
-        self.readers.get(&mask)?.iter().copied().find_map(|head| {
+        self.readers.of(mask).iter().find_map(|&head| {
             let Term::If { cond: Cond::Empty(asked), then, els, .. } = func.nodes[head.0 as usize].term
             else {
                 return None;
@@ -145,13 +144,13 @@ impl Codegen<'_> {
         (head, mask): (BlockId, wir::Value),
         body: BlockId,
     ) -> bool {
-        let Some(readers) = self.readers.get(&name) else { return true };
+        let readers = self.readers.of(name);
         let func = self.job.func;
         let before = readers.iter().filter(|id| **id != body).all(|id| {
             let node = &func.nodes[id.0 as usize];
-            let other = (0..).zip(&node.ops).any(|(at, op)| reads(op, name) && !ops.contains(&(*id, at)));
+            let other = (0..).zip(&node.ops).any(|(at, op)| op.reads(name) && !ops.contains(&(*id, at)));
             let asks = *id == head && name == mask;
-            !other && (asks || !ends_with(&node.term, name)) && !self.is_in_state_map(*id, name)
+            !other && (asks || !node.term.reads(name)) && !self.is_in_state_map(*id, name)
         });
         before && !self.is_made_beyond(name, body)
     }
@@ -161,18 +160,15 @@ impl Codegen<'_> {
         self.job.func.nodes[body.0 as usize].ops.iter().any(|op| {
             let masks = matches!(op.kind, OpKind::And | OpKind::AndNot | OpKind::Or);
             let later = masks && self.rare[op.defs[0].0 as usize] && op.uses.contains(&name);
-            later && self.readers.get(&op.defs[0]).is_some_and(|readers| !readers.is_empty())
+            later && !self.readers.of(op.defs[0]).is_empty()
         })
     }
 
     /// Whether a phi takes a value where it is entered from that node.
     fn is_in_state_map(&self, id: BlockId, name: wir::Value) -> bool {
         let func = self.job.func;
-        func.nodes[id.0 as usize].term.successors().iter().any(|to| {
-            let to = &func.nodes[to.0 as usize];
-            let phis = to.phis.iter().flat_map(|phi| phi.from.iter().zip(&to.preds));
-            phis.into_iter().any(|(from, pred)| *pred == id && *from == name)
-        })
+        let successors = func.nodes[id.0 as usize].term.successors();
+        successors.iter().any(|to| func.nodes[to.0 as usize].takes_from(id, name))
     }
 
     /// Makes the mask that a node runs under, if it waits.
@@ -197,16 +193,4 @@ impl Codegen<'_> {
         }
         before
     }
-}
-
-fn reads(op: &Op, name: wir::Value) -> bool {
-    let mut found = false;
-    op.clone().for_each_use(&mut |other| found |= *other == name);
-    found
-}
-
-fn ends_with(term: &Term, name: wir::Value) -> bool {
-    let mut found = false;
-    term.clone().for_each_use(&mut |other| found |= *other == name);
-    found
 }

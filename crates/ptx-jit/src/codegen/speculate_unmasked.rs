@@ -30,17 +30,19 @@ impl Codegen<'_> {
         let several = func.nodes[next.0 as usize].preds.iter().any(|from| *from != id);
         let free =
             !node.full && self.job.shape.team == 1 && several && !self.barrier_slots.is_entered(id, next);
-        if !free
-            || self.versions == UNMASKED_VERSIONS_MAX
-            || self.versioned_block == Some(id)
-            || self.in_section()
-        {
+        if !free || self.versioned_block == Some(id) || self.in_section() {
             return;
+        }
+        if self.versions == UNMASKED_VERSIONS_MAX {
+            self.remark_block(id, false);
+            return self.missed("version-unmasked", "the function has the most versions that it may have");
         }
         let Some(mask) = self.mask_of_loads(id, node) else { return };
         if self.reps[mask.0 as usize].is_none() || self.scalar(mask).is_constant() {
             return;
         }
+        self.remark_block(id, false);
+        self.applied("version-unmasked", "a version that loads for all lanes, where these are in bounds");
         self.versions += 1;
         self.versioned_block = Some(id);
         let other = self.b.append_block(self.function, "masked");
@@ -93,7 +95,7 @@ impl Codegen<'_> {
             }
         }
         let mask = mask.filter(|_| loads > 0)?;
-        self.definitions.get(&mask).is_some_and(|(at, _)| *at != id).then_some(mask)
+        self.def_use.op(mask).is_some_and(|(at, _)| at != id).then_some(mask)
     }
 
     /// Whether it is a load of lanes beside each other, or of one place, of memory that all lanes share.

@@ -13,6 +13,7 @@ impl Codegen<'_> {
         if self.job.shape.team > 1 {
             return self.give_up(op);
         }
+        self.missed("native-code", "the interpreter's step executes the instruction");
         *self.out.fallbacks.entry(format!("{}{}", inst.row.form().mnemonic, inst.mods)).or_default() += 1;
         self.stepped(site, inst, op, true);
     }

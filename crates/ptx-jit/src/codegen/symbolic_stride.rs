@@ -15,15 +15,16 @@
 use super::load_store::Addresses;
 use super::scalar_evolution::{self, Fact};
 use super::{Codegen, Repr};
+use crate::analysis::expr::{Arith, Expr, operands};
 use crate::llvm::{Block, IntPred, Type, Value};
 use crate::wir;
 use crate::wir::{Affine, Func, Kind, Op, OpKind, Shape};
-use ptx::ir::{Inst, Reg, RegClass, Src};
+use ptx::ir::{Inst, RegClass};
 use ptx::isa::Op as O;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-/// SymbolicStrides stay below this, so that no sum of a few thousand wraps around.
+/// Strides stay below this, so that no sum of a few thousand wraps around.
 const NEAR: u64 = 1 << 40;
 
 /// A stride of 32 bits, a parameter times a constant; or as a signed number the same of 64 bits, times another constant.
@@ -58,7 +59,7 @@ impl Stride {
     }
 }
 
-/// SymbolicStrides that are made of parameters.
+/// Strides that are a kernel parameter times a constant.
 #[derive(Default)]
 pub(super) struct SymbolicStrides {
     /// By name.
@@ -144,7 +145,7 @@ impl Codegen<'_> {
     ) -> Option<Option<Stride>> {
         let func = self.job.func;
         match &op.kind {
-            OpKind::Restore(resume, reg) => match kept(func, *resume, *reg) {
+            OpKind::Restore(resume, reg) => match func.kept(*resume, *reg) {
                 Some(name) if has_rows(func, name) => found[name.0 as usize],
                 _ => Some(None),
             },
@@ -170,23 +171,26 @@ impl Codegen<'_> {
             Kind::Reg(RegClass::R64) => 64,
             _ => return Some(None),
         };
-        let names = source_names(inst, op);
-        let name = |at: usize| names.get(at).copied().flatten();
+        let Some(expr) = Expr::of(inst) else { return Some(None) };
+        let sources = operands(inst, op);
+        let name = |at: usize| sources.get(at).and_then(|source| source.value());
         let of = |at: usize| name(at).filter(|name| has_rows(func, *name));
         let known = |name: wir::Value| found[name.0 as usize].map(|found| found?.resized(bits));
-        let constant = |at: usize| constant_of(func, inst, at, name(at));
-        match inst.op {
-            O::Mov | O::Cvt | O::Cvta | O::CvtaTo => of(0).map_or(Some(None), known),
-            O::Add | O::Or | O::Xor => of(0).or_else(|| of(1)).map_or(Some(None), known),
-            O::Sub => of(0).map_or(Some(None), known),
-            O::Shl => match (of(0), constant(1).filter(|by| *by < bits.into())) {
+        let constant = |at: usize| sources.get(at)?.constant(func);
+        match expr.arith {
+            Arith::Copy | Arith::Convert(_) | Arith::ToGeneric(_) | Arith::FromGeneric(_) => {
+                of(0).map_or(Some(None), known)
+            }
+            Arith::Add | Arith::Or | Arith::Xor => of(0).or_else(|| of(1)).map_or(Some(None), known),
+            Arith::Sub => of(0).map_or(Some(None), known),
+            Arith::Shl => match (of(0), constant(1).filter(|by| *by < bits.into())) {
                 (Some(name), Some(by)) => known(name).map(|found| Some(found?.by(1 << by))),
                 _ => Some(None),
             },
-            O::Mul | O::Mad => {
+            Arith::Mul { .. } | Arith::Mad { .. } => {
                 for (at, other) in [(0, 1), (1, 0)] {
                     if let (Some(name), Some(k)) = (of(at), constant(other)) {
-                        return known(name).map(|found| Some(found?.by(factor(inst, k))));
+                        return known(name).map(|found| Some(found?.by(expr.number(k) as u64)));
                     }
                 }
                 for (at, other) in [(0, 1), (1, 0)] {
@@ -194,7 +198,7 @@ impl Codegen<'_> {
                     let class = |name: wir::Value| &func.shapes[name.0 as usize];
                     let counts = matches!(class(rows), Shape::Affine(p) if p.rows.is_empty());
                     if counts && matches!(class(stride), Shape::Uniform(_) | Shape::Bottom) {
-                        let signed = bits == 32 || inst.mods.ty().is_signed();
+                        let signed = bits == 32 || expr.ty.is_signed();
                         let stride = self.param_of(stride).filter(|_| signed);
                         return Some(stride.and_then(|stride| stride.resized(bits)));
                     }
@@ -209,8 +213,7 @@ impl Codegen<'_> {
     fn param_of(&self, name: wir::Value) -> Option<Stride> {
         let func = self.job.func;
         let root = self.copies[name.0 as usize];
-        let (node, at) = self.definitions.get(&root)?;
-        let OpKind::Inst(site) = func.nodes[node.0 as usize].ops[*at].kind else { return None };
+        let OpKind::Inst(site) = self.def_use.op_of(func, root)?.kind else { return None };
         let inst = site.inst(self.job.function)?;
         let words = [name, root].iter().all(|name| func.kinds[name.0 as usize] == Kind::Reg(RegClass::R32));
         if !words || inst.op != O::Ld || inst.guard.is_some() {
@@ -271,29 +274,29 @@ impl Codegen<'_> {
     /// The stride of what an instruction makes of patterns of which one has a stride, or of rows and the stride itself.
     pub(super) fn stride_made(&mut self, inst: &Inst, op: &Op, def: wir::Value) -> Option<Value> {
         let to = self.scalar_type(self.kind(def));
-        let names = source_names(inst, op);
+        let expr = Expr::of(inst)?;
+        let sources = operands(inst, op);
+        let name = |at: usize| sources.get(at).and_then(|source| source.value());
         let signed = |value: Value| self.resized(value, to, true);
-        let of =
-            |at: usize| names.get(at).copied().flatten().and_then(|name| self.stride_of(name)).map(signed);
-        let constant = |at: usize| constant_of(self.job.func, inst, at, names.get(at).copied().flatten());
-        match inst.op {
-            O::Mov | O::Cvt | O::Cvta | O::CvtaTo => of(0),
-            O::Add | O::Or | O::Xor => of(0).or_else(|| of(1)),
-            O::Sub => of(0).or_else(|| of(1).map(|stride| self.b.neg(stride))),
-            O::Shl => Some(self.b.shl(of(0)?, self.b.const_int(to, constant(1)?))),
-            O::Mul | O::Mad => {
-                let ty = inst.mods.ty();
+        let of = |at: usize| name(at).and_then(|name| self.stride_of(name)).map(signed);
+        let constant = |at: usize| sources.get(at)?.constant(self.job.func);
+        match expr.arith {
+            Arith::Copy | Arith::Convert(_) | Arith::ToGeneric(_) | Arith::FromGeneric(_) => of(0),
+            Arith::Add | Arith::Or | Arith::Xor => of(0).or_else(|| of(1)),
+            Arith::Sub => of(0).or_else(|| of(1).map(|stride| self.b.neg(stride))),
+            Arith::Shl => Some(self.b.shl(of(0)?, self.b.const_int(to, constant(1)?))),
+            Arith::Mul { .. } | Arith::Mad { .. } => {
                 for (at, other) in [(0, 1), (1, 0)] {
                     if let (Some(stride), Some(k)) = (of(at), constant(other)) {
-                        return Some(self.b.mul(stride, self.b.const_int(to, factor(inst, k))));
+                        return Some(self.b.mul(stride, self.b.const_int(to, expr.number(k) as u64)));
                     }
                 }
                 for (at, other) in [(0, 1), (1, 0)] {
-                    let (Some(rows), Some(stride)) = (names[at], names[other]) else { continue };
+                    let (Some(rows), Some(stride)) = (name(at), name(other)) else { continue };
                     let counts = matches!(self.shape(rows), Shape::Affine(p) if p.rows.is_empty());
                     if counts && self.is_scalar(stride) && constant(other).is_none() {
                         let stride = self.scalar(stride);
-                        return Some(self.resized(stride, to, ty.is_signed()));
+                        return Some(self.resized(stride, to, expr.ty.is_signed()));
                     }
                 }
                 of(2)
@@ -393,12 +396,6 @@ fn has_rows(func: &Func, name: wir::Value) -> bool {
     matches!(&func.shapes[name.0 as usize], Shape::Affine(pattern) if !pattern.rows.is_empty())
 }
 
-/// What a barrier's register holds that is kept there.
-fn kept(func: &Func, resume: u32, reg: Reg) -> Option<wir::Value> {
-    let kept = &func.resumes.get(resume as usize)?.kept;
-    kept.iter().find(|(have, _)| *have == reg).map(|(_, name)| *name)
-}
-
 /// Puts together what was known and what is; says whether that is new.
 fn meet(known: &mut Option<Option<Stride>>, new: Option<Option<Stride>>) -> bool {
     let both = match (*known, new) {
@@ -407,35 +404,4 @@ fn meet(known: &mut Option<Option<Stride>>, new: Option<Option<Stride>>) -> bool
         (Some(have), Some(new)) => Some(if have == new { have } else { None }),
     };
     std::mem::replace(known, both) != both
-}
-
-/// By source: its name, if it is one register.
-fn source_names(inst: &Inst, op: &Op) -> Vec<Option<wir::Value>> {
-    let mut next = 1;
-    let mut names: Vec<Option<wir::Value>> = Vec::new();
-    for src in &inst.srcs {
-        let mut count = 0;
-        src.for_each_reg(&mut |_| count += 1);
-        names.push(if count == 1 { op.uses.get(next).copied() } else { None });
-        next += count;
-    }
-    names
-}
-
-/// The constant that a source is.
-fn constant_of(func: &Func, inst: &Inst, at: usize, name: Option<wir::Value>) -> Option<u64> {
-    match (inst.srcs.get(at), name) {
-        (Some(Src::Imm(bits)), _) => Some(*bits),
-        (_, Some(name)) => match &func.shapes[name.0 as usize] {
-            Shape::Uniform(value) => *value,
-            Shape::Bottom | Shape::Affine(_) | Shape::Varying => None,
-        },
-        _ => None,
-    }
-}
-
-/// A constant as the factor that an instruction takes it for.
-fn factor(inst: &Inst, k: u64) -> u64 {
-    let shift = 64 - inst.mods.ty().bits();
-    (((k << shift) as i64) >> shift) as u64
 }

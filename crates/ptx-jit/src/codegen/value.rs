@@ -6,7 +6,6 @@ use crate::target::Level;
 use crate::wir;
 use crate::wir::{Affine, Kind, Op, OpKind, Shape};
 use ptx::ir::{Reg, RegClass};
-use std::collections::HashMap;
 
 impl Codegen<'_> {
     fn rep(&self, name: wir::Value) -> &Repr {
@@ -305,20 +304,16 @@ impl Codegen<'_> {
         let mut work = Vec::new();
         for node in &func.nodes {
             node.phis.iter().for_each(|phi| work.extend(&phi.from));
-            node.term.clone().for_each_use(&mut |name| work.push(*name));
+            node.term.for_each_use(&mut |name| work.push(name));
             for op in &node.ops {
                 if !matches!(op.kind, OpKind::And | OpKind::AndNot | OpKind::Or) {
                     work.extend(&op.uses);
                 }
             }
         }
-        let mut makes: HashMap<wir::Value, &Op> = HashMap::new();
-        for op in func.nodes.iter().flat_map(|node| &node.ops) {
-            makes.extend(op.defs.iter().map(|def| (*def, op)));
-        }
         while let Some(name) = work.pop() {
             if std::mem::replace(&mut rare[name.0 as usize], false)
-                && let Some(op) = makes.get(&name)
+                && let Some(op) = self.def_use.op_of(func, name)
             {
                 work.extend(&op.uses);
             }

@@ -11,13 +11,12 @@
 
 use super::Codegen;
 use super::load_store::{Addresses, Reach};
+use crate::analysis::expr::{Arith, Expr, Operand, operands};
 use crate::llvm::{Block, IntPred, Likely, Value};
 use crate::tuning::PREFIX_VERSIONS_MAX;
 use crate::wir;
-use crate::wir::{BlockId, Func, Op, OpKind, Shape, Term};
-use ptx::ir::{Inst, Src};
-use ptx::isa::{Cmp, Op as O, Space, Ty};
-use std::collections::HashMap;
+use crate::wir::{BlockId, Op, OpKind, Shape, Term};
+use ptx::isa::{Cmp, Space, Ty};
 
 /// The lanes that a copy is for.
 #[derive(Clone, Copy)]
@@ -64,17 +63,6 @@ impl Run {
     }
 }
 
-/// By name: the operation that makes it.
-pub(super) fn definitions(func: &Func) -> HashMap<wir::Value, (BlockId, usize)> {
-    let mut makers = HashMap::new();
-    for (id, node) in (0..).map(BlockId).zip(&func.nodes) {
-        for (at, op) in node.ops.iter().enumerate() {
-            makers.extend(op.defs.iter().map(|def| (*def, (id, at))));
-        }
-    }
-    makers
-}
-
 impl Codegen<'_> {
     /// Emits copies of a node for its first lanes, if it is a piece under a mask of such. What follows is for all others.
     pub(super) fn prefixes(&mut self, id: BlockId) {
@@ -85,17 +73,19 @@ impl Codegen<'_> {
         let several = func.nodes[next.0 as usize].preds.iter().any(|from| *from != id);
         let free =
             !node.full && self.job.shape.team > 1 && several && !self.barrier_slots.is_entered(id, next);
-        if !free || self.versions == PREFIX_VERSIONS_MAX || self.in_section() {
+        if !free || self.in_section() {
             return;
+        }
+        self.remark_block(id, false);
+        if self.versions == PREFIX_VERSIONS_MAX {
+            return self.missed("version-prefix", "the function has the most versions that it may have");
         }
         let mask = node.ops.iter().find_map(|op| match op.kind {
             OpKind::AddLanes(_) => Some(op.uses[1]),
             _ => None,
         });
-        let Some(mask) = mask.filter(|mask| self.definitions.get(mask).is_some_and(|(at, _)| *at != id))
-        else {
-            return;
-        };
+        let elsewhere = |mask: &wir::Value| self.def_use.op(*mask).is_some_and(|(at, _)| at != id);
+        let Some(mask) = mask.filter(elsewhere) else { return };
         let late = self.sunk_masks.of(id).filter(|late| late.mask == mask);
         let (run, rest) = match late.map(|late| (late.run.clone(), late.rest)) {
             Some((run, rest)) => (run, rest),
@@ -103,7 +93,10 @@ impl Codegen<'_> {
                 if self.reps[mask.0 as usize].is_none() || self.scalar(mask).is_constant() {
                     return;
                 }
-                let Some(run) = self.run_of(mask) else { return };
+                let Some(run) = self.run_of(mask) else {
+                    return self
+                        .missed("version-prefix", "the active lanes are not the first ones up to a scalar");
+                };
                 (run, None)
             }
         };
@@ -116,6 +109,7 @@ impl Codegen<'_> {
             copies.push((chunks, true));
             chunks *= 2;
         }
+        self.applied("version-prefix", format!("{} versions for the first lanes alone", copies.len()));
         for (chunks, exact) in copies {
             let (last, first) = ((chunks * self.width) as usize - 1, (chunks * self.width) as usize);
             let end = |at: usize| self.b.const_int(run.end.ty(), run.lanes[at]);
@@ -183,10 +177,7 @@ impl Codegen<'_> {
     /// The lanes of a mask, if they are those from the first up to a scalar.
     pub(super) fn run_of(&mut self, mask: wir::Value) -> Option<Run> {
         let func = self.job.func;
-        let op = |emit: &Self, name: wir::Value| -> Option<&Op> {
-            let (id, at) = emit.definitions.get(&name)?;
-            Some(&func.nodes[id.0 as usize].ops[*at])
-        };
+        let op = |emit: &Self, name: wir::Value| -> Option<&Op> { emit.def_use.op_of(func, name) };
         let is_all = |emit: &Self, name: wir::Value| {
             op(emit, name).is_some_and(|op| matches!(op.kind, OpKind::Mask(u32::MAX)))
         };
@@ -207,20 +198,22 @@ impl Codegen<'_> {
         let compare = op(self, truths.uses[0])?;
         let OpKind::Inst(site) = compare.kind else { return None };
         let inst = site.inst(self.job.function)?;
-        let plain = inst.op == O::Setp && inst.srcs.len() == 2 && compare.defs.len() == 1;
-        if !plain || !matches!(inst.mods.ty(), Ty::S32 | Ty::U32) {
+        let Expr { arith: Arith::Compare(cmp), ty: ty @ (Ty::S32 | Ty::U32) } = Expr::of(inst)? else {
+            return None;
+        };
+        if compare.defs.len() != 1 {
             return None;
         }
-        let signed = inst.mods.ty() == Ty::S32;
-        let mut next = 1;
-        let sides = [self.scalars(inst, compare, 0, &mut next)?, self.scalars(inst, compare, 1, &mut next)?];
+        let signed = ty == Ty::S32;
+        let sources = operands(inst, compare);
+        let sides = [self.scalars(*sources.first()?)?, self.scalars(*sources.get(1)?)?];
         let (lanes, end, swapped) = match sides {
             [(Some(lanes), _), (None, Some(end))] => (lanes, end, false),
             [(None, Some(end)), (Some(lanes), _)] => (lanes, end, true),
             _ => return None,
         };
         // Whether lanes that are less run, and whether one that is equal does.
-        let (less, equal) = match inst.mods.cmp()? {
+        let (less, equal) = match cmp {
             Cmp::Lt | Cmp::Lo => (true, false),
             Cmp::Le | Cmp::Ls => (true, true),
             Cmp::Gt | Cmp::Hi => (false, false),
@@ -239,19 +232,11 @@ impl Codegen<'_> {
     }
 
     /// A side of a comparison: its constant lanes, or its scalar.
-    fn scalars(
-        &mut self,
-        inst: &Inst,
-        op: &Op,
-        at: usize,
-        next: &mut usize,
-    ) -> Option<(Option<Vec<u64>>, Option<Value>)> {
-        let name = match inst.srcs.get(at)? {
-            Src::Imm(bits) => return Some((None, Some(self.c32(*bits as u32)))),
-            Src::Reg(_) => *op.uses.get(*next)?,
-            Src::Absent | Src::Not(_) | Src::Sreg(..) | Src::Addr(_) | Src::Video(_) => return None,
+    fn scalars(&mut self, source: Operand<'_>) -> Option<(Option<Vec<u64>>, Option<Value>)> {
+        let name = match source {
+            Operand::Imm(bits) => return Some((None, Some(self.c32(bits as u32)))),
+            source => source.value()?,
         };
-        *next += 1;
         match self.shape(name).clone() {
             Shape::Uniform(_) => Some((None, Some(self.scalar(name)))),
             Shape::Affine(pattern) if pattern.rows.is_empty() && !pattern.by_chunk => {

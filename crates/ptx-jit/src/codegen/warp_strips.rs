@@ -128,7 +128,7 @@ impl Codegen<'_> {
         self.warp_strips.ways = RefCell::new(vec![0; func.nodes.len()]);
         self.warp_strips.emitted = vec![false; func.nodes.len()];
         if self.job.shape.is_alone() && func.entries.is_empty() {
-            self.warp_strips.constant = crate::coarsen::constants(func, self.job.function);
+            self.warp_strips.constant = crate::analysis::thread_constant::constants(func, self.job.function);
             let bits = self.b.vec(self.int(8), WARP_STRIP_MAX_MASKS * self.lanes / 8);
             self.warp_strips.room = Some(self.b.alloca(bits, 64));
         }
@@ -174,9 +174,16 @@ impl Codegen<'_> {
             return;
         }
         let accesses = node.ops.iter().any(|op| self.row_access(op).is_some());
-        if !accesses || !node.ops.iter().all(|op| self.is_stripped(op)) {
+        if let Some(op) = node.ops.iter().find(|op| self.row_access(op).is_some()) {
+            self.remark_op(op);
+        }
+        if !accesses {
             return;
         }
+        if !node.ops.iter().all(|op| self.is_stripped(op)) {
+            return self.missed("warp-strips", "the block has operations that are not done warp by warp");
+        }
+        self.applied("warp-strips", "warp by warp, shared memory in registers");
         let first = self.b.current_block();
         let block = |emit: &Self, name: &str| emit.b.append_block(emit.function, name);
         let strips: Vec<Block> = (0..self.job.shape.team).map(|_| block(self, "strip")).collect();
@@ -714,7 +721,7 @@ impl Codegen<'_> {
             && content.preds == [from]
             && content.ops.len() <= WARP_STRIP_MAX_SPECULATED_OPS
             && content.ops.iter().all(|op| self.is_stripped(op) && !matches!(op.kind, OpKind::Add(_)));
-        let way = |pred: BlockId| behind.preds.iter().position(|have| *have == pred);
+        let way = |pred: BlockId| behind.pred_index(pred);
         let (true, Some(around), Some(through)) = (short, way(from), way(body)) else { return false };
         behind.phis.iter().all(|phi| {
             let (old, new) = (phi.from[around], phi.from[through]);
@@ -726,7 +733,7 @@ impl Codegen<'_> {
             };
             old == new
                 || !func.needed[phi.def.0 as usize]
-                || content.ops.iter().any(|op| op.defs.contains(&new) && keeps(op))
+                || content.op_of(new).is_some_and(|at| keeps(&content.ops[at]))
         })
     }
 
@@ -746,7 +753,7 @@ impl Codegen<'_> {
     /// Goes on with a node in the piece of the one before it.
     pub(super) fn fuse(&mut self, from: BlockId, to: BlockId) {
         let target = &self.job.func.nodes[to.0 as usize];
-        if let Some(place) = target.preds.iter().position(|pred| *pred == from) {
+        if let Some(place) = target.pred_index(from) {
             for phi in &target.phis {
                 let rep = self.coerce(phi.from[place], phi.def);
                 self.reps[phi.def.0 as usize] = Some(rep);

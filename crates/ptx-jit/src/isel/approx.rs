@@ -46,6 +46,9 @@ fn gross(q: &Query<'_>, root: bool) -> Option<Lowering> {
 }
 
 pub(super) fn rcp(q: &Query<'_>) -> Option<Lowering> {
+    if !q.has(Word::Approx) {
+        return float::rcp(q);
+    }
     if q.ty()? == Ty::F64 { gross(q, false) } else { float::approximate(q, Op::Rcp) }
 }
 

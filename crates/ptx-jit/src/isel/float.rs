@@ -7,7 +7,7 @@ use ptx::isa::{Op, Slot, TestpOp, Ty, Word};
 
 use super::query::{Ftz, Query};
 use super::round::Round;
-use super::{Lower, Lowering, approx, half};
+use super::{Lower, Lowering, half};
 use crate::llvm::{Builder, FloatPred, IntPred, Value};
 
 /// The bit that makes a `.f64` NaN quiet.
@@ -154,10 +154,8 @@ pub(super) fn mad(q: &Query<'_>, ty: Ty) -> Option<Lowering> {
     if half::brain(ty).is_some() { None } else { fma(q) }
 }
 
+/// `rcp` that is rounded as the text says.
 pub(super) fn rcp(q: &Query<'_>) -> Option<Lowering> {
-    if q.has(Word::Approx) {
-        return approx::rcp(q);
-    }
     arithmetic(q, q.ty()?, 1, &RCP)
 }
 

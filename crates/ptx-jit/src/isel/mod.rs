@@ -213,7 +213,7 @@ fn choose_op(q: &Query<'_>) -> Option<Lowering> {
         Op::Testp => float::testp(q),
         Op::Copysign => float::copysign(q),
         Op::Fma => float::fma(q),
-        Op::Rcp => float::rcp(q),
+        Op::Rcp => approx::rcp(q),
         Op::Sqrt => float::sqrt(q),
 
         Op::Rsqrt => approx::rsqrt(q),

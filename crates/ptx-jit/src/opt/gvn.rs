@@ -14,7 +14,8 @@
 //! replaces another.
 
 use crate::tuning::GVN_MAX_ROUNDS;
-use crate::wir::{Effects, Func, Op, OpKind, Term, Value};
+use crate::wir::loops::loops;
+use crate::wir::{Effects, Func, Op, OpKind, Value};
 use ptx::ir::{Addr, Base, Function, Inst, Reg, Src};
 use ptx::isa::Sreg;
 use std::collections::HashMap;
@@ -89,9 +90,10 @@ pub(crate) fn unite(func: &mut Func, function: &Function, machine: &impl Effects
     for node in &mut func.nodes {
         node.phis.iter_mut().for_each(|phi| phi.from.iter_mut().for_each(rename));
         node.ops.retain(|op| !(selects(op) && stands.contains_key(&op.defs[0])));
-        node.ops.iter_mut().for_each(|op| op.for_each_use(&mut |name| rename(name)));
-        node.term.for_each_use(&mut |name| rename(name));
+        node.ops.iter_mut().for_each(|op| op.for_each_use_mut(&mut |name| rename(name)));
+        node.term.for_each_use_mut(&mut |name| rename(name));
     }
+    func.record_slots();
     !stands.is_empty()
 }
 
@@ -213,27 +215,19 @@ impl<'a, M: Effects> Numbers<'a, M> {
 /// For each barrier and register, the values that stops save.
 fn kept(func: &Func) -> HashMap<(u32, Reg), Vec<Value>> {
     let mut kept: HashMap<(u32, Reg), Vec<Value>> = HashMap::new();
-    for node in &func.nodes {
-        if let Term::Exit(exit) = &node.term
-            && let Some(resume) = exit.resume
-        {
-            for (reg, name) in &exit.regs {
-                kept.entry((resume, *reg)).or_default().push(*name);
-            }
+    for (resume, exit) in func.stops() {
+        for (reg, name) in &exit.regs {
+            kept.entry((resume, *reg)).or_default().push(*name);
         }
     }
     kept
 }
 
-/// For each block, whether it is in a loop. The blocks of a loop are contiguous.
+/// For each block, whether it is in a loop.
 fn looped(function: &Function) -> Vec<bool> {
     let mut looped = vec![false; function.blocks.len()];
-    for (at, block) in function.blocks.iter().enumerate() {
-        for to in block.term.successors() {
-            if let Some(range) = looped.get_mut(to.0 as usize..=at) {
-                range.fill(true);
-            }
-        }
+    for all in loops(function) {
+        looped[all.blocks()].fill(true);
     }
     looped
 }

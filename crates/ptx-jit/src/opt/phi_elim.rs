@@ -70,10 +70,11 @@ pub(crate) fn simplify(func: &mut Func) {
             phi.from.iter_mut().for_each(|name| *name = choices.find(*name));
         }
         for op in &mut node.ops {
-            op.for_each_use(&mut |name| *name = choices.find(*name));
+            op.for_each_use_mut(&mut |name| *name = choices.find(*name));
         }
-        node.term.for_each_use(&mut |name| *name = choices.find(*name));
+        node.term.for_each_use_mut(&mut |name| *name = choices.find(*name));
     }
+    func.record_slots();
 }
 
 impl Choices {

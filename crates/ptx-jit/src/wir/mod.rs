@@ -1,21 +1,36 @@
-//! A function as native code will execute it, before any native code exists.
+//! WIR, the warp IR: a function as native code executes it, before any native code exists.
 //!
-//! A **plan** is a graph of nodes in static single assignment form. It executes one warp: all lanes of the running group move along one
-//! edge together, and lanes that part at a divergent branch are **parked** at the block they are to go to, as a mask, until that
-//! block is the lowest with lanes (the interpreter's convergence policy, decided statically where it can be). Each block may have two
-//! copies: a **full** one, in which all 32 lanes run and nobody is parked, and a **masked** one.
+//! A function is a graph of blocks in static single assignment form. It executes one warp: all lanes of the
+//! active group move along one edge together. Lanes that diverge at a branch are **pending** at the block
+//! they go to, as a mask, until that block is the lowest with lanes (the interpreter's convergence policy,
+//! decided statically where it can be). Each PTX block may have two copies: a **full** one, in which all
+//! lanes are active and none is pending, and a **masked** one.
 //!
-//! A register that others may write while lanes are parked is **captured** when they park, and blended back when they go on; so
-//! nothing else needs a mask: ordinary instructions compute in all lanes, and what inactive lanes compute is never seen.
+//! A register that active lanes may write while others are pending is **captured** when those become pending,
+//! and blended back when they continue. So nothing else needs a mask: an ordinary instruction computes in all
+//! lanes, and the results of inactive lanes are never observed.
 //!
-//! Where a plan stops, it says where each live register is, so that the warp frame is complete and anyone can go on from there.
+//! Where a function stops, it says which value each live register has, so that the warp frame is complete and
+//! the interpreter can continue.
+//!
+//! [`print`] and [`parse`] are the text form, [`verify`] checks the rules. [`uses`], [`dom`], the loops of
+//! PTX blocks and the slots of barriers are here, once for all passes.
 //!
 //! What it does not do: no LLVM, no instruction selection, no addresses.
 
+mod cfg;
+pub mod dom;
+pub mod lattice;
+pub(crate) mod loops;
+pub mod parse;
+pub mod print;
+mod slots;
 #[cfg(test)]
 mod tests;
+pub mod uses;
+pub mod verify;
 
-pub use crate::analysis::shape::lattice::{Affine, Shape};
+pub use lattice::{Affine, Shape};
 
 use ptx::ir::{Function, Inst, Reg, RegClass, Terminator};
 
@@ -253,47 +268,7 @@ pub struct Pending {
     pub regs: Vec<(Reg, Value)>,
 }
 
-impl Exit {
-    /// Calls `f` with each value that is read.
-    pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Value)) {
-        f(&mut self.mask);
-        f(&mut self.live);
-        self.carry.iter_mut().for_each(&mut *f);
-        self.regs.iter_mut().for_each(|(_, name)| f(name));
-        for parked in &mut self.parked {
-            f(&mut parked.mask);
-            parked.regs.iter_mut().for_each(|(_, name)| f(name));
-        }
-        f(&mut self.full_steps);
-        f(&mut self.masked_steps);
-        f(&mut self.lane_steps);
-        f(&mut self.turns);
-    }
-}
-
 impl Term {
-    /// Calls `f` with each value that is read.
-    pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Value)) {
-        match self {
-            Term::Goto(_) => {}
-            Term::If { cond, .. } => match cond {
-                Cond::Pred { value, .. } => f(value),
-                Cond::Empty(a) | Cond::Full(a) | Cond::Negative(a) => f(a),
-                Cond::Equal(a, b) => {
-                    f(a);
-                    f(b);
-                }
-                Cond::Together { members, mask, live, site: _ } => {
-                    members.iter_mut().for_each(&mut *f);
-                    f(mask);
-                    f(live);
-                }
-            },
-            Term::Switch { value, .. } => f(value),
-            Term::Exit(exit) => exit.for_each_use(f),
-        }
-    }
-
     /// The successors; one that is a target twice is returned twice.
     pub fn successors(&self) -> Vec<BlockId> {
         match self {
@@ -301,16 +276,6 @@ impl Term {
             Term::If { then, els, .. } => vec![*then, *els],
             Term::Switch { targets, beyond, .. } => targets.iter().copied().chain([*beyond]).collect(),
             Term::Exit(_) => Vec::new(),
-        }
-    }
-}
-
-impl Op {
-    /// Calls `f` with each value that is read.
-    pub fn for_each_use(&mut self, f: &mut impl FnMut(&mut Value)) {
-        self.uses.iter_mut().for_each(&mut *f);
-        if let OpKind::Guard(_, exit) | OpKind::Ahead(exit) | OpKind::Spare(_, exit) = &mut self.kind {
-            exit.for_each_use(f);
         }
     }
 }

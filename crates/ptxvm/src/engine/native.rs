@@ -516,6 +516,8 @@ impl Jit {
     /// The code of a kernel as text.
     pub(crate) fn listing(&self, kernel: &Kernel, block: [u32; 3], what: Listing) -> Result<String, Error> {
         let what = match what {
+            Listing::Wir => ptx_jit::Listing::Wir,
+            Listing::Remarks => ptx_jit::Listing::Remarks,
             Listing::Llvm => ptx_jit::Listing::Llvm,
             Listing::Asm => ptx_jit::Listing::Asm,
         };

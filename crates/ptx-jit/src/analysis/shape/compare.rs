@@ -1,42 +1,13 @@
 //! Comparisons of varying values whose outcome is uniform.
 //!
 //! The threads of a warp start at a multiple of 32, so `tid < 64` holds for all of its lanes or for none.
-//! Ranges decide other comparisons.
+//! Ranges decide other comparisons ([`range::decided`](crate::analysis::range::decided)).
 //!
 //! Invariant: an outcome is called uniform only where it is the same in every lane, active or not. The values
 //! of the first lane then give the outcome.
 
-use super::lattice::Affine;
-use crate::analysis::range::Bound;
+use crate::wir::lattice::Affine;
 use ptx::isa::Cmp;
-
-/// The outcome of a comparison of numbers of so many bits, where the ranges decide it.
-pub(crate) fn decided(cmp: Cmp, a: Bound, b: Bound, (signed, bits): (bool, u32)) -> Option<bool> {
-    // Numbers that are the same signed and unsigned.
-    let plain = |bound: Bound| !signed || bound.high < 1 << (bits - 1);
-    if !plain(a) || !plain(b) {
-        return None;
-    }
-    let less = |a: Bound, b: Bound| match () {
-        () if a.high < b.low => Some(true),
-        () if a.low >= b.high => Some(false),
-        () => None,
-    };
-    let equal = match () {
-        () if a.high < b.low || b.high < a.low => Some(false),
-        () if a.low == a.high && a == b => Some(true),
-        () => None,
-    };
-    match cmp {
-        Cmp::Lt | Cmp::Lo => less(a, b),
-        Cmp::Ge | Cmp::Hs => less(a, b).map(|less| !less),
-        Cmp::Gt | Cmp::Hi => less(b, a),
-        Cmp::Le | Cmp::Ls => less(b, a).map(|less| !less),
-        Cmp::Eq => equal,
-        Cmp::Ne => equal.map(|equal| !equal),
-        _ => None,
-    }
-}
 
 /// What an affine value is compared with.
 pub(crate) enum Other {

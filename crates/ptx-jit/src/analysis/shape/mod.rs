@@ -4,16 +4,16 @@
 //! affine values are exact modulo the width of the value. Where an affine value is widened, the function has
 //! a guard that exits unless no lane wraps around.
 
-use super::range::{Bound, bounds};
+use super::range::Bound;
 pub(crate) mod compare;
-pub mod lattice;
 
+use super::expr::{Arith, Expr, Operand, operands};
 use crate::tuning::SEGMENT_MIN_LANES;
+use crate::wir::lattice::{ALIGNED, Affine, LIMIT, Shape, none};
 use crate::wir::{Effects, ExitReason, Func, Kind, LaunchShape, OpKind, Value};
 use compare::{Other, is_same, turned};
-use lattice::{ALIGNED, Affine, LIMIT, Shape, none};
 use ptx::ir::{Addr, Base, Dst, Function, Inst, Reg, RegClass, Src};
-use ptx::isa::{Half, Op, Space, Sreg, Ty};
+use ptx::isa::{Op, Space, Sreg};
 use std::collections::HashMap;
 
 struct Classifier<'a, M: Effects> {
@@ -31,8 +31,14 @@ struct Classifier<'a, M: Effects> {
     resumed: HashMap<(u32, Reg), Vec<Option<Value>>>,
 }
 
-/// Infers the shape of every value.
-pub(crate) fn classify(func: &mut Func, function: &Function, shape: LaunchShape, machine: &impl Effects) {
+/// Infers the shape of every value. `bounds`: the range of each.
+pub(crate) fn classify(
+    func: &mut Func,
+    function: &Function,
+    shape: LaunchShape,
+    machine: &impl Effects,
+    bounds: Vec<Option<Bound>>,
+) {
     let chunk = shape.chunk as usize;
     let mut all = Classifier {
         function,
@@ -42,7 +48,7 @@ pub(crate) fn classify(func: &mut Func, function: &Function, shape: LaunchShape,
         lanes: shape.lanes() as usize,
         shapes: vec![Shape::Bottom; func.kinds.len()],
         aligns: vec![ALIGNED; func.kinds.len()],
-        bounds: bounds(func, function, shape.ntid, &|_| None),
+        bounds,
         resumed: resumed(func, function),
     };
     for zero in func.zeros.iter().filter(|zero| !func.undef.contains(zero)) {
@@ -168,23 +174,16 @@ impl<M: Effects> Classifier<'_, M> {
                 let affine = self.affine(inst, op, &self.raised(inst, op, sources));
                 affine.map_or(0, |pattern| if pattern.by_chunk { 0 } else { pattern.align })
             }
-            OpKind::Restore(resume, reg) => {
-                let kept = &func.resumes[*resume as usize].kept;
-                kept.iter().find(|(have, _)| have == reg).map_or(0, |(_, name)| self.align(*name))
-            }
+            OpKind::Restore(resume, reg) => func.kept(*resume, *reg).map_or(0, |name| self.align(name)),
             _ => 0,
         }
     }
 
     /// The shapes of the sources, with the trailing zeros of uniform ones.
     fn raised(&self, inst: &Inst, op: &crate::wir::Op, mut sources: Vec<Shape>) -> Vec<Shape> {
-        let mut names = op.uses[1..].iter();
-        for (src, class) in inst.srcs.iter().zip(&mut sources) {
-            let mut count = 0;
-            src.for_each_reg(&mut |_| count += 1);
-            let name = (0..count).filter_map(|_| names.next()).last();
-            if let (Src::Reg(_), Some(name), Shape::Uniform(None)) = (src, name, &*class) {
-                let align = self.align(*name);
+        for (operand, class) in operands(inst, op).into_iter().zip(&mut sources) {
+            if let (Operand::Value(name), Shape::Uniform(None)) = (operand, &*class) {
+                let align = self.align(name);
                 *class = Shape::Affine(Box::new(Affine {
                     by_chunk: false,
                     align,
@@ -248,11 +247,7 @@ impl<M: Effects> Classifier<'_, M> {
                 self.set(op.defs[0], class)
             }
             OpKind::Restore(resume, reg) => {
-                let kept = &func.resumes[*resume as usize].kept;
-                let class = match kept.iter().find(|(have, _)| have == reg) {
-                    Some((_, name)) => self.class(*name).clone(),
-                    None => Shape::Varying,
-                };
+                let class = func.kept(*resume, *reg).map_or(Shape::Varying, |name| self.class(name).clone());
                 self.set(op.defs[0], class)
             }
             OpKind::Mask(_)
@@ -274,41 +269,35 @@ impl<M: Effects> Classifier<'_, M> {
 
     /// The shape of each source, in the order of the instruction's.
     fn sources(&self, inst: &Inst, op: &crate::wir::Op) -> Vec<Shape> {
-        let mut next = op.uses[1..].iter();
-        let mut take = || next.next().map_or(Shape::Varying, |name| self.class(*name).clone());
-        let one = |src: &Src, take: &mut dyn FnMut() -> Shape| match src {
-            Src::Absent => Shape::Uniform(None),
-            Src::Reg(_) => take(),
-            Src::Not(_) => match take() {
+        let one = |operand| match operand {
+            Operand::Value(name) => self.class(name).clone(),
+            Operand::Not(name) => match self.class(name) {
                 Shape::Uniform(_) => Shape::Uniform(None),
-                other => other,
+                other => other.clone(),
             },
-            Src::Imm(bits) => Shape::Uniform(Some(*bits)),
-            Src::Sreg(sreg, axis) => self.sreg(*sreg, *axis),
-            Src::Addr(Addr { base: Base::Reg(_), offset, .. }) => match take() {
+            Operand::Imm(bits) => Shape::Uniform(Some(bits)),
+            Operand::Sreg(sreg, axis) => self.sreg(sreg, axis),
+            Operand::Based(name, offset) => match self.class(name) {
                 Shape::Uniform(_) => Shape::Uniform(None),
                 Shape::Affine(p) => {
                     let align =
-                        if *offset == 0 { p.align } else { p.align.min(offset.trailing_zeros() as u8) };
-                    Affine { align, ..(*p).clone() }.class()
+                        if offset == 0 { p.align } else { p.align.min(offset.trailing_zeros() as u8) };
+                    Affine { align, ..(**p).clone() }.class()
                 }
-                other => other,
+                other => other.clone(),
             },
-            Src::Addr(Addr { index: Some(_), .. }) => match take() {
+            Operand::Indexed(name) => match self.class(name) {
                 Shape::Uniform(_) => Shape::Uniform(None),
                 Shape::Bottom => Shape::Bottom,
                 Shape::Affine(_) | Shape::Varying => Shape::Varying,
             },
-            Src::Addr(_) => Shape::Uniform(None),
-            Src::Video(video) => match &video.value {
-                Src::Reg(_) => match take() {
-                    Shape::Affine(p) if !p.same_in_chunk(self.chunk) => Shape::Varying,
-                    other => other,
-                },
-                _ => Shape::Uniform(None),
+            Operand::Video(Some(name)) => match self.class(name) {
+                Shape::Affine(p) if !p.same_in_chunk(self.chunk) => Shape::Varying,
+                other => other.clone(),
             },
+            Operand::Absent | Operand::Symbol(_) | Operand::Video(None) => Shape::Uniform(None),
         };
-        inst.srcs.iter().map(|src| one(src, &mut take)).collect()
+        operands(inst, op).into_iter().map(one).collect()
     }
 
     fn sreg(&self, sreg: Sreg, axis: u8) -> Shape {
@@ -445,10 +434,9 @@ impl<M: Effects> Classifier<'_, M> {
 
     /// Whether a comparison has the same outcome in all lanes.
     fn compares_same(&self, inst: &Inst, op: &crate::wir::Op, sources: &[Shape]) -> bool {
-        let (Op::Setp, Some(cmp), [a, b]) = (inst.op, inst.mods.cmp(), sources) else { return false };
-        if !is_int(inst.mods.ty()) {
+        let (Some(Expr { arith: Arith::Compare(cmp), .. }), [a, b]) = (Expr::of(inst), sources) else {
             return false;
-        }
+        };
         let decides =
             |name: &Value| self.bounds[name.0 as usize].is_some_and(|bound| bound.low == bound.high);
         if let [def] = op.defs.as_slice()
@@ -480,48 +468,47 @@ impl<M: Effects> Classifier<'_, M> {
 
     /// The affine result of an instruction on affine values; `None`: the result is not affine.
     fn affine(&self, inst: &Inst, op: &crate::wir::Op, sources: &[Shape]) -> Option<Affine> {
-        let Some(bits) = narrow(inst) else { return self.affine_of_words(inst, op, sources) };
+        let expr = Expr::of(inst)?;
+        let bits = expr.ty.bits().min(expr.result_bits());
+        if bits >= 32 {
+            return self.affine_of_words(expr, inst, op, sources);
+        }
         // Values narrower than 32 bits may wrap around within a warp, which an affine value cannot express.
         // So none may.
         let fits =
             |name: &Value| self.bounds[name.0 as usize].is_some_and(|bound| bound.high < 1 << (bits - 1));
         let strides = |class: &Shape| matches!(class, Shape::Affine(pattern) if !pattern.rows.is_empty());
         let operands = op.uses[1..].iter().take(2).all(fits);
-        let result = widens(inst).is_some() || op.defs.iter().all(fits);
+        let result = expr.widens().is_some() || op.defs.iter().all(fits);
         if bits < 16 || !operands || !result || sources.iter().any(strides) {
             return None;
         }
-        self.affine_of_words(inst, op, sources).filter(|pattern| pattern.rows.is_empty())
+        self.affine_of_words(expr, inst, op, sources).filter(|pattern| pattern.rows.is_empty())
     }
 
     /// The same for 32-bit values, and for narrower ones where no lane wraps around.
-    fn affine_of_words(&self, inst: &Inst, op: &crate::wir::Op, sources: &[Shape]) -> Option<Affine> {
-        match inst.op {
-            Op::Mov if sources.len() == 1 => sources[0].pattern(self.lanes),
-            Op::Cvta | Op::CvtaTo => match inst.mods.space() {
+    fn affine_of_words(
+        &self,
+        expr: Expr,
+        inst: &Inst,
+        op: &crate::wir::Op,
+        sources: &[Shape],
+    ) -> Option<Affine> {
+        match expr.arith {
+            Arith::Copy | Arith::Convert(_) => sources[0].pattern(self.lanes),
+            Arith::ToGeneric(space) | Arith::FromGeneric(space) => match space {
                 Space::Global | Space::Const => sources[0].pattern(self.lanes),
                 Space::Shared | Space::Param => Some(Affine { align: 0, ..sources[0].pattern(self.lanes)? }),
                 _ => None,
             },
-            Op::Add if is_int(inst.mods.ty()) && !inst.mods.has(ptx::isa::Word::Sat) => {
-                self.sum(&sources[0].pattern(self.lanes)?, &sources[1].pattern(self.lanes)?, 1)
-            }
-            Op::Sub if is_int(inst.mods.ty()) && !inst.mods.has(ptx::isa::Word::Sat) => {
-                self.sum(&sources[0].pattern(self.lanes)?, &sources[1].pattern(self.lanes)?, -1)
-            }
-            Op::Mul if is_int(inst.mods.ty()) && matches!(inst.mods.half(), Some(Half::Lo | Half::Wide)) => {
-                self.product(&sources[0], &sources[1], inst.mods.ty(), inst.mods.half() == Some(Half::Wide))
-            }
-            Op::Mad
-                if is_int(inst.mods.ty())
-                    && matches!(inst.mods.half(), Some(Half::Lo | Half::Wide))
-                    && !inst.mods.has(ptx::isa::Word::Sat) =>
-            {
-                let wide = inst.mods.half() == Some(Half::Wide);
-                let product = self.product(&sources[0], &sources[1], inst.mods.ty(), wide)?;
+            Arith::Add => self.sum(&sources[0].pattern(self.lanes)?, &sources[1].pattern(self.lanes)?, 1),
+            Arith::Sub => self.sum(&sources[0].pattern(self.lanes)?, &sources[1].pattern(self.lanes)?, -1),
+            Arith::Mul { .. } => self.product(&sources[0], &sources[1], expr),
+            Arith::Mad { .. } => {
+                let product = self.product(&sources[0], &sources[1], expr)?;
                 self.sum(&product, &sources[2].pattern(self.lanes)?, 1)
             }
-            Op::Shl => {
+            Arith::Shl => {
                 let Shape::Uniform(Some(k)) = sources[1] else { return None };
                 if k > 20 {
                     return None;
@@ -529,16 +516,16 @@ impl<M: Effects> Classifier<'_, M> {
                 let p = sources[0].pattern(self.lanes)?;
                 p.map((p.align + k as u8).min(ALIGNED), |lane| lane << k)
             }
-            Op::Shr => {
+            Arith::Shr => {
                 let Shape::Uniform(Some(k)) = sources[1] else { return None };
                 let p = sources[0].pattern(self.lanes)?;
-                if k >= u64::from(inst.mods.ty().bits()) || !p.disjoint() {
+                if k >= u64::from(expr.ty.bits()) || !p.disjoint() {
                     return None;
                 }
                 let k = k.min(40) as u8;
                 p.map(p.align.saturating_sub(k), |lane| if k > p.align { 0 } else { lane >> k })
             }
-            Op::And => {
+            Arith::And => {
                 let (p, mask) = with_constant(sources, self.lanes)?;
                 if !p.disjoint() {
                     return None;
@@ -546,10 +533,10 @@ impl<M: Effects> Classifier<'_, M> {
                 let above = p.align >= ALIGNED || mask >> p.align == 0;
                 p.map(if above { ALIGNED } else { p.align }, |lane| lane & mask as i64)
             }
-            Op::Or | Op::Xor if self.is_disjoint(inst, op) => {
+            Arith::Or | Arith::Xor if self.is_disjoint(inst, op) => {
                 self.sum(&sources[0].pattern(self.lanes)?, &sources[1].pattern(self.lanes)?, 1)
             }
-            Op::Or => {
+            Arith::Or => {
                 let (p, bits) = with_constant(sources, self.lanes)?;
                 let fits = p.disjoint()
                     && (p.align >= 32 || bits < 1 << p.align)
@@ -559,7 +546,7 @@ impl<M: Effects> Classifier<'_, M> {
                 }
                 p.map(p.align.min(bits.trailing_zeros().min(63) as u8), |lane| lane)
             }
-            Op::Xor => {
+            Arith::Xor => {
                 let (p, bits) = with_constant(sources, self.lanes)?;
                 if !p.disjoint() {
                     return None;
@@ -568,14 +555,7 @@ impl<M: Effects> Classifier<'_, M> {
                 let low = (bits & ((1u64 << p.align.min(30)) - 1)) as i64;
                 p.map(p.align.min(bits.trailing_zeros().min(63) as u8), |lane| (lane ^ low) - low)
             }
-            Op::Cvt => {
-                let (d, a) = (inst.mods.dtype(), inst.mods.atype());
-                if !is_int(d) || !is_int(a) || inst.mods.has(ptx::isa::Word::Sat) {
-                    return None;
-                }
-                sources[0].pattern(self.lanes)
-            }
-            _ => None,
+            Arith::Min | Arith::Max | Arith::Rem | Arith::Select | Arith::Compare(_) => None,
         }
     }
 
@@ -599,12 +579,12 @@ impl<M: Effects> Classifier<'_, M> {
         near.then(|| Affine { by_chunk: a.by_chunk, align: a.align.min(b.align), lanes, rows: rows.clone() })
     }
 
-    fn product(&self, a: &Shape, b: &Shape, ty: Ty, wide: bool) -> Option<Affine> {
+    fn product(&self, a: &Shape, b: &Shape, expr: Expr) -> Option<Affine> {
         let by = |p: Affine, k: u64| {
-            let shift = 64 - ty.bits();
-            let k = ((k << shift) as i64) >> shift;
+            let k = expr.number(k);
             // A number that is negative when signed is far away as a wider unsigned one.
-            if k.abs() >= LIMIT || wide && k < 0 && !ty.is_signed() {
+            let far = expr.widens().is_some() && !expr.ty.is_signed() && k >> (expr.ty.bits() - 1) != 0;
+            if k.unsigned_abs() >= LIMIT as u64 || far {
                 return None;
             }
             let align = if k == 0 { ALIGNED } else { (p.align + k.trailing_zeros() as u8).min(ALIGNED) };
@@ -646,42 +626,10 @@ impl<M: Effects> Classifier<'_, M> {
     }
 }
 
-fn is_int(ty: Ty) -> bool {
-    use Ty::{B8, B16, B32, B64, S8, S16, S32, S64, U8, U16, U32, U64};
-    [B8, B16, B32, B64, S8, S16, S32, S64, U8, U16, U32, U64].contains(&ty)
-}
-
-/// How many bits an integer instruction reads of each source or computes, if fewer than 32.
-fn narrow(inst: &Inst) -> Option<u32> {
-    let bits = match inst.op {
-        Op::Mov | Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Shl | Op::Shr | Op::And | Op::Or | Op::Xor => {
-            inst.mods.ty().bits()
-        }
-        Op::Cvt => inst.mods.dtype().bits().min(inst.mods.atype().bits()),
-        _ => 32,
-    };
-    (bits < 32).then_some(bits)
-}
-
 /// An affine operand and the constant beside it.
 fn with_constant(sources: &[Shape], lanes: usize) -> Option<(Affine, u64)> {
     match (sources.first()?, sources.get(1)?) {
         (a, Shape::Uniform(Some(k))) | (Shape::Uniform(Some(k)), a) => Some((a.pattern(lanes)?, *k)),
-        _ => None,
-    }
-}
-
-/// The type that an instruction widens its first two sources from, if it does, and the bits that it widens
-/// to.
-pub fn widens(inst: &Inst) -> Option<(Ty, u32)> {
-    match inst.op {
-        Op::Mul | Op::Mad if inst.mods.half() == Some(Half::Wide) => {
-            Some((inst.mods.ty(), 2 * inst.mods.ty().bits()))
-        }
-        Op::Cvt => {
-            let (d, a) = (inst.mods.dtype(), inst.mods.atype());
-            (is_int(d) && is_int(a) && d.bits() > a.bits()).then_some((a, d.bits()))
-        }
         _ => None,
     }
 }

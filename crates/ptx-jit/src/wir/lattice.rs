@@ -4,7 +4,7 @@
 //! constant of each lane: thread indices, and addresses computed from them. Everything else is **varying**.
 //!
 //! Invariant: the constants of affine values are small, so that sums and products of a few never overflow.
-//! [`shape`](super) infers which value has which shape.
+//! [`analysis::shape`](crate::analysis::shape) infers which value has which shape.
 
 /// Constants of affine values stay below this, so that sums and products of a few never overflow.
 pub(crate) const LIMIT: i64 = 1 << 24;

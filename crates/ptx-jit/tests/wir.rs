@@ -1,0 +1,175 @@
+//! The text form of WIR: printed, read and printed again for every kernel of the fixtures and of the
+//! benchmark, and read from texts that were damaged.
+
+use ptx::check::{CheckOptions, check};
+use ptx::ir::{Function, Program};
+use ptx_jit::wir::LaunchShape;
+use ptx_jit::wir::parse::parse;
+use ptx_jit::wir::print::print;
+use ptx_jit::{Pass, stages};
+use std::path::{Path, PathBuf};
+
+fn programs() -> Vec<(PathBuf, Program)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = Vec::new();
+    for folder in ["tests/fixtures/kernels", "tests/fixtures/ptx", "tests/agree", "xtask/bench/kernels"] {
+        let folder = root.join(folder);
+        let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+        files.extend(entries.filter_map(|entry| Some(entry.ok()?.path())));
+    }
+    files.retain(|path| path.extension().is_some_and(|e| e == "ptx"));
+    files.sort();
+    let load = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).expect("a file of the checkout");
+        let module = check(&path.to_string_lossy(), &text, &CheckOptions::default()).module;
+        module.map(|module| (path, ptx::ir::lower(module)))
+    };
+    files.into_iter().filter_map(load).collect()
+}
+
+const ONE: LaunchShape = LaunchShape { ntid: [64, 1, 1], chunk: 16, team: 1 };
+const PARTIAL: LaunchShape = LaunchShape { ntid: [20, 3, 1], chunk: 8, team: 1 };
+const COARSE: LaunchShape = LaunchShape { ntid: [16, 8, 1], chunk: 16, team: 4 };
+
+/// Whether native code may run several warps of the function as one.
+fn may_be_coarse(function: &Function) -> bool {
+    let calls = |block: &ptx::ir::Block| matches!(block.term, ptx::ir::Terminator::Call(_));
+    function.kind == ptx::check::module::FunctionKind::Entry && !function.blocks.iter().any(calls)
+}
+
+#[test]
+fn printing_reading_and_printing_gives_the_same_text() {
+    let mut count = 0;
+    for (path, program) in programs() {
+        for function in program.functions.iter().filter(|function| !function.blocks.is_empty()) {
+            for (launch, last) in [(ONE, Pass::Shapes), (COARSE, Pass::Shapes), (PARTIAL, Pass::Build)] {
+                if launch.team > 1 && !may_be_coarse(function) {
+                    continue;
+                }
+                let Some(text) = stages::after((&program, function), launch, last, None) else { continue };
+                let read =
+                    parse(&text).unwrap_or_else(|e| panic!("{}: {}: {e}", path.display(), function.name));
+                assert_eq!(
+                    print(&read, Some((&program, function))),
+                    text,
+                    "{}: {}",
+                    path.display(),
+                    function.name
+                );
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 300, "{count} functions");
+}
+
+/// xorshift64*
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n.max(1)
+    }
+}
+
+/// The text with a few words, lines or bytes that are others.
+fn damaged(text: &str, rng: &mut Rng) -> String {
+    let mut lines: Vec<Vec<String>> =
+        text.lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect();
+    for _ in 0..1 + rng.below(3) {
+        let at = rng.below(lines.len());
+        let other = rng.below(lines.len());
+        match rng.below(6) {
+            0 => drop(lines.remove(at)),
+            1 => lines.swap(at, other),
+            2 => {
+                let line = lines[other].clone();
+                lines.insert(at, line);
+            }
+            3 => {
+                // A word of another place.
+                let word = lines[other][rng.below(lines[other].len())].clone();
+                let place = rng.below(lines[at].len());
+                lines[at][place] = word;
+            }
+            4 => {
+                // Another number.
+                let place = rng.below(lines[at].len());
+                let number =
+                    ["0", "1", "7", "99999", "4294967295", "18446744073709551616", "-1"][rng.below(7)];
+                let word: String = lines[at][place].chars().filter(|c| !c.is_ascii_digit()).collect();
+                lines[at][place] = word + number;
+            }
+            _ => {
+                let place = rng.below(lines[at].len());
+                let word = &mut lines[at][place];
+                let cut = (0..word.len())
+                    .filter(|at| word.is_char_boundary(*at))
+                    .nth(rng.below(word.len()))
+                    .unwrap_or(0);
+                word.truncate(cut);
+                word.push_str(["", "é", "[", ":", "x", "=", ")", "\u{0}"][rng.below(8)]);
+            }
+        }
+        if lines.is_empty() {
+            break;
+        }
+    }
+    lines.iter().map(|words| words.join(" ") + "\n").collect()
+}
+
+/// Reading, verifying and running a pass on a damaged text never panics; what passes the verifier passes it
+/// after each pass.
+#[test]
+fn damaged_texts_are_refused_or_are_functions() {
+    let mut rng = Rng(4711);
+    let (mut refused, mut accepted) = (0, 0);
+    for (path, program) in programs() {
+        for function in program.functions.iter().filter(|function| !function.blocks.is_empty()) {
+            let Some(text) = stages::after((&program, function), ONE, Pass::Shapes, None) else { continue };
+            if text.len() > 60_000 {
+                continue;
+            }
+            for _ in 0..8 {
+                let text = damaged(&text, &mut rng);
+                let pass = [Pass::PhiElim, Pass::Gvn, Pass::Dce, Pass::Ranges, Pass::Shapes][rng.below(5)];
+                match stages::on_text(&text, (&program, function), ONE, pass, false) {
+                    Ok(_) => accepted += 1,
+                    Err(message) => {
+                        assert!(
+                            !message.starts_with("after the pass"),
+                            "{}: {message}\n{text}",
+                            path.display()
+                        );
+                        refused += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(refused > 500 && accepted > 100, "{refused} refused, {accepted} accepted");
+}
+
+#[test]
+fn refused_texts_name_the_line_and_what_is_wrong() {
+    let refused = |text: &str| parse(text).expect_err(text).to_string();
+    let rest = "b0 ptx 0 full:\n  goto b0\n";
+    assert_eq!(refused(&format!("start b0\n{rest}goto b1\n")), "line 4: an operation outside of a block");
+    assert_eq!(refused(rest), "line 2: there is no start");
+    assert_eq!(refused("start b0\nb1 ptx 0 full:\n"), "line 2: expected b0");
+    assert_eq!(
+        refused("start b0\nb0 ptx 0 full:\n  v1:r33 = load r32.0\n"),
+        "line 3: `r33` is not a kind of value"
+    );
+    assert_eq!(
+        refused("start b0\nb0 ptx 0 full:\n  v99999999:r32 = load r32.0\n"),
+        "line 3: `v99999999` is not a value such as v1, of at most v1048576"
+    );
+    assert_eq!(
+        refused("start b0\nzero v1:r32(affine align 0 lanes [0+1x2000])\n"),
+        "line 2: more than 1024 lanes"
+    );
+}
