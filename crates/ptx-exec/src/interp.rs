@@ -13,7 +13,7 @@
 
 use crate::bound::{Block, Exec, Function, StepFn, Term, Value32, WarpSync};
 use crate::frame::{BarrierWait, Current, Group, ROOT, Wait, WarpFrame};
-use crate::lanes::{Lane, LaneMask, Registers, lanes_of};
+use crate::lanes::{FULL, Lane, LaneMask, Registers, lanes_of};
 use crate::mem::Activity;
 use crate::native::Reached;
 use crate::trap::{Fault, FaultKind};
@@ -499,6 +499,11 @@ impl<'a> Run<'a> {
     fn run_aligned(&mut self, act: u32, block: u32, mask: LaneMask, run: &StepFn) -> Result<(), Box<Fault>> {
         if self.world.watched {
             self.completes_sync(mask, &[(act, block, mask)]);
+        }
+        if self.world.mends && mask != FULL {
+            // It is reported, and left out.
+            self.completed_sync(act, block, mask);
+            return Ok(());
         }
         let frame = &mut *self.frame;
         let running = &mut frame.acts[act as usize];

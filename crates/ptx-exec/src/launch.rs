@@ -18,6 +18,7 @@ use crate::texture::Descriptor;
 use crate::trace::{Trace, Tracing};
 use crate::trap::Trap;
 use crate::warp::{EventCounts, GridShape};
+use crate::watch::Interests;
 use crate::whereabouts::lines_around;
 use params::Params;
 use ptx::check::module::{AddressSize, FuncId, FunctionKind, Linkage, Loc, Reloc, Symbol, VarId, Variable};
@@ -26,7 +27,7 @@ use ptx::isa::{Space, TyKind};
 use stack::stack_bytes;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use workspace::Workspace;
 
@@ -124,6 +125,8 @@ pub struct LoadedModule {
     /// Textures, samplers and surfaces by name.
     opaque: BTreeMap<String, usize>,
     functions: u64,
+    /// By function, what observers want to be told of.
+    interests: Arc<[OnceLock<Interests>]>,
 }
 
 impl LoadedModule {
@@ -143,7 +146,9 @@ impl LoadedModule {
         let named = program.variables.iter().enumerate().filter(|(_, v)| v.ty.kind() == TyKind::Opaque);
         // Where texts that were linked have one each of a name, the first counts.
         let opaque = named.rev().map(|(id, variable)| (variable.name.clone(), id)).collect();
-        let mut module = Self { program, memory: Arc::clone(memory), variables, opaque, functions };
+        let interests = program.functions.iter().map(|_| OnceLock::new()).collect();
+        let memory = Arc::clone(memory);
+        let mut module = Self { program, memory, variables, opaque, functions, interests };
         module.place()?;
         module.initialise()?;
         Ok(Arc::new(module))
@@ -171,7 +176,8 @@ impl LoadedModule {
             };
             let address = address.map_err(|error| LoadError::Variable { name, error })?;
             self.variables[id] = Some(address);
-            if self.memory.watched().is_some() && class != Class::Texture {
+            let known_zero = self.memory.watched().is_none() && !self.memory.has_fill();
+            if !known_zero && class != Class::Texture {
                 // Variables without an initialiser are zero, which observers cannot know. PTX ISA §5.4.4.
                 self.memory.fill(address, 0, variable.bytes)?;
             }
@@ -542,6 +548,8 @@ impl Kernel {
             total_shared: (shared_bytes as u32).next_multiple_of(shared_unit(self.module.program())),
             envreg: workspace.as_ref().map_or([0; 32], Workspace::registers),
         });
+        // Observers see one launch at a time.
+        let _alone = watch.map(|watch| watch.alone());
         let watch = watch.map(|watch| (Arc::clone(watch), Arc::new(self.facts(config, &shape))));
         let (native, supply) = if watch.is_some() { (None, None) } else { (native, supply) };
         let told = watch.clone();
@@ -574,6 +582,7 @@ impl Kernel {
                 .map(|trace| Tracing { trace, program: Arc::clone(&self.module.program) }),
             output_limit: config.output_limit,
             rooms: Arc::clone(&self.rooms),
+            interests: Arc::clone(&self.module.interests),
         };
         let began = Instant::now();
         let done: Outcome = run_grid(run);

@@ -5,6 +5,9 @@
 //! in which it happens. Events carry a [`Site`]: which instruction of which warp. From [`Site::inst`] an observer learns everything that the
 //! text says (operation, `.sem`, `.scope`, operands); registers are handed over where they matter.
 //!
+//! Watched launches of one memory run one after another, also those of different streams: observers keep what they know by warp, and
+//! see one launch at a time. So a kernel that waits for another launch which was submitted later waits in vain.
+//!
 //! Invariants: an observer changes nothing but what its return values say (an access of a lane is left out, a `free` is ignored). A lane
 //! that is left out is never executed unchecked: what is not left out goes through the same checks as in a plain launch. Where nothing is
 //! attached, a watched place costs one comparison of a pointer with null, for each access to memory and each block.
@@ -12,17 +15,21 @@
 //! What it does not do: it judges nothing. The tools are observers of their own (`ptx-sanitize`).
 
 mod events;
+mod interest;
 mod site;
 
 pub use events::{
     Access, AccessKind, Allocated, ArgumentMove, BarrierEvent, CtaFacts, HostAccess, HostAccessKind,
-    LaunchFacts, MovePlace, Refused, SharedVariable, SyncPart, WarpSyncEvent,
+    HostMistake, LaunchFacts, MovePlace, Refused, SharedVariable, SyncPart, WarpSyncEvent,
 };
+pub use interest::{Interest, Interests};
 pub use site::{Place, Site, WarpFacts};
 
 use crate::lanes::{LaneMask, Registers};
+use ptx::ir::Function;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 /// Sees what kernels do. Every method has a default that does nothing.
 ///
@@ -44,6 +51,15 @@ pub trait Observer: Send {
         false
     }
 
+    /// Of which instructions of a function the observer wants [`Observer::step`] and [`Observer::stepped`]: by block, and in it by
+    /// instruction, the terminator last. Asked once for each function, before it runs. Events that are not wanted may come all the same.
+    fn interests(&self, function: &Function) -> Vec<Vec<Interest>> {
+        function.blocks.iter().map(|block| vec![Interest::ALL; block.insts.len() + 1]).collect()
+    }
+    /// Whether the observer wants [`Observer::access`]. If no observer does, accesses cost what they cost unwatched.
+    fn sees_accesses(&self) -> bool {
+        true
+    }
     /// An instruction is about to be executed by `lanes`, of the lanes `group` that are at it (the others' guards do not hold). Also called
     /// where no lane's guard holds, and for terminators: for those that wait (barriers, warp-synchronous instructions) when lanes arrive.
     fn step(&mut self, _site: &Site, _lanes: LaneMask, _group: LaneMask, _regs: &Registers) {}
@@ -54,6 +70,10 @@ pub trait Observer: Send {
     /// what would be a trap of such a lane is none.
     fn access(&mut self, _site: &Site, _access: &Access<'_>) -> LaneMask {
         0
+    }
+    /// The coordinates of a lane lie outside a surface, at an instruction with `.trap`; true: the lane is left out, as in `access`.
+    fn surface_outside(&mut self, _site: &Site, _lane: usize, _why: &str) -> bool {
+        false
     }
     /// The branch or switch of a block has parted lanes: `taken` go to that block, of `group` that were together.
     fn branches(&mut self, _site: &Site, _taken: LaneMask, _group: LaneMask) {}
@@ -89,11 +109,18 @@ pub trait Observer: Send {
     fn ends(&mut self) {}
     /// The host reads or writes device memory, after the access was found to be allowed.
     fn host(&mut self, _access: &HostAccess<'_>) {}
+    /// The host misuses device memory; the call that does so fails, or has no effect.
+    fn host_mistake(&mut self, _mistake: &HostMistake<'_>) {}
 }
 
 /// The observers of a machine.
 pub struct Watch {
     observers: Mutex<Vec<Box<dyn Observer>>>,
+    /// Held by the launch that runs.
+    launching: Mutex<()>,
+    /// Whether an observer wants to see accesses, and whether one mends mistakes at barriers.
+    accesses: bool,
+    mends: bool,
     quarantine: u64,
     stop: Arc<AtomicBool>,
 }
@@ -108,12 +135,59 @@ impl Watch {
     /// Observers, called in this order. `quarantine`: so many bytes of freed memory are kept from being allocated again, so that accesses to
     /// them can be told from accesses to what came later. When `stop` becomes true, launches are cancelled soon after.
     pub fn new(observers: Vec<Box<dyn Observer>>, quarantine: u64, stop: Arc<AtomicBool>) -> Arc<Self> {
-        Arc::new(Self { observers: Mutex::new(observers), quarantine, stop })
+        let accesses = observers.iter().any(|observer| observer.sees_accesses());
+        let mends = observers.iter().any(|observer| observer.mends());
+        let (observers, launching) = (Mutex::new(observers), Mutex::new(()));
+        Arc::new(Self { observers, launching, accesses, mends, quarantine, stop })
     }
 
     /// Tells observers that the program ends.
     pub fn end(&self) {
         self.each(|observer| observer.ends());
+    }
+
+    /// Tells observers that the host misuses device memory.
+    pub fn mistake(&self, mistake: &HostMistake<'_>) {
+        self.each(|observer| observer.host_mistake(mistake));
+    }
+
+    /// Whether no launch runs and no event is being handled, or soon will not be: waits for that until `patience` is over. For the end of a
+    /// process, at which a thread that holds a lock may be gone.
+    pub fn rests(&self, patience: Duration) -> bool {
+        let end = Instant::now() + patience;
+        loop {
+            let free = !matches!(self.launching.try_lock(), Err(TryLockError::WouldBlock))
+                && !matches!(self.observers.try_lock(), Err(TryLockError::WouldBlock));
+            if free || Instant::now() >= end {
+                return free;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Waits for the launch that runs, and keeps others from beginning.
+    pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
+        self.launching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Which events of a function's instructions are wanted.
+    pub(crate) fn interests(&self, function: &Function) -> Interests {
+        let mut all = Interests::none(function);
+        for (number, observer) in self.observers().iter().enumerate() {
+            all.add(number, &observer.interests(function));
+        }
+        all
+    }
+
+    /// Hands an event to the observers whose number is in a mask.
+    #[inline]
+    pub(crate) fn some(&self, mask: u8, mut tell: impl FnMut(&mut dyn Observer)) {
+        let mut observers = self.observers();
+        for (number, observer) in observers.iter_mut().enumerate() {
+            if mask >> number & 1 != 0 {
+                tell(observer.as_mut());
+            }
+        }
     }
 
     /// Whether launches are to be cancelled.
@@ -128,7 +202,12 @@ impl Watch {
 
     /// Whether the machine is to go on behind mistakes: see [`Observer::mends`].
     pub(crate) fn mends(&self) -> bool {
-        self.observers().iter().any(|observer| observer.mends())
+        self.mends
+    }
+
+    /// Whether an observer wants to see accesses.
+    pub(crate) fn sees_accesses(&self) -> bool {
+        self.accesses
     }
 
     fn observers(&self) -> MutexGuard<'_, Vec<Box<dyn Observer>>> {

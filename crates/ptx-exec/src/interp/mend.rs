@@ -63,8 +63,32 @@ impl Run<'_> {
     }
 }
 
+impl Run<'_> {
+    /// Lets lanes go on that wait at an instruction for all lanes of a warp, to which the others never come. It is left out. Whether there were
+    /// any.
+    fn skip_aligned(&mut self) -> bool {
+        let waits = |group: &crate::frame::Group| matches!(group.wait, Wait::Aligned);
+        let places = self.frame.groups.iter().filter(|group| waits(group)).map(|g| (g.act, g.block));
+        let Some((act, block)) = places.min_by(|a, b| self.frame.order(*a, *b)) else { return false };
+        let function = self.frame.acts[act as usize].function;
+        let Some(Term::Aligned { next, .. }) = self.world.block(function, block).map(|block| &block.term)
+        else {
+            return false;
+        };
+        let next = next.0;
+        let mut lanes = 0;
+        self.frame.groups.retain(|group| {
+            let goes = waits(group) && (group.act, group.block) == (act, block);
+            lanes |= if goes { group.mask } else { 0 };
+            !goes
+        });
+        self.frame.push_ready(act, next, lanes);
+        true
+    }
+}
+
 /// Lets lanes of a warp go on that wait for each other. Whether it could.
 pub(crate) fn unblock(frame: &mut WarpFrame, world: &World<'_>, reached: &mut Reached) -> bool {
     let mut run = Run::new(frame, world, Budget { slice: 0, turn: 0, steps: 0 }, reached);
-    run.finish_all() || run.part()
+    run.finish_all() || run.skip_aligned() || run.part()
 }

@@ -58,6 +58,13 @@ impl View {
         admitted
     }
 
+    /// Asks observers whether a lane whose coordinates lie outside a surface is to be left out. Else it is a trap.
+    pub(crate) fn leaves_out(&mut self, lane: usize, why: &str) -> bool {
+        let Some(site) = self.site() else { return false };
+        let site = &*site;
+        site.watch.any(|observer| observer.surface_outside(site, lane, why))
+    }
+
     #[cold]
     #[inline(never)]
     fn ask(&mut self, mask: LaneMask, asked: Asked<'_>) -> LaneMask {
@@ -73,8 +80,8 @@ impl View {
             }
         }
         let Some(site) = self.site() else { return mask };
-        let addresses = Lane(std::array::from_fn(|lane| addrs.at(lane)));
-        let generic = Lane(std::array::from_fn(|lane| site.warp.generic(space, lane, addresses.0[lane])));
+        let addresses = addrs.all();
+        let generic = site.warp.generics(space, &addresses);
         let access = Access {
             kind,
             space,
@@ -84,6 +91,7 @@ impl View {
             bytes: bytes as u32,
             element: element as u32,
             chosen,
+            same: matches!(addrs, Addresses::Same(_)) && space != Space::Local,
             sem,
             refused: &refused,
         };

@@ -21,7 +21,8 @@
 //! owns, so no guest address reaches anything else; allocations lie at least 256 bytes apart; memory that was handed out
 //! stays mapped as long as its [`Memory`] lives, so a racing `free` can change what a check answers but never makes an access
 //! unsafe. Memory of the host is reached only where the host has said so, and promised for it ([`Memory::adopt`],
-//! [`Memory::reach_host`]). New allocations and windows are zero, which makes runs repeatable (the manual leaves their contents undefined).
+//! [`Memory::reach_host`]). New allocations and windows are zero, or have the pattern of [`Fill`], which makes runs
+//! repeatable (the manual leaves their contents undefined).
 //!
 //! What it does not do: no model of caches, no detection of races.
 
@@ -31,6 +32,7 @@ mod allocator;
 mod arena;
 mod cell;
 mod export;
+mod fill;
 mod functions;
 mod heap;
 mod host;
@@ -48,6 +50,7 @@ mod window;
 pub use allocator::{EndingAllocator, attempt};
 pub use cell::Cell;
 pub use export::Exported;
+pub use fill::Fill;
 pub use pages::Pages;
 pub use rights::{Access, DEVICES, DeviceId};
 pub use target::Addresses;
@@ -189,6 +192,8 @@ struct Store {
     exports: Mutex<Exports>,
     /// Observers of all launches and of the host's side, if any.
     watch: OnceLock<Arc<Watch>>,
+    /// What undefined memory begins with; zeros without it.
+    fill: OnceLock<Fill>,
 }
 
 /// Bounds of the regions. The last two are empty where addresses are scarce.
@@ -311,6 +316,7 @@ impl Memory {
             held: Default::default(),
             exports: Mutex::default(),
             watch: OnceLock::new(),
+            fill: OnceLock::new(),
         };
         Ok(Arc::new(Self { store: Arc::new(store), device: DeviceId::default() }))
     }
@@ -393,7 +399,7 @@ impl Memory {
             return Err(full);
         }
         // What was used before must read as zero again; beyond the old mark it still does.
-        self.zero(start, bytes.min(mark.saturating_sub(start)));
+        self.begin(start, bytes, class, bytes.min(mark.saturating_sub(start)));
         let device = self.device;
         tables.live.insert(start, Allocation { bytes, class, rights, device, name: name.into() });
         if class == Class::Malloc {

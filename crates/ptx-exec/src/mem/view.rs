@@ -65,6 +65,8 @@ pub struct View {
     opaque: crate::texture::Recent,
     /// Where the warp is, if it is watched.
     site: Option<Box<Site>>,
+    /// Whether observers want to see its accesses.
+    asked: bool,
 }
 
 /// Why a lane's access is refused.
@@ -89,6 +91,7 @@ impl View {
             activity: Activity::default(),
             opaque: crate::texture::Recent::default(),
             site: None,
+            asked: false,
         }
     }
 
@@ -104,6 +107,7 @@ impl View {
 
     /// Has the warp watched; `None`: no longer.
     pub(crate) fn set_site(&mut self, site: Option<Box<Site>>) {
+        self.asked = site.as_ref().is_some_and(|site| site.watch.sees_accesses());
         self.site = site;
     }
 
@@ -113,10 +117,10 @@ impl View {
         self.site.as_deref_mut()
     }
 
-    /// Whether the warp is watched.
+    /// Whether observers want to see its accesses.
     #[inline(always)]
     pub(super) fn is_watched(&self) -> bool {
-        self.site.is_some()
+        self.asked
     }
 
     pub(crate) fn set_shared(&mut self, start: u64, bytes: u64) {

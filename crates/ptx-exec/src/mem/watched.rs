@@ -3,7 +3,7 @@
 //! Invariant: freed memory in quarantine is not accessible, as other freed memory; it is only not handed out again.
 
 use super::{Access, Allocation, Memory, MemoryError, Tables};
-use crate::watch::{Allocated, HostAccess, HostAccessKind, Watch};
+use crate::watch::{Allocated, HostAccess, HostAccessKind, HostMistake, Watch};
 use std::sync::Arc;
 
 impl Memory {
@@ -17,20 +17,53 @@ impl Memory {
         self.store.watch.get()
     }
 
-    /// Tells observers that the host copies device memory to device memory: they carry over what they know of it. The copy itself is a
-    /// [`Memory::read_quietly`] and a [`Memory::write`] before this.
-    pub fn tell_copied(&self, from: u64, to: u64, bytes: u64) {
-        self.host_accesses(from, bytes, HostAccessKind::Copy { to });
+    /// Whether only kernels and this process's calls write at an address: not memory that host, other processes, or other addresses share.
+    pub fn is_exclusive(&self, address: u64) -> bool {
+        let regions = &self.store.regions;
+        [&regions.heap, &regions.shared, &regions.local, &regions.constant, &regions.params]
+            .iter()
+            .any(|region| region.contains(&address))
     }
 
-    /// As [`Memory::read`], of what does not leave for the host.
+    /// Copies bytes of the device to the device, both sides checked as by [`Memory::read`] and [`Memory::write`]. They may overlap. Observers
+    /// are told of a copy: nothing leaves for the host.
     ///
     /// # Errors
-    /// As [`Memory::read`].
-    pub fn read_quietly(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
-        self.inside(address, to.len() as u64, Access::Read)?;
-        self.get(address, to);
+    /// As [`Memory::read`] and [`Memory::write`].
+    pub fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<(), MemoryError> {
+        /// Bytes that are copied at once.
+        const PART: u64 = 256 << 10;
+        self.inside(from, bytes, Access::Read)?;
+        self.inside(to, bytes, Access::ReadWrite)?;
+        let mut part = vec![0; bytes.min(PART) as usize];
+        let backwards = to > from && to - from < bytes;
+        let parts = bytes.div_ceil(PART);
+        for number in 0..parts {
+            let at = PART * if backwards { parts - 1 - number } else { number };
+            let part = &mut part[..(bytes - at).min(PART) as usize];
+            self.get(from + at, part);
+            self.put(to + at, part.len() as u64, |at, out: &mut [u8; 8]| {
+                let rest = &part[at as usize..];
+                let n = rest.len().min(8);
+                out[..n].copy_from_slice(&rest[..n]);
+            });
+        }
+        self.host_accesses(from, bytes, HostAccessKind::Copy { to });
         Ok(())
+    }
+
+    /// Tells observers that the host misuses memory.
+    pub fn tell_mistake(&self, mistake: &HostMistake<'_>) {
+        if let Some(watch) = self.watched() {
+            watch.mistake(mistake);
+        }
+    }
+
+    /// Tells observers that an allocation is shared with others from now on, who write without anything being reported.
+    pub(super) fn tell_shared(&self, address: u64, bytes: u64) {
+        let name = self.name_at(address);
+        let name = name.as_deref().unwrap_or("memory that processes share");
+        self.tell_allocated(&Allocated { address, bytes, class: super::Class::Global, name, common: true });
     }
 
     /// Tells observers of an allocation.
@@ -52,7 +85,9 @@ impl Memory {
     pub(super) fn host_accesses(&self, address: u64, bytes: u64, kind: HostAccessKind) {
         let Some(watch) = self.watched().filter(|_| bytes > 0) else { return };
         let name = if kind == HostAccessKind::Write { None } else { self.name_at(address) };
-        let access = HostAccess { address, bytes, kind, name: name.as_deref() };
+        let written = if let HostAccessKind::Copy { to } = kind { to } else { address };
+        let exclusive = self.is_exclusive(written);
+        let access = HostAccess { address, bytes, kind, name: name.as_deref(), exclusive };
         watch.each(|observer| observer.host(&access));
     }
 }

@@ -26,13 +26,13 @@ use crate::mem::{Memory, MemoryError, View, attempt};
 use crate::native::{Native, Reached, Supply};
 use crate::trap::FaultKind;
 use crate::warp::{EventCounts, GridShape, WarpState};
-use crate::watch::{LaunchFacts, Site, Watch};
+use crate::watch::{Interests, LaunchFacts, Site, Watch};
 use crate::whereabouts::LaneRegisters;
 use ptx::check::module::{AddressSize, Source};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// How long the thread that launches works alone. Chosen: about what waking another takes.
@@ -102,6 +102,8 @@ pub(crate) struct GridRun {
     pub(crate) rooms: Arc<Rooms>,
     /// Observers, and what they are told about the launch.
     pub(crate) watch: Option<(Arc<Watch>, Arc<LaunchFacts>)>,
+    /// By function, which instructions they want to be told of.
+    pub(crate) interests: Arc<[OnceLock<Interests>]>,
 }
 
 impl GridRun {
@@ -121,6 +123,8 @@ impl GridRun {
             trace: self.trace.as_ref(),
             end: self.end(),
             watched: self.watch.is_some(),
+            watch: self.watch.as_ref().map(|(watch, launch)| (&**watch, &*launch.program)),
+            interests: &self.interests,
             mends: self.watch.as_ref().is_some_and(|(watch, _)| watch.mends()),
         }
     }

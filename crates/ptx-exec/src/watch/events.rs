@@ -105,6 +105,8 @@ pub struct Access<'a> {
     pub element: u32,
     /// Elements that are accessed, bit *i* for the one *i* elements from the address: a vector store may leave some out.
     pub chosen: u8,
+    /// Whether all lanes have one generic address.
+    pub same: bool,
     /// Ordering: `Weak` and `Volatile` too.
     pub sem: Sem,
     /// Lanes that would trap, and why, lowest first.
@@ -233,6 +235,42 @@ pub struct Allocated<'a> {
     pub common: bool,
 }
 
+/// A mistake of the host with device memory.
+#[derive(Clone, Copy, Debug)]
+pub enum HostMistake<'a> {
+    /// A call frees what does not begin an allocation.
+    Free {
+        /// The call.
+        call: &'a str,
+        /// The address.
+        address: u64,
+        /// Whether a call has freed it already that takes effect later.
+        again: bool,
+        /// What is there, in prose.
+        nearest: &'a str,
+    },
+    /// A call copies or sets bytes that do not all lie in one allocation.
+    Access {
+        /// The call.
+        call: &'a str,
+        /// First address.
+        address: u64,
+        /// So many bytes.
+        bytes: u64,
+        /// What is there, in prose.
+        nearest: &'a str,
+    },
+    /// The program, or the context that it used, ends without having freed memory.
+    Leak {
+        /// What it is, such as "memory from `cuMemAlloc`".
+        what: &'a str,
+        /// First address; 0 for what has none.
+        address: u64,
+        /// So many bytes.
+        bytes: u64,
+    },
+}
+
 /// What the host does to device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostAccessKind {
@@ -240,7 +278,7 @@ pub enum HostAccessKind {
     Write,
     /// Reads: what is there leaves for the host.
     Read,
-    /// Copies it to other device memory, which the write of this copy follows.
+    /// Copies it to other device memory.
     Copy {
         /// Where it goes.
         to: u64,
@@ -257,4 +295,6 @@ pub struct HostAccess<'a> {
     pub kind: HostAccessKind,
     /// Name of the allocation, for reads.
     pub name: Option<&'a str>,
+    /// Whether nothing else writes there that observers are not told of ([`Memory::is_exclusive`]); for a copy, where it goes.
+    pub exclusive: bool,
 }
