@@ -5,14 +5,16 @@
 //! loaded whole. Everything else that is computed from an address is *mixed*: it is no address of one object, and what is added to it has no
 //! object either. So differences of addresses, which compilers make when they reduce induction variables, never give a wrong object.
 //!
+//! Registers that no address is computed from are left out: [`interests`] finds the others, backwards from the addresses of accesses.
+//!
 //! Invariant: an object is given to a lane only if all of the lane's address but its offset came from that object's address.
 
 use crate::registers::{Frame, Frames};
-use ptx::ir::{Addr, Base, Dst, Inst, Reg, RegClass, Src};
-use ptx::isa::{Op, Slot, Space};
+use ptx::ir::{Addr, ArgPlace, Base, Dst, Function, Inst, ParamPlace, Reg, RegClass, Src, Terminator};
+use ptx::isa::{Class as RowClass, Op, Slot, Space};
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
-use ptx_exec::watch::{Access, AccessKind, ArgumentMove, CtaFacts, LaunchFacts, MovePlace, Site};
-use std::collections::{BTreeMap, HashMap};
+use ptx_exec::watch::{Access, AccessKind, ArgumentMove, CtaFacts, Interest, LaunchFacts, MovePlace, Site};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// What the value in a register is based on.
@@ -45,6 +47,25 @@ pub(crate) struct Object {
 }
 
 impl Object {
+    /// Lanes whose bytes may not all be in it: the rest is.
+    fn misses(&self, site: &Site, access: &Access<'_>, lanes: LaneMask) -> LaneMask {
+        let Some(limit) = self.bytes.checked_sub(u64::from(access.bytes)) else { return lanes };
+        let origin = |lane: usize| match self.space {
+            Space::Shared => site.warp.shared.0,
+            Space::Local => site.warp.local.0 + lane as u64 * site.warp.local.1,
+            Space::Param => site.warp.params.0,
+            _ => 0,
+        };
+        let (first, stride) = (origin(0), origin(1).wrapping_sub(origin(0)));
+        let start = first.wrapping_add(self.start);
+        let mut outside = 0;
+        for (lane, address) in access.generic.0.iter().enumerate() {
+            let offset = address.wrapping_sub(start).wrapping_sub(stride.wrapping_mul(lane as u64));
+            outside |= LaneMask::from(offset > limit) << lane;
+        }
+        outside & lanes
+    }
+
     /// Where an address is, that lies so far from the object's start (which wraps around before it).
     pub(crate) fn place(&self, offset: u64, bytes: u64) -> String {
         if (offset as i64) < 0 {
@@ -76,6 +97,10 @@ pub(crate) struct Provenance {
     /// Generic addresses and bytes of the running instruction's accesses, by lane.
     accessed: Option<(Lane<u64>, LaneMask, u32, AccessKind)>,
     shared: Arc<[(u64, u64, String)]>,
+    /// Whether there are bytes between those variables that belong to none.
+    has_gaps: bool,
+    /// Whether the running instruction stores an address.
+    stores: bool,
     /// Where dynamic shared memory starts, and the end of shared memory.
     dynamic: (u64, u64),
 }
@@ -89,6 +114,8 @@ impl Default for Provenance {
             stored: HashMap::new(),
             accessed: None,
             shared: Arc::new([]),
+            has_gaps: false,
+            stores: false,
             dynamic: (0, 0),
         }
     }
@@ -102,6 +129,14 @@ impl Provenance {
         let dynamic = u64::from(launch.shape.dynamic_shared);
         self.dynamic = (launch.shared_bytes - dynamic, launch.shared_bytes);
         self.shared = launch.shared.iter().map(|v| (v.start, v.bytes, v.name.clone())).collect();
+        let mut end = self.shared.first().map_or(0, |(start, ..)| *start);
+        self.has_gaps = false;
+        for (start, bytes, _) in &*self.shared {
+            self.has_gaps |= *start > end;
+            end = end.max(start + bytes);
+        }
+        self.has_gaps |= end < self.dynamic.0;
+        self.accessed = None;
     }
 
     pub(crate) fn cta_begins(&mut self, cta: &CtaFacts) {
@@ -112,20 +147,16 @@ impl Provenance {
         self.frames.renew(site, act, function);
     }
 
-    pub(crate) fn reaches(&mut self, _site: &Site) {
-        self.accessed = None;
-    }
-
-    fn intern(&mut self, object: Object) -> u32 {
-        let space = match object.space {
+    fn intern(&mut self, space: Space, (start, bytes): (u64, u64), name: impl FnOnce() -> String) -> u32 {
+        let number = match space {
             Space::Shared => 0,
             Space::Local => 1,
             Space::Param => 2,
             _ => 3,
         };
         let objects = &mut self.objects;
-        *self.known.entry((space, object.start, object.bytes)).or_insert_with(|| {
-            objects.push(object);
+        *self.known.entry((number, start, bytes)).or_insert_with(|| {
+            objects.push(Object { space, start, bytes, name: name() });
             FIRST + objects.len() as u32 - 1
         })
     }
@@ -150,8 +181,8 @@ impl Provenance {
                     (Space::Shared, 0) => self.dynamic.1.saturating_sub(start),
                     (_, bytes) => bytes,
                 };
-                let name = format!("{kind} variable `{}`", variable.name);
-                Tag { object: self.intern(Object { space, start, bytes, name }), lanes: LaneMask::MAX }
+                let name = || format!("{kind} variable `{}`", variable.name);
+                Tag { object: self.intern(space, (start, bytes), name), lanes: LaneMask::MAX }
             }
             Base::Frame | Base::KernelParam | Base::Absolute => {
                 let object = inst.object.and_then(|object| site.function()?.objects.get(object as usize));
@@ -166,8 +197,8 @@ impl Provenance {
                     }
                 };
                 let kind = if object.param { "parameter" } else { "local variable" };
-                let (bytes, name) = (object.bytes, format!("{kind} `{}`", object.name));
-                Tag { object: self.intern(Object { space, start, bytes, name }), lanes: LaneMask::MAX }
+                let name = || format!("{kind} `{}`", object.name);
+                Tag { object: self.intern(space, (start, object.bytes), name), lanes: LaneMask::MAX }
             }
             Base::Reg(reg) => self.frames.at(site).get(reg).copied().unwrap_or(UNKNOWN),
             Base::Func(_) => UNKNOWN,
@@ -187,7 +218,8 @@ impl Provenance {
     pub(crate) fn outside(&mut self, site: &Site, access: &Access<'_>, asked: LaneMask) -> Vec<Where> {
         let Some(inst) = site.inst() else { return Vec::new() };
         // Arguments and results that a call moves are the machine's own accesses.
-        if matches!(inst.op, Op::Call | Op::CallIndirect | Op::Ret) {
+        // The operand of a texture instruction names the texture, not an address.
+        if matches!(inst.op, Op::Call | Op::CallIndirect | Op::Ret) || access.space == Space::Tex {
             return Vec::new();
         }
         let operand = if inst.op == Op::CpAsync && access.space == Space::Global { 1 } else { 0 };
@@ -195,8 +227,11 @@ impl Provenance {
         let tag = self.source(site, inst, src);
         let bytes = u64::from(access.bytes);
         let mut found = Vec::new();
+        let mut rest = asked;
         if let Some(object) = self.object(tag.object) {
-            for lane in lanes_of(asked & tag.lanes) {
+            rest = asked & !tag.lanes;
+            let outside = object.misses(site, access, asked & tag.lanes);
+            for lane in lanes_of(outside) {
                 let Some(address) = in_space(site, lane, object.space, access.generic.0[lane]) else {
                     continue;
                 };
@@ -206,7 +241,10 @@ impl Provenance {
                 }
             }
         }
-        let rest = if self.object(tag.object).is_some() { asked & !tag.lanes } else { asked };
+        // Other spaces than shared memory have no bytes between variables that an access gets this far with.
+        if rest == 0 || !self.has_gaps || !matches!(access.space, Space::Shared | Space::Generic) {
+            return found;
+        }
         for lane in lanes_of(rest) {
             if let Some(address) = in_space(site, lane, Space::Shared, access.generic.0[lane])
                 && let Some(hit) = self.between_variables(address, bytes)
@@ -292,39 +330,39 @@ impl Provenance {
 
     /// An access of the running instruction is made by these lanes.
     pub(crate) fn accesses(&mut self, site: &Site, access: &Access<'_>, lanes: LaneMask) {
-        self.accessed = Some((*access.generic, lanes, access.bytes, access.kind));
         let Some(inst) = site.inst() else { return };
-        if access.kind == AccessKind::Load || self.stored.is_empty() && inst.op != Op::St {
-            return;
-        }
-        // What is overwritten is forgotten by its value: a load compares.
-        if inst.op == Op::St && inst.srcs.len() == 2 && matches!(access.bytes, 4 | 8) {
-            let tag = self.source(site, inst, &inst.srcs[1].clone());
-            if tag.object >= FIRST {
-                self.keep(site, tag, lanes, access.generic, access.bytes);
+        let loads = access.kind == AccessKind::Load && matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu);
+        let stores = inst.op == Op::St && inst.srcs.len() == 2 && matches!(access.bytes, 4 | 8);
+        if loads {
+            self.accessed = Some((*access.generic, lanes, access.bytes, access.kind));
+        } else if stores && let [_, value @ Src::Reg(_)] = &inst.srcs[..] {
+            // What is overwritten is forgotten by its value: a load compares.
+            let tag = self.source(site, inst, value);
+            self.stores = tag.object >= FIRST;
+            if self.stores {
+                self.accessed = Some((*access.generic, lanes, access.bytes, access.kind));
+                // Values are filled in when the store has taken place.
+                for lane in lanes_of(lanes & tag.lanes) {
+                    self.stored.insert(access.generic.0[lane], (PENDING, tag.object, access.bytes));
+                }
             }
         }
     }
 
-    /// Remembers that addresses are stored; their values are filled in when the store has taken place.
-    fn keep(&mut self, _site: &Site, tag: Tag, lanes: LaneMask, at: &Lane<u64>, bytes: u32) {
-        for lane in lanes_of(lanes & tag.lanes) {
-            self.stored.insert(at.0[lane], (PENDING, tag.object, bytes));
-        }
-    }
-
     /// An instruction has been executed: what its results are based on. `block`: the allocation that an address lies in.
-    pub(crate) fn stepped(
+    pub(crate) fn stepped<'a>(
         &mut self,
         site: &Site,
         lanes: LaneMask,
         regs: &Registers,
-        block: impl Fn(u64) -> Option<(u64, u64, String)>,
+        block: impl Fn(u64) -> Option<(u64, u64, &'a str)>,
     ) {
         let Some(inst) = site.inst() else { return };
         let accessed = self.accessed.take();
-        if let (Op::St, Some((at, stored, bytes, AccessKind::Store))) = (inst.op, &accessed) {
-            self.fill_in(inst, regs, at, *stored, *bytes);
+        if inst.op == Op::St {
+            if let (true, Some((at, stored, bytes, AccessKind::Store))) = (self.stores, &accessed) {
+                self.fill_in(inst, regs, at, *stored, *bytes);
+            }
             return;
         }
         if inst.dsts.is_empty() || accessed.is_none() && self.is_plain(site, inst, lanes) {
@@ -338,7 +376,7 @@ impl Provenance {
         for (i, dst) in inst.dsts.iter().enumerate() {
             let Some(reg) = dst.reg() else { continue };
             let tag = match inst.srcs.get(i) {
-                Some(src) if moves_elements => self.source(site, inst, &src.clone()),
+                Some(src) if moves_elements => self.source(site, inst, src),
                 _ if i == 0 && !matches!(dst, Dst::Video { .. }) => tag,
                 _ if tag.object == NONE => PLAIN,
                 _ => UNKNOWN,
@@ -378,13 +416,13 @@ impl Provenance {
     }
 
     /// What a loaded value is based on: the object of the address that was stored there, or the allocation that a parameter points into.
-    fn loaded(
+    fn loaded<'a>(
         &mut self,
         inst: &Inst,
         lanes: LaneMask,
         regs: &Registers,
         accessed: Option<(Lane<u64>, LaneMask, u32, AccessKind)>,
-        block: impl Fn(u64) -> Option<(u64, u64, String)>,
+        block: impl Fn(u64) -> Option<(u64, u64, &'a str)>,
     ) -> Tag {
         let Some((at, made, bytes, AccessKind::Load)) = accessed else { return PLAIN };
         let [Dst::Reg(reg)] = inst.dsts[..] else { return PLAIN };
@@ -393,7 +431,7 @@ impl Provenance {
             let value = value_of(regs, reg, first);
             let uniform = lanes_of(lanes).all(|lane| value_of(regs, reg, lane) == value);
             if let (true, Some((start, bytes, name))) = (uniform, block(value)) {
-                let object = self.intern(Object { space: Space::Global, start, bytes, name });
+                let object = self.intern(Space::Global, (start, bytes), || name.to_owned());
                 return Tag { object, lanes: LaneMask::MAX };
             }
         }
@@ -484,6 +522,65 @@ impl Provenance {
             (_, MovePlace::Local(_) | MovePlace::Param(_) | MovePlace::Immediate) => {}
         }
     }
+}
+
+/// The instructions whose results addresses may be computed from, and those that store what may be one.
+pub(crate) fn interests(function: &Function) -> Vec<Vec<Interest>> {
+    let needed = needed(function);
+    let after = |inst: &Inst| {
+        inst.dsts.iter().filter_map(Dst::reg).any(|reg| needed.contains(&reg)) || stores_address(inst)
+    };
+    Interest::of_function(function, |inst| Interest { before: false, after: after(inst) })
+}
+
+/// Whether a store may be one of an address.
+fn stores_address(inst: &Inst) -> bool {
+    let float = inst.mods.ty_in(Slot::Type).is_some_and(|ty| ty.is_float());
+    inst.op == Op::St && !float && inst.srcs.len() == 2
+}
+
+/// Registers that addresses may be computed from.
+fn needed(function: &Function) -> BTreeSet<Reg> {
+    let mut made: BTreeMap<Reg, Vec<Reg>> = BTreeMap::new();
+    let mut work: Vec<Reg> = Vec::new();
+    for block in &function.blocks {
+        for inst in block.insts.iter().chain(block.term.inst()) {
+            let mut all = Vec::new();
+            for src in &inst.srcs {
+                src.for_each_reg(&mut |reg| all.push(reg));
+                if let Src::Addr(_) = src {
+                    src.for_each_reg(&mut |reg| work.push(reg));
+                }
+            }
+            let lane = matches!(inst.row.row().class, RowClass::Lane | RowClass::Warp);
+            let data = matches!(inst.op, Op::St | Op::Atom | Op::Red);
+            if !lane && !data || stores_address(inst) {
+                work.extend(&all);
+            }
+            for reg in inst.dsts.iter().filter_map(Dst::reg) {
+                made.entry(reg).or_default().extend(&all);
+            }
+        }
+        if let Terminator::Call(call) = &block.term {
+            work.extend(call.args.iter().filter_map(|arg| match arg {
+                ArgPlace::Reg(reg) => Some(*reg),
+                ArgPlace::Frame { .. } | ArgPlace::KernelParam { .. } | ArgPlace::Imm(_) | ArgPlace::None => {
+                    None
+                }
+            }));
+        }
+    }
+    work.extend(function.returns.iter().filter_map(|slot| match slot.place {
+        ParamPlace::Reg(reg) => Some(reg),
+        ParamPlace::Frame(_) | ParamPlace::Kernel(_) => None,
+    }));
+    let mut needed = BTreeSet::new();
+    while let Some(reg) = work.pop() {
+        if needed.insert(reg) {
+            work.extend(made.get(&reg).into_iter().flatten());
+        }
+    }
+    needed
 }
 
 /// Stands for a value that is about to be stored. No address of an object is so high.

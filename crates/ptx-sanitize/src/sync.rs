@@ -18,11 +18,11 @@
 
 use crate::finding::{Finding, Kind};
 use crate::recorder::Recorder;
-use ptx::ir::Src;
+use ptx::ir::{Function, Inst, Src};
 use ptx::isa::{Op, ShflMode};
 use ptx_exec::bound::BarrierKind;
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
-use ptx_exec::watch::{BarrierEvent, CtaFacts, LaunchFacts, Observer, Place, Site, WarpSyncEvent};
+use ptx_exec::watch::{BarrierEvent, CtaFacts, Interest, LaunchFacts, Observer, Place, Site, WarpSyncEvent};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -47,8 +47,9 @@ struct Warp {
     busy: LaneMask,
     /// Barriers that lanes have reached, until their warp arrives.
     reached: Vec<Reached>,
-    /// Warp-synchronous instructions that lanes wait at.
+    /// Warp-synchronous instructions that lanes wait at, with member masks and without: the latter are for all lanes.
     waits: Vec<(Place, LaneMask)>,
+    whole: Vec<(Place, LaneMask)>,
     /// By lane: the member mask, and the operands b and c of `shfl`.
     members: Lanes,
     b: Lanes,
@@ -136,6 +137,15 @@ impl Observer for Synccheck {
         true
     }
 
+    fn sees_accesses(&self) -> bool {
+        false
+    }
+
+    fn interests(&self, function: &Function) -> Vec<Vec<Interest>> {
+        let before = |inst: &Inst| matches!(inst.op, Op::ShflSync | Op::Shfl);
+        Interest::of_function(function, |inst| Interest { before: before(inst), after: false })
+    }
+
     fn cta_begins(&mut self, launch: &Arc<LaunchFacts>, cta: &CtaFacts) {
         let warps = cta.warps.iter().map(|_| Warp::default()).collect();
         self.ctas.insert((launch.shape.gridid, cta.slot), Cta { warps, ..Cta::default() });
@@ -205,7 +215,6 @@ impl Observer for Synccheck {
     fn warp_sync(&mut self, site: &Site, event: &WarpSyncEvent<'_>) {
         let Some(op) = site.inst().map(|inst| inst.op) else { return };
         let mode = site.inst().map(|inst| inst.mods.shfl_mode());
-        // `mma` and `wmma` have no member mask.
         let masked = matches!(
             op,
             Op::ShflSync
@@ -216,12 +225,12 @@ impl Observer for Synccheck {
                 | Op::ReduxSync
                 | Op::ElectSync
         );
-        if !masked {
-            return;
-        }
         let existing = site.warp.lanes;
         let Some((cta, warp, teller)) = self.cta(site) else { return };
         let state = &mut cta.warps[warp];
+        if !masked {
+            return whole(state, existing, event, &teller);
+        }
         match *event {
             WarpSyncEvent::Reached { lanes, members } => {
                 state.members.set(lanes, members);
@@ -266,6 +275,16 @@ impl Observer for Synccheck {
         let threads = site.launch.shape.threads();
         let Some((cta, _, teller)) = self.cta(site) else { return };
         let mut waits = false;
+        for state in &mut cta.warps {
+            for (place, lanes) in std::mem::take(&mut state.whole) {
+                let text = format!(
+                    "lanes {} of a warp reach an instruction that all its lanes execute together; the others never come",
+                    mask(lanes)
+                );
+                teller.tell_at(Kind::DivergentBarrier, place, lanes, text);
+                waits = true;
+            }
+        }
         for (warp, state) in cta.warps.iter().enumerate() {
             for (place, lanes) in &state.waits {
                 let members = state.members.0[lanes.trailing_zeros() as usize % 32];
@@ -297,6 +316,24 @@ impl Observer for Synccheck {
             }
             let turns = std::mem::take(&mut bar.turns);
             *bar = Bar { turns, misused: bar.misused, ..Bar::default() };
+        }
+    }
+}
+
+/// An instruction without a member mask (`mma`, `wmma`, `ldmatrix`, ...), which all lanes of a warp execute together.
+fn whole(state: &mut Warp, existing: LaneMask, event: &WarpSyncEvent<'_>, teller: &Teller<'_>) {
+    match *event {
+        WarpSyncEvent::Reached { lanes, .. } => state.whole.push((teller.site.place, lanes)),
+        WarpSyncEvent::Completes { lanes, .. } => {
+            state.whole.clear();
+            let gone = existing & !lanes;
+            if gone != 0 {
+                left_out(teller, teller.site.place, lanes, gone & state.busy != 0, &mask(gone));
+            } else if lanes != LaneMask::MAX {
+                let text =
+                    format!("only lanes {} of the warp exist, and all 32 must execute this", mask(lanes));
+                teller.tell(Kind::DivergentBarrier, lanes, text);
+            }
         }
     }
 }
