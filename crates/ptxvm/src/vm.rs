@@ -8,8 +8,8 @@ use crate::{
 };
 use ptx::check::CheckOptions;
 use ptx::check::module::AddressSize;
-use ptx_exec::mem::{Class, Memory, MemoryError};
-use ptx_sanitize::{Finding, Sanitizer, Tool};
+use ptx_exec::mem::{Class, Fill, Memory, MemoryError};
+use ptx_sanitize::{Finding, Sanitizer, Suppressions, Tool};
 use std::sync::Arc;
 
 /// Alignment of a buffer in bytes, as CUDA guarantees it.
@@ -84,19 +84,71 @@ pub struct Options {
     pub team: Option<u32>,
     /// Where native code is kept for later processes.
     pub cache: CodeCache,
-    /// The sanitizers that watch all launches; then the interpreter runs them, on one OS thread.
+    /// The sanitizers that watch all launches; then the interpreter runs them, one at a time, on one OS thread.
     pub sanitize: Option<ptx_sanitize::Options>,
+    /// What memory begins with that the manual leaves undefined: buffers, shared and local memory, the device heap. `None`: zeros.
+    pub fill: Option<Fill>,
 }
 
 impl Options {
-    /// A device whose launches that tool watches, else as [`Options::default`]. [`Vm::findings`] says what it found.
+    /// A device whose launches that tool watches, else as [`Options::default`]. [`Vm::findings`] says what it found, so that a test can
+    /// assert that nothing was:
+    ///
+    /// ```
+    /// use ptxvm::{Arg, Launch, Options, Tool, Vm};
+    ///
+    /// // Each thread stores behind the element that it owns.
+    /// let wrong = "
+    /// .version 6.4
+    /// .target sm_70
+    /// .address_size 64
+    /// .visible .entry fill(.param .u64 data)
+    /// {
+    ///     .reg .b32 %r<2>;
+    ///     .reg .b64 %rd<4>;
+    ///     ld.param.u64 %rd1, [data];
+    ///     mov.u32 %r1, %tid.x;
+    ///     mul.wide.u32 %rd2, %r1, 4;
+    ///     add.s64 %rd3, %rd1, %rd2;
+    ///     st.global.u32 [%rd3+4], %r1;
+    ///     ret;
+    /// }";
+    /// let findings = |ptx: &str| {
+    ///     let vm = Vm::with(Options::tools(Tool::ALL))?;
+    ///     let kernel = vm.load("fill.ptx", ptx)?.kernel("fill")?;
+    ///     let data = vm.zeros::<u32>(32)?;
+    ///     let launch = Launch::new([1, 1, 1], [32, 1, 1]).args(&kernel, &[Arg::buffer(&data)])?;
+    ///     vm.launch(&kernel, &launch)?;
+    ///     vm.find_leaks();
+    ///     Ok::<_, ptxvm::Error>(vm.findings())
+    /// };
+    /// let found = findings(wrong)?;
+    /// assert_eq!((found.len(), found[0].kind.name(), found[0].line), (1, "out-of-bounds", Some(13)));
+    ///
+    /// let found = findings(&wrong.replace("[%rd3+4]", "[%rd3]"))?;
+    /// assert!(found.is_empty(), "{}", ptxvm::findings_text(&found));
+    /// # Ok::<(), ptxvm::Error>(())
+    /// ```
     pub fn tool(tool: Tool) -> Self {
         Self::default().and_tool(tool)
+    }
+
+    /// As [`Options::tool`], with several tools. None at all is a device that is not watched.
+    pub fn tools(tools: impl IntoIterator<Item = Tool>) -> Self {
+        tools.into_iter().fold(Self::default(), Self::and_tool)
     }
 
     /// The same with one tool more.
     pub fn and_tool(mut self, tool: Tool) -> Self {
         self.sanitize.get_or_insert_with(|| ptx_sanitize::Options::new([])).tools.push(tool);
+        self
+    }
+
+    /// The same without the findings that these rules cover. They change nothing where no tool watches.
+    pub fn suppress(mut self, rules: Suppressions) -> Self {
+        if let Some(sanitize) = &mut self.sanitize {
+            sanitize.suppressions = rules;
+        }
         self
     }
 }
@@ -111,6 +163,7 @@ impl Default for Options {
             team: None,
             cache: CodeCache::Off,
             sanitize: None,
+            fill: None,
         }
     }
 }
@@ -154,8 +207,12 @@ impl Vm {
     /// # Errors
     /// As [`Vm::for_addresses`].
     pub fn with(options: Options) -> Result<Self, Error> {
-        let Options { addresses, cpu, target, team, cache, sanitize } = options;
+        let Options { addresses, cpu, target, team, cache, sanitize, fill } = options;
         let memory = Memory::new(addresses)?;
+        if let Some(fill) = fill {
+            // The memory is new, so it has no pattern yet.
+            let _first = memory.set_fill(fill);
+        }
         let sanitizer = sanitize.map(Sanitizer::new);
         if let Some(sanitizer) = &sanitizer {
             // The memory is new, so nothing is attached yet.
@@ -170,6 +227,11 @@ impl Vm {
         self.device.sanitizer.as_ref().map_or_else(Vec::new, |sanitizer| sanitizer.findings())
     }
 
+    /// How many different findings suppressions cover.
+    pub fn suppressed_findings(&self) -> usize {
+        self.device.sanitizer.as_ref().map_or(0, |sanitizer| sanitizer.suppressed())
+    }
+
     /// Ends the program for the sanitizers: what kernels allocated with `malloc` and did not free is a leak from now on, which
     /// [`Vm::findings`] lists.
     pub fn find_leaks(&self) {
@@ -178,9 +240,14 @@ impl Vm {
         }
     }
 
-    /// Whether the sanitizers have found as much as they record; then launches are cancelled.
+    /// Whether the sanitizers have found as much as they record; then launches are cancelled, unless the options say otherwise.
     pub fn findings_are_full(&self) -> bool {
         self.device.sanitizer.as_ref().is_some_and(|sanitizer| sanitizer.is_full())
+    }
+
+    /// What watches the launches of this device, if anything does.
+    pub fn sanitizer(&self) -> Option<&Arc<Sanitizer>> {
+        self.device.sanitizer.as_ref()
     }
 
     pub(crate) fn memory(&self) -> &Memory {
@@ -270,7 +337,7 @@ impl Vm {
 
     /// A new buffer, which is zero: observers are told that the host wrote that.
     fn zeroed<T: Element>(&self, buffer: Buffer<T>, bytes: u64) -> Result<Buffer<T>, Error> {
-        if self.device.sanitizer.is_some() {
+        if self.device.sanitizer.is_some() || self.memory().has_fill() {
             self.memory().fill(buffer.address(), 0, bytes)?;
         }
         Ok(buffer)
