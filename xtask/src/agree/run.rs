@@ -143,7 +143,7 @@ impl Machines {
 }
 
 /// What all runs of a program begin with.
-struct Given {
+pub(super) struct Given {
     text: String,
     /// Input, and what threads share.
     buffers: [Vec<u64>; 2],
@@ -151,7 +151,7 @@ struct Given {
 }
 
 impl Given {
-    fn new(program: &Program) -> Self {
+    pub(super) fn new(program: &Program) -> Self {
         let mut random = Random::new(program.data);
         let mut fill = |bytes: usize| -> Vec<u64> {
             let mut all: Vec<u64> = Vec::with_capacity(bytes / 8 + 8);
@@ -173,7 +173,7 @@ impl Given {
 }
 
 /// What a run ends with.
-enum End {
+pub(super) enum End {
     /// What it leaves in the buffers.
     Memory([Vec<u64>; 3]),
     /// The trap, without what differs from one device to the next: an address in or near a buffer or the constants is its distance from their start, and
@@ -183,7 +183,7 @@ enum End {
 
 impl End {
     /// What is not as in the interpreter.
-    fn difference(&self, expected: &End) -> Option<String> {
+    pub(super) fn difference(&self, expected: &End) -> Option<String> {
         match (self, expected) {
             (End::Memory(got), End::Memory(expected)) => {
                 let buffers = ["out", "columns", "common"].iter().zip(got.iter().zip(expected));
@@ -207,7 +207,13 @@ impl End {
 }
 
 /// What a run ends with.
-fn end(vm: &Vm, program: &Program, given: &Given, engine: Engine, seed: u64) -> Result<End, ptxvm::Error> {
+pub(super) fn end(
+    vm: &Vm,
+    program: &Program,
+    given: &Given,
+    engine: Engine,
+    seed: u64,
+) -> Result<End, ptxvm::Error> {
     let module = vm.load("agree.ptx", &given.text)?;
     let kernel = module.kernel("main")?;
     let threads = program.threads() * program.ctas();
