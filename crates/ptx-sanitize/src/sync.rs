@@ -8,7 +8,7 @@
 //! * `.aligned` (all of `bar`): all lanes of a warp execute the same instruction together, and where no count is given all threads of the
 //!   CTA do. Threads that have exited do not; `barrier` without `.aligned` does not wait for them (§9.7.12.1), and they are no mistake there.
 //! * Of threads that exit without the barrier: where they do nothing but leave, the finding is `barrier-exited`; where they have more to
-//!   do behind the barrier, it is `divergent-barrier`.
+//!   do behind the barrier, or came to it and its guard did not hold, it is `divergent-barrier`.
 //! * Different warps may execute different barrier instructions with one number.
 //! * A member mask may name lanes that never existed (the last warp of a CTA), but none that has exited or never comes.
 //!
@@ -42,9 +42,11 @@ struct Cta {
 
 #[derive(Default)]
 struct Warp {
-    /// Lanes that have exited, and those of them that had more to do than leave.
+    /// Lanes that have exited, and those of them that had more to do than leave, or had come to a barrier whose guard did not hold.
     exited: LaneMask,
     busy: LaneMask,
+    /// Lanes that have come to a barrier's instruction and did not execute it.
+    passed: LaneMask,
     /// Barriers that lanes have reached, until their warp arrives.
     reached: Vec<Reached>,
     /// Warp-synchronous instructions that lanes wait at, with member masks and without: the latter are for all lanes.
@@ -85,6 +87,10 @@ struct Bar {
     turns: BTreeMap<u32, u64>,
     /// Whether it was used wrongly: what follows from that is no mistake of its own.
     misused: bool,
+}
+
+fn is_barrier(op: Op) -> bool {
+    matches!(op, Op::BarSync | Op::BarArrive | Op::BarRed)
 }
 
 fn is_reduction(kind: BarrierKind) -> bool {
@@ -142,7 +148,7 @@ impl Observer for Synccheck {
     }
 
     fn interests(&self, function: &Function) -> Vec<Vec<Interest>> {
-        let before = |inst: &Inst| matches!(inst.op, Op::ShflSync | Op::Shfl);
+        let before = |inst: &Inst| matches!(inst.op, Op::ShflSync | Op::Shfl) || is_barrier(inst.op);
         Interest::of_function(function, |inst| Interest { before: before(inst), after: false })
     }
 
@@ -156,9 +162,17 @@ impl Observer for Synccheck {
     }
 
     fn step(&mut self, site: &Site, lanes: LaneMask, _group: LaneMask, regs: &Registers) {
-        let Some(inst) = site.inst().filter(|inst| matches!(inst.op, Op::ShflSync | Op::Shfl)) else {
+        let Some(inst) = site.inst() else { return };
+        if is_barrier(inst.op) {
+            // Also where its guard decides whether they execute it.
+            if let Some((cta, warp, _)) = self.cta(site) {
+                cta.warps[warp].passed |= lanes;
+            }
             return;
-        };
+        }
+        if !matches!(inst.op, Op::ShflSync | Op::Shfl) {
+            return;
+        }
         let value = |at: usize| match inst.srcs.get(at) {
             Some(Src::Reg(reg)) => regs.r32.get(reg.index as usize).copied().unwrap_or(Lane([0; 32])),
             Some(Src::Imm(bits)) => Lane([*bits as u32; 32]),
@@ -180,6 +194,7 @@ impl Observer for Synccheck {
         let Some((cta, warp, teller)) = self.cta(site) else { return };
         match *event {
             BarrierEvent::Reached { lanes, id, count, kind: _, aligned } => {
+                cta.warps[warp].passed &= !lanes;
                 cta.bars[id as usize % 16].misused |= reaches(&teller, lanes, (id, count), threads);
                 cta.warps[warp].reached.push(Reached { place: site.place, lanes, aligned });
             }
@@ -266,9 +281,7 @@ impl Observer for Synccheck {
         let Some((cta, warp, _)) = self.cta(site) else { return };
         let state = &mut cta.warps[warp];
         state.exited |= lanes;
-        if site.place.index != 0 {
-            state.busy |= lanes;
-        }
+        state.busy |= if site.place.index != 0 { lanes } else { lanes & state.passed };
     }
 
     fn deadlock(&mut self, site: &Site) {

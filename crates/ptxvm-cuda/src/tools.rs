@@ -18,7 +18,7 @@ use ptxvm::{Fill, HostMistake, Options, SanitizeOptions, Suppressions, Tool, Vm,
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -90,9 +90,11 @@ impl Tools {
     /// Takes what the sanitizers of a device find; `None` without sanitizers.
     pub(crate) fn of(vm: &Vm) -> Option<Self> {
         let sanitizer = vm.sanitizer()?;
+        static MADE: AtomicU32 = AtomicU32::new(0);
         let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
         let tools = Self {
-            process: format!("{}-{began}", std::process::id()),
+            process: format!("{}-{began}-{number}", std::process::id()),
             journal: path("PTXVM_FINDINGS"),
             report: path("PTXVM_REPORT"),
             told: Mutex::default(),
@@ -111,7 +113,7 @@ impl Tools {
     }
 
     /// Prints what was found since, and brings the journal up to date.
-    fn settle(&self, vm: &Vm) {
+    pub(crate) fn settle(&self, vm: &Vm) {
         let Some(sanitizer) = vm.sanitizer() else { return };
         self.news.store(false, Ordering::Relaxed);
         for (number, finding) in sanitizer.changes() {
@@ -212,30 +214,52 @@ pub(crate) fn lost(driver: &Driver, what: &str, address: u64, bytes: u64) {
 
 /// The process ends: what was not freed is a leak.
 pub(crate) fn ends() {
-    let Some(driver) = crate::driver::made() else { return };
-    let (Some(tools), Some(sanitizer)) = (&driver.tools, driver.vm.sanitizer()) else { return };
-    let quiet = waits_for_streams(driver);
-    if quiet && sanitizer.watch().rests(LOCKED) {
-        for context in driver.contexts.all() {
-            driver.find_leaks(&context);
+    let (mut errors, mut suppressed, mut report) = (0, 0, None);
+    let mut end = |tools: &Tools, vm: &Vm, find_leaks: &dyn Fn()| {
+        let Some(sanitizer) = vm.sanitizer() else { return };
+        if sanitizer.watch().rests(LOCKED) {
+            find_leaks();
+            sanitizer.end();
         }
-        for (handle, made) in driver.allocations.entries() {
-            lost(driver, "memory from `cuMemCreate`", handle.0 as u64, made.bytes());
-        }
-        sanitizer.end();
+        tools.settle(vm);
+        errors += sanitizer.findings().len();
+        suppressed += sanitizer.suppressed();
+        report = Some((tools.process.clone(), tools.journal.clone(), tools.report.clone()));
+    };
+    if let Some(driver) = crate::driver::made()
+        && let Some(tools) = &driver.tools
+    {
+        let quiet = waits_for_streams(driver);
+        end(tools, &driver.vm, &|| {
+            if quiet {
+                find_leaks(driver);
+            }
+        });
     }
-    tools.settle(&driver.vm);
-    let suppressed = sanitizer.suppressed();
-    match &tools.journal {
-        Some(file) if suppressed > 0 => write(file, &journal::suppressed(&tools.process, suppressed)),
-        Some(_) => {}
-        None => {
-            let errors = sanitizer.findings().len();
+    if let Some((tools, vm)) = crate::ptx_run::watched() {
+        end(tools, vm, &|| {});
+    }
+    match report {
+        Some((process, Some(file), _)) if suppressed > 0 => {
+            write(&file, &journal::suppressed(&process, suppressed))
+        }
+        Some((_, None, file)) => {
             log::say(&ptxvm::findings_summary(errors, suppressed));
-            if let Some(file) = &tools.report {
-                write(file, &ptxvm::findings_json_summary(errors, suppressed));
+            if let Some(file) = file {
+                write(&file, &ptxvm::findings_json_summary(errors, suppressed));
             }
         }
+        Some((_, Some(_), _)) | None => {}
+    }
+}
+
+/// Reports what the program has allocated and not freed.
+fn find_leaks(driver: &Driver) {
+    for context in driver.contexts.all() {
+        driver.find_leaks(&context);
+    }
+    for (handle, made) in driver.allocations.entries() {
+        lost(driver, "memory from `cuMemCreate`", handle.0 as u64, made.bytes());
     }
 }
 
