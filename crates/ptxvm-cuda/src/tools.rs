@@ -53,6 +53,9 @@ pub(crate) fn calls(name: &'static str) {
 /// The call that the thread is in, by the name that programs use.
 fn call() -> &'static str {
     let name = CALL.get();
+    if name == "ptxvmReach" {
+        return "a call of cuBLAS";
+    }
     ["_ptsz", "_ptds", "_v2", "_v3"]
         .into_iter()
         .fold(name, |name, end| name.strip_suffix(end).unwrap_or(name))

@@ -54,6 +54,11 @@ impl Vm {
         Ok(self.device.memory.copy(to, from, bytes)?)
     }
 
+    /// Tells the sanitizers that the host writes bytes by other ways than [`Vm::write`]: they are defined from now on.
+    pub fn report_write(&self, address: u64, bytes: u64) {
+        self.device.memory.tell_written(address, bytes);
+    }
+
     /// Tells the sanitizers of a mistake of the host, whose call fails or has no effect.
     pub fn report_mistake(&self, mistake: &HostMistake<'_>) {
         self.device.memory.tell_mistake(mistake);

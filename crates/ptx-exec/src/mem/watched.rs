@@ -52,6 +52,11 @@ impl Memory {
         Ok(())
     }
 
+    /// Tells observers that the host has written bytes, or is about to, by other ways than [`Memory::write`].
+    pub fn tell_written(&self, address: u64, bytes: u64) {
+        self.host_accesses(address, bytes, HostAccessKind::Write);
+    }
+
     /// Tells observers that the host misuses memory.
     pub fn tell_mistake(&self, mistake: &HostMistake<'_>) {
         if let Some(watch) = self.watched() {
