@@ -17,7 +17,7 @@
 
 use crate::provenance::{Object, Provenance, Where};
 use crate::{Described, Finding, Kind, Recorder};
-use ptx::ir::Function;
+use ptx::ir::{Function, Inst};
 use ptx::isa::Space;
 use ptx_exec::lanes::{LaneMask, Registers};
 use ptx_exec::mem::Class;
@@ -126,8 +126,8 @@ impl Memcheck {
     }
 
     /// Reports lanes whose bytes do not lie in the object that their address was computed from.
-    fn outside(&mut self, site: &Site, access: &Access<'_>, asked: LaneMask) -> LaneMask {
-        let found = self.provenance.outside(site, access, asked);
+    fn outside(&mut self, site: &Site, inst: &Inst, access: &Access<'_>, asked: LaneMask) -> LaneMask {
+        let found = self.provenance.outside(site, inst, access, asked);
         let mut lanes = 0;
         let mut first: Option<(usize, Object, u64)> = None;
         for Where { lane, object, past } in &found {
@@ -195,10 +195,11 @@ impl Observer for Memcheck {
     fn access(&mut self, site: &Site, access: &Access<'_>) -> LaneMask {
         let refused = if access.refused.is_empty() { 0 } else { self.refused(site, access) };
         let asked = access.lanes & !refused;
-        let outside = if asked == 0 { 0 } else { self.outside(site, access, asked) };
+        let Some(inst) = site.inst().filter(|_| asked != 0) else { return refused };
+        let outside = self.outside(site, inst, access, asked);
         let left = asked & !outside;
         if left != 0 {
-            self.provenance.accesses(site, access, left);
+            self.provenance.accesses(site, inst, access, left);
         }
         refused | outside
     }

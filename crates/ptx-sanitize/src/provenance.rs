@@ -5,17 +5,20 @@
 //! loaded whole. Everything else that is computed from an address is *mixed*: it is no address of one object, and what is added to it has no
 //! object either. So differences of addresses, which compilers make when they reduce induction variables, never give a wrong object.
 //!
-//! Registers that no address is computed from are left out: [`interests`] finds the others, backwards from the addresses of accesses.
+//! Registers that hold no address, and those that no address is computed from, are left out (`tracked.rs`): they count as no addresses.
 //!
 //! Invariant: an object is given to a lane only if all of the lane's address but its offset came from that object's address.
 
+mod tracked;
+
 use crate::registers::{Frame, Frames};
-use ptx::ir::{Addr, ArgPlace, Base, Dst, Function, Inst, ParamPlace, Reg, RegClass, Src, Terminator};
-use ptx::isa::{Class as RowClass, Op, Slot, Space};
+use ptx::ir::{Addr, Base, Dst, Inst, Reg, RegClass, Src};
+use ptx::isa::{Op, Slot, Space};
 use ptx_exec::lanes::{Lane, LaneMask, Registers, lanes_of};
-use ptx_exec::watch::{Access, AccessKind, ArgumentMove, CtaFacts, Interest, LaunchFacts, MovePlace, Site};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use ptx_exec::watch::{Access, AccessKind, ArgumentMove, CtaFacts, LaunchFacts, MovePlace, Site};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+pub(crate) use tracked::interests;
 
 /// What the value in a register is based on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +61,17 @@ impl Object {
         };
         let (first, stride) = (origin(0), origin(1).wrapping_sub(origin(0)));
         let start = first.wrapping_add(self.start);
+        if stride == 0 {
+            // Offsets within the limit have a clear highest bit, and so has what is left to the limit.
+            let past = |address: &u64| {
+                let offset = address.wrapping_sub(start);
+                offset | limit.wrapping_sub(offset)
+            };
+            let any = access.generic.0.iter().fold(0, |any, address| any | past(address));
+            if any >> 63 == 0 {
+                return 0;
+            }
+        }
         let mut outside = 0;
         for (lane, address) in access.generic.0.iter().enumerate() {
             let offset = address.wrapping_sub(start).wrapping_sub(stride.wrapping_mul(lane as u64));
@@ -94,8 +108,10 @@ pub(crate) struct Provenance {
     known: BTreeMap<(u8, u64, u64), u32>,
     /// By generic address: the value that was stored there, its object, and how many bytes it has.
     stored: HashMap<u64, (u64, u32, u32)>,
-    /// Generic addresses and bytes of the running instruction's accesses, by lane.
-    accessed: Option<(Lane<u64>, LaneMask, u32, AccessKind)>,
+    /// Lanes and bytes of the running instruction's access.
+    accessed: Option<(LaneMask, u32, AccessKind)>,
+    /// Its generic addresses, where they matter.
+    at: Lane<u64>,
     shared: Arc<[(u64, u64, String)]>,
     /// Whether there are bytes between those variables that belong to none.
     has_gaps: bool,
@@ -113,6 +129,7 @@ impl Default for Provenance {
             known: BTreeMap::new(),
             stored: HashMap::new(),
             accessed: None,
+            at: Lane::splat(0),
             shared: Arc::new([]),
             has_gaps: false,
             stores: false,
@@ -215,8 +232,13 @@ impl Provenance {
     }
 
     /// The lanes whose bytes do not all lie in the object that their address was computed from, or, without one, in any variable.
-    pub(crate) fn outside(&mut self, site: &Site, access: &Access<'_>, asked: LaneMask) -> Vec<Where> {
-        let Some(inst) = site.inst() else { return Vec::new() };
+    pub(crate) fn outside(
+        &mut self,
+        site: &Site,
+        inst: &Inst,
+        access: &Access<'_>,
+        asked: LaneMask,
+    ) -> Vec<Where> {
         // Arguments and results that a call moves are the machine's own accesses.
         // The operand of a texture instruction names the texture, not an address.
         if matches!(inst.op, Op::Call | Op::CallIndirect | Op::Ret) || access.space == Space::Tex {
@@ -329,18 +351,21 @@ impl Provenance {
     }
 
     /// An access of the running instruction is made by these lanes.
-    pub(crate) fn accesses(&mut self, site: &Site, access: &Access<'_>, lanes: LaneMask) {
-        let Some(inst) = site.inst() else { return };
+    pub(crate) fn accesses(&mut self, site: &Site, inst: &Inst, access: &Access<'_>, lanes: LaneMask) {
         let loads = access.kind == AccessKind::Load && matches!(inst.op, Op::Ld | Op::LdNc | Op::Ldu);
         let stores = inst.op == Op::St && inst.srcs.len() == 2 && matches!(access.bytes, 4 | 8);
         if loads {
-            self.accessed = Some((*access.generic, lanes, access.bytes, access.kind));
+            self.accessed = Some((lanes, access.bytes, access.kind));
+            if !self.stored.is_empty() {
+                self.at = *access.generic;
+            }
         } else if stores && let [_, value @ Src::Reg(_)] = &inst.srcs[..] {
             // What is overwritten is forgotten by its value: a load compares.
             let tag = self.source(site, inst, value);
             self.stores = tag.object >= FIRST;
             if self.stores {
-                self.accessed = Some((*access.generic, lanes, access.bytes, access.kind));
+                self.accessed = Some((lanes, access.bytes, access.kind));
+                self.at = *access.generic;
                 // Values are filled in when the store has taken place.
                 for lane in lanes_of(lanes & tag.lanes) {
                     self.stored.insert(access.generic.0[lane], (PENDING, tag.object, access.bytes));
@@ -360,8 +385,8 @@ impl Provenance {
         let Some(inst) = site.inst() else { return };
         let accessed = self.accessed.take();
         if inst.op == Op::St {
-            if let (true, Some((at, stored, bytes, AccessKind::Store))) = (self.stores, &accessed) {
-                self.fill_in(inst, regs, at, *stored, *bytes);
+            if let (true, Some((stored, bytes, AccessKind::Store))) = (self.stores, accessed) {
+                self.fill_in(inst, regs, stored, bytes);
             }
             return;
         }
@@ -403,10 +428,10 @@ impl Provenance {
         plain
     }
 
-    fn fill_in(&mut self, inst: &Inst, regs: &Registers, at: &Lane<u64>, lanes: LaneMask, bytes: u32) {
+    fn fill_in(&mut self, inst: &Inst, regs: &Registers, lanes: LaneMask, bytes: u32) {
         let Some(Src::Reg(reg)) = inst.srcs.get(1) else { return };
         for lane in lanes_of(lanes) {
-            if let Some((value, _, same)) = self.stored.get_mut(&at.0[lane])
+            if let Some((value, _, same)) = self.stored.get_mut(&self.at.0[lane])
                 && *same == bytes
                 && *value == PENDING
             {
@@ -421,10 +446,10 @@ impl Provenance {
         inst: &Inst,
         lanes: LaneMask,
         regs: &Registers,
-        accessed: Option<(Lane<u64>, LaneMask, u32, AccessKind)>,
+        accessed: Option<(LaneMask, u32, AccessKind)>,
         block: impl Fn(u64) -> Option<(u64, u64, &'a str)>,
     ) -> Tag {
-        let Some((at, made, bytes, AccessKind::Load)) = accessed else { return PLAIN };
+        let Some((made, bytes, AccessKind::Load)) = accessed else { return PLAIN };
         let [Dst::Reg(reg)] = inst.dsts[..] else { return PLAIN };
         let first = lanes.trailing_zeros() as usize % 32;
         if inst.mods.space() == Space::Param && reg.class == RegClass::R64 && bytes == 8 {
@@ -440,7 +465,7 @@ impl Provenance {
         }
         let mut tag: Option<Tag> = None;
         for lane in lanes_of(made) {
-            let Some((value, object, same)) = self.stored.get(&at.0[lane]).copied() else { continue };
+            let Some((value, object, same)) = self.stored.get(&self.at.0[lane]).copied() else { continue };
             if same != bytes || value != value_of(regs, reg, lane) {
                 continue;
             }
@@ -522,65 +547,6 @@ impl Provenance {
             (_, MovePlace::Local(_) | MovePlace::Param(_) | MovePlace::Immediate) => {}
         }
     }
-}
-
-/// The instructions whose results addresses may be computed from, and those that store what may be one.
-pub(crate) fn interests(function: &Function) -> Vec<Vec<Interest>> {
-    let needed = needed(function);
-    let after = |inst: &Inst| {
-        inst.dsts.iter().filter_map(Dst::reg).any(|reg| needed.contains(&reg)) || stores_address(inst)
-    };
-    Interest::of_function(function, |inst| Interest { before: false, after: after(inst) })
-}
-
-/// Whether a store may be one of an address.
-fn stores_address(inst: &Inst) -> bool {
-    let float = inst.mods.ty_in(Slot::Type).is_some_and(|ty| ty.is_float());
-    inst.op == Op::St && !float && inst.srcs.len() == 2
-}
-
-/// Registers that addresses may be computed from.
-fn needed(function: &Function) -> BTreeSet<Reg> {
-    let mut made: BTreeMap<Reg, Vec<Reg>> = BTreeMap::new();
-    let mut work: Vec<Reg> = Vec::new();
-    for block in &function.blocks {
-        for inst in block.insts.iter().chain(block.term.inst()) {
-            let mut all = Vec::new();
-            for src in &inst.srcs {
-                src.for_each_reg(&mut |reg| all.push(reg));
-                if let Src::Addr(_) = src {
-                    src.for_each_reg(&mut |reg| work.push(reg));
-                }
-            }
-            let lane = matches!(inst.row.row().class, RowClass::Lane | RowClass::Warp);
-            let data = matches!(inst.op, Op::St | Op::Atom | Op::Red);
-            if !lane && !data || stores_address(inst) {
-                work.extend(&all);
-            }
-            for reg in inst.dsts.iter().filter_map(Dst::reg) {
-                made.entry(reg).or_default().extend(&all);
-            }
-        }
-        if let Terminator::Call(call) = &block.term {
-            work.extend(call.args.iter().filter_map(|arg| match arg {
-                ArgPlace::Reg(reg) => Some(*reg),
-                ArgPlace::Frame { .. } | ArgPlace::KernelParam { .. } | ArgPlace::Imm(_) | ArgPlace::None => {
-                    None
-                }
-            }));
-        }
-    }
-    work.extend(function.returns.iter().filter_map(|slot| match slot.place {
-        ParamPlace::Reg(reg) => Some(reg),
-        ParamPlace::Frame(_) | ParamPlace::Kernel(_) => None,
-    }));
-    let mut needed = BTreeSet::new();
-    while let Some(reg) = work.pop() {
-        if needed.insert(reg) {
-            work.extend(made.get(&reg).into_iter().flatten());
-        }
-    }
-    needed
 }
 
 /// Stands for a value that is about to be stored. No address of an object is so high.

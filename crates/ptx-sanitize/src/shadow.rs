@@ -266,6 +266,30 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Whether a range lies in a page, is short, and is defined.
+    pub(crate) fn is_defined(&mut self, start: u64, end: u64) -> bool {
+        const SHORT: u64 = 1024;
+        let page = start / PAGE;
+        if end <= start || end - start > SHORT || (end - 1) / PAGE != page {
+            return false;
+        }
+        self.go_to(page);
+        let at = (start % PAGE) as usize;
+        match self.bits {
+            Some(bits) => bits[at..at + (end - start) as usize].iter().fold(0, |any, byte| any | byte) == 0,
+            None => self.fill == 0,
+        }
+    }
+
+    #[inline]
+    fn go_to(&mut self, page: u64) {
+        if page != self.page {
+            self.page = page;
+            self.bits = self.shadow.pages.get(&page).map(|bits| &**bits);
+            self.fill = if self.bits.is_none() && self.shadow.default_of(page) { u64::MAX } else { 0 };
+        }
+    }
+
     /// As [`Shadow::bits`].
     #[inline]
     pub(crate) fn bits(&mut self, address: u64, bytes: u32) -> u64 {
@@ -273,11 +297,7 @@ impl Reader<'_> {
         if at + bytes as usize > PAGE as usize {
             return self.shadow.bits(address, bytes);
         }
-        if page != self.page {
-            self.page = page;
-            self.bits = self.shadow.pages.get(&page).map(|bits| &**bits);
-            self.fill = if self.bits.is_none() && self.shadow.default_of(page) { u64::MAX } else { 0 };
-        }
+        self.go_to(page);
         match self.bits {
             Some(bits) => {
                 let mut word = [0; 8];

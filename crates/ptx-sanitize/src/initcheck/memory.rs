@@ -25,6 +25,14 @@ impl Initcheck {
         if access.same && all(&mut reader, first) {
             return;
         }
+        // Where lanes load from a small range, all of it is looked at once.
+        if access.lanes == LaneMask::MAX {
+            let (lowest, highest) =
+                access.generic.0.iter().fold((u64::MAX, 0), |(a, b), at| (a.min(*at), b.max(*at)));
+            if reader.is_defined(lowest, highest.saturating_add(u64::from(access.bytes))) {
+                return;
+            }
+        }
         for lane in lanes_of(access.lanes) {
             for word in 0..words {
                 let bytes = (access.bytes - 8 * word).min(8);
