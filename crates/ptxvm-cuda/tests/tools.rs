@@ -257,7 +257,8 @@ fn found(mode: &str) -> Vec<(String, Option<u32>)> {
 
 #[test]
 fn mistakes_of_kernels_and_calls_are_found() {
-    let cases: [(&str, &[(&str, Option<u32>)]); 11] = [
+    type Found = [(&'static str, Option<u32>)];
+    let cases: [(&str, &Found); 11] = [
         ("outside", &[("out-of-bounds", Some(PUT))]),
         ("unwaited", &[("out-of-bounds", Some(PUT)), ("leak", None)]),
         ("freed_twice", &[("double-free", None)]),

@@ -80,14 +80,27 @@ impl View {
             }
         }
         let Some(site) = self.site() else { return mask };
-        let addresses = addrs.all();
-        let generic = site.warp.generics(space, &addresses);
+        let (given, moved);
+        let addresses = match addrs {
+            Addresses::Lanes(lanes, 0) => lanes,
+            Addresses::Lanes(..) | Addresses::Same(_) => {
+                given = addrs.all();
+                &given
+            }
+        };
+        let generic = match site.warp.generics(space, addresses) {
+            None => addresses,
+            Some(lanes) => {
+                moved = lanes;
+                &moved
+            }
+        };
         let access = Access {
             kind,
             space,
             lanes: mask,
-            addresses: &addresses,
-            generic: &generic,
+            addresses,
+            generic,
             bytes: bytes as u32,
             element: element as u32,
             chosen,

@@ -50,16 +50,16 @@ impl WarpFacts {
         [self.tid[0].0[lane], self.tid[1].0[lane], self.tid[2].0[lane]]
     }
 
-    /// As [`WarpFacts::generic`], for all lanes.
+    /// As [`WarpFacts::generic`], for all lanes; `None` where they are generic addresses already.
     #[inline]
-    pub fn generics(&self, space: ptx::isa::Space, addresses: &Lane<u64>) -> Lane<u64> {
+    pub(crate) fn generics(&self, space: ptx::isa::Space, addresses: &Lane<u64>) -> Option<Lane<u64>> {
         let (origin, stride) = (self.generic(space, 0, 0), self.generic(space, 1, 0));
         let stride = stride.wrapping_sub(origin);
         if origin == 0 && stride == 0 {
-            return *addresses;
+            return None;
         }
         let own = |lane: usize| origin.wrapping_add(stride.wrapping_mul(lane as u64));
-        Lane(std::array::from_fn(|lane| addresses.0[lane].wrapping_add(own(lane))))
+        Some(Lane(std::array::from_fn(|lane| addresses.0[lane].wrapping_add(own(lane)))))
     }
 
     /// The generic address of an address in a state space, for a lane.

@@ -26,10 +26,11 @@ impl Dirty {
             .live_in
             .first()
             .map_or_else(BTreeSet::new, |set| set.iter().map(|number| live.registers.reg(number)).collect());
-        let entry = function.kind == FunctionKind::Entry;
-        if !entry {
-            dirty.extend(function.params.iter().filter_map(|slot| match slot.place {
-                ParamPlace::Reg(reg) => Some(reg),
+        if function.kind != FunctionKind::Entry {
+            // What callers give, and what they get: no instruction reads the latter.
+            let places = function.params.iter().chain(&function.returns).map(|slot| &slot.place);
+            dirty.extend(places.filter_map(|place| match place {
+                ParamPlace::Reg(reg) => Some(*reg),
                 ParamPlace::Frame(_) | ParamPlace::Kernel(_) => None,
             }));
         }
